@@ -21,7 +21,7 @@ import { createTransport } from './transport/transport.ts';
  * Attempts that fail with 429, 503 or a broken connection are repeated with growing pauses, as `Retry-After`
  * asks, within `timeoutMs`; calls that write do so under an idempotency key, so that none writes twice.
  *
- * Every call throws `VaultApiError` when the service refuses (also with `unauthenticated` and
+ * Every call throws `VaultApiError` if the service rejects it (also with `unauthenticated` and
  * `invalid_request`), `VaultConnectionError`, `VaultTimeoutError`, or the reason of its aborted `signal`.
  * @see /guide/quick-start
  * @example
@@ -33,7 +33,7 @@ import { createTransport } from './transport/transport.ts';
  * });
  */
 export class Vault {
-  /** Vault keys, which items lie under. */
+  /** Vault keys, to which items belong. */
   readonly keys: KeyCalls;
   /** Stored items: store, decrypt, list, update, delete, and the log of each. */
   readonly vault: VaultCalls;

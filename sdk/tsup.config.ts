@@ -6,9 +6,8 @@ function here(path: string): string {
 }
 
 /**
- * Both module kinds with their types, from one entry, for the oldest runtime that the SDK promises. The code is not
- * minified, so that a stack trace leads to lines that can be read; maps to sources that are not in the package would
- * only make it larger.
+ * Both module formats with their types, from one entry, for the oldest supported runtime. The code is not minified,
+ * so that stack traces are readable; source maps would refer to files that are not in the package.
  */
 export default defineConfig({
   entry: { index: here('index.ts') },

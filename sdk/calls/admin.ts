@@ -23,7 +23,7 @@ import type {
  */
 export interface AdminCalls {
   /**
-   * Who is signed in, and to which environment. Throws `unauthenticated` for wrong credentials.
+   * The account that is signed in, and the environment. Throws `unauthenticated` for wrong credentials.
    * @see /guide/billing-and-preferences
    * @example
    * const { user, environment } = await client.admin.whoami();
@@ -38,7 +38,7 @@ export interface AdminCalls {
    */
   readonly billing: (options?: CallOptions) => Promise<Billing>;
   /**
-   * Keys and tokens as they are now, and the requests of a month, the current one where it is left out.
+   * The current numbers of keys and tokens, and the requests of a month; by default of the current one.
    * @see /guide/billing-and-preferences
    * @example
    * const { api_requests } = await client.admin.usage({ month: '2026-01' });
@@ -56,8 +56,8 @@ export interface AdminCalls {
   readonly certificate: (options?: CallOptions) => Promise<Uint8Array>;
   /**
    * Changes the password of the account, to a generated one where none is given. The old one stops at once, and with
-   * it this client: make another one. Throws `password_changed` when somebody else was faster, `too_many_changes`
-   * after five within a minute. It is repeated only where the service said that it did nothing.
+   * it this client: create another one. Throws `password_changed` if another request was faster, `too_many_changes`
+   * after five within a minute. It is retried only if the service has rejected the request without any effect.
    * @see /guide/billing-and-preferences
    * @throws `conflicting_parameters`, `password_changed`, `too_many_changes`
    * @example
@@ -67,7 +67,7 @@ export interface AdminCalls {
   readonly changePassword: (change?: ChangePassword, options?: CallOptions) => Promise<AccountPassword>;
   /**
    * Sets a preference. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and
-   * `webhook_max_attempts` act wherever the parameter is left out; other names keep what you like. Throws
+   * `webhook_max_attempts` apply to requests without the parameter; other names can have any value. Throws
    * `invalid_request` for a value that is not of the right kind, `preferences_full`.
    * @see /guide/billing-and-preferences
    * @throws `preferences_full`
@@ -84,14 +84,14 @@ export interface AdminCalls {
    */
   readonly getPreference: (preference: ReadPreference, options?: CallOptions) => Promise<Preference>;
   /**
-   * All preferences, by key; those that the service acts on are always among them.
+   * All preferences, by key; includes all those that change the behaviour of the service.
    * @see /guide/billing-and-preferences
    * @example
    * const set = (await client.admin.listPreferences()).filter(({ is_default }) => !is_default);
    */
   readonly listPreferences: (options?: CallOptions) => Promise<Preference[]>;
   /**
-   * Deletes a preference; one that the service acts on has its default again. Throws `preference_not_found`, for one
+   * Deletes a preference; one that changes the behaviour of the service gets its default. Throws `preference_not_found`, for one
    * of your own also when an earlier attempt, whose reply was lost, had succeeded.
    * @see /guide/billing-and-preferences
    * @throws `preference_not_found`
@@ -103,6 +103,7 @@ export interface AdminCalls {
 
 const preferences = ['preferences'] as const;
 
+/** The calls of the account itself. */
 export function createAdminCalls(transport: Transport): AdminCalls {
   return {
     whoami: (options) => readJson(transport, { method: 'GET', path: ['whoami'], repeat: 'always', options }),

@@ -31,6 +31,7 @@ export interface AuditCalls {
   readonly pages: (query?: ReadAudit, options?: CallOptions) => Pages<AuditEntry[]>;
 }
 
+/** The calls of the security log. */
 export function createAuditCalls(transport: Transport): AuditCalls {
   const list: AuditCalls['list'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path: ['audit'], repeat: 'always', query, options });

@@ -10,7 +10,7 @@ import { type EndpointOptions, linkTo } from './endpoint.ts';
 export interface CaptureClient {
   /**
    * Stores an object and returns what to pass on to the endpoint's owner. `data` is an object, or the exact JSON
-   * text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it is left out.
+   * text of one, at most 262,144 bytes; `reference` is by default the endpoint's unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
    * `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
@@ -21,8 +21,8 @@ export interface CaptureClient {
 }
 
 /**
- * A client of one capture endpoint, for whoever was given its secret and nothing else: a web page, an app, a partner.
- * It knows no account, sends no credentials, and repeats failed attempts as `Vault` does. Throws `VaultError` for
+ * A client of one capture endpoint, for a caller that only has its secret: a web page, an app, a partner.
+ * It has no account, sends no credentials, and retries failed attempts like `Vault`. Throws `VaultError` for
  * options that cannot work; sends nothing yet.
  * @see /guide/capture
  * @example

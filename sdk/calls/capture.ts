@@ -1,4 +1,4 @@
-/** Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else. */
+/** Capture endpoints: a client with the secret of one can store data under its key, and nothing else. */
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { neededPassphrase, textOfData } from '../transport/needed.ts';
@@ -18,14 +18,14 @@ import type {
 import { callTo } from './endpoint.ts';
 
 /**
- * Capture endpoints: whoever has the secret of one can store data under its key, and do nothing else.
+ * Capture endpoints: a caller with the secret of one can store data under its key, and nothing else.
  * @see /guide/capture
  */
 export interface CaptureCalls {
   /**
    * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D` (24
-   * hours; `0` for ever). A lost reply would lose the secret, so the call is repeated only where the service said
-   * that it did nothing.
+   * hours; `0`: never expires). A lost reply would lose the secret, so the call is retried only if the service has
+   * rejected the request without any effect.
    * @see /guide/capture
    * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
@@ -43,8 +43,8 @@ export interface CaptureCalls {
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
    * Stores an object through an endpoint, without the account's credentials and without the passphrase. `data` is an
-   * object, or the exact JSON text of one, at most 262,144 bytes; `reference` is the endpoint's unique id where it
-   * is left out.
+   * object, or the exact JSON text of one, at most 262,144 bytes; `reference` is by default the endpoint's
+   * unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
    * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
@@ -66,7 +66,7 @@ export interface CaptureCalls {
 
 const path = ['capture'] as const;
 
-/** `passphrase` is the client's own, for calls that bring none. */
+/** The calls of capture endpoints; `passphrase` is the default of the client. */
 export function createCaptureCalls(transport: Transport, passphrase: string | undefined): CaptureCalls {
   return {
     create: async ({ passphrase: own, ...query }, options) =>
@@ -86,7 +86,7 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
   };
 }
 
-/** Stores an item through an endpoint. Of the item only its own members are sent. */
+/** Stores an item through an endpoint. Only known members of the item are sent. */
 export function submitTo(
   transport: Transport,
   access: EndpointAccess,

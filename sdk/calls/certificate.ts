@@ -1,4 +1,4 @@
-/** Client certificates: how the vault shows to a third party who it is. */
+/** Client certificates, with which the vault authenticates to third parties. */
 
 import type { CallOptions } from '../transport/call.ts';
 import { readJson, readOne } from '../transport/pages.ts';
@@ -20,8 +20,8 @@ import type {
  */
 export interface CertificateCalls {
   /**
-   * Makes a key pair in the vault, which is never shown, and a request for a certificate of it. Repeated only
-   * where the service said that it did nothing: after a lost reply there may be a request more than you know.
+   * Makes a key pair in the vault, which is never shown, and a request for a certificate of it. Retried only
+   * if the service has rejected it without any effect: after a lost reply one more request may exist than you know of.
    * @see /guide/client-certificates
    * @throws `certificates_full`
    * @example
@@ -91,6 +91,7 @@ export interface CertificateCalls {
 const CSR = ['proxy', 'csr'] as const;
 const CERT = ['proxy', 'cert'] as const;
 
+/** The calls of client certificates. */
 export function createCertificateCalls(transport: Transport): CertificateCalls {
   return {
     createCsr: (subject, options) =>

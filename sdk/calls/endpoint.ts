@@ -1,4 +1,4 @@
-/** How an endpoint is named and opened, by its owner's client or by a third party alone. */
+/** How an endpoint is addressed, by its owner's client or by a third party that only has its secret. */
 
 import type { ApiCall, ConnectionOptions, EndpointSegment } from '../transport/call.ts';
 import { VaultError } from '../transport/errors.ts';
@@ -23,7 +23,10 @@ export interface EndpointLink {
 
 const ADDRESS = /^(.*)\/v1\/(capture|retrieve)\/([\w.@:-]{1,128})\/?$/;
 
-/** Takes an endpoint's URL or path apart; refuses one of the other kind, and anything else. */
+/**
+ * Splits the URL or path of an endpoint. Throws a VaultError for an endpoint of the other kind, and for any other
+ * text.
+ */
 function partsOf(kind: EndpointSegment, url: string): { readonly base: string; readonly uniqueId: string } {
   const [, base, found, uniqueId] = ADDRESS.exec(url) ?? [];
   if (base === undefined || uniqueId === undefined || found !== kind) {
@@ -32,7 +35,7 @@ function partsOf(kind: EndpointSegment, url: string): { readonly base: string; r
   return { base, uniqueId };
 }
 
-/** Checks a third party's options; nothing is sent yet. */
+/** Checks the options of a third party; sends nothing. */
 export function linkTo(kind: EndpointSegment, options: EndpointOptions): EndpointLink {
   checkNames(options, ['url', 'secret', ...CONNECTION]);
   const { url, secret, ...connection } = options;
@@ -46,7 +49,7 @@ export function linkTo(kind: EndpointSegment, options: EndpointOptions): Endpoin
   };
 }
 
-/** The parts of a call that lead to an endpoint. Where a URL is given, it is a path of this very service. */
+/** The parts of a call that address an endpoint. A `url` must be a path of this service. */
 export function callTo(
   kind: EndpointSegment,
   { unique_id, url, secret }: EndpointAccess,

@@ -1,4 +1,4 @@
-/** Hosted forms: pages of the service that send what is typed to an endpoint, or show what one reaches. */
+/** Hosted forms: pages of the service that store typed values through an endpoint, or show an item of one. */
 
 import type { CallOptions } from '../transport/call.ts';
 import { readJson, readOne } from '../transport/pages.ts';
@@ -12,9 +12,9 @@ import type { CreateForm, DeleteForm, Form, Message, ReadForm } from '../transpo
 export interface FormCalls {
   /**
    * Creates a form; all settings are optional, and code and images in them are base64. `invalid_request` names the
-   * place of the first fault in `field`, such as `body.css_links[0]`. Throws `form_exists` when the id is taken, by
-   * anybody; so would a repeat after a lost reply, and the call is repeated only where the service said that it did
-   * nothing.
+   * place of the first error in `field`, such as `body.css_links[0]`. Throws `form_exists` if the id is in use, by any
+   * account; so would a retry after a lost reply, and the call is retried only if the service has rejected the request
+   * without any effect.
    * @see /guide/forms
    * @throws `form_exists`, `forms_full`
    * @example
@@ -49,6 +49,7 @@ export interface FormCalls {
 
 const path = ['retrieve', 'iframe'] as const;
 
+/** The calls of hosted forms. */
 export function createFormCalls(transport: Transport): FormCalls {
   return {
     create: ({ form_type, form_id, ...settings } = {}, options) =>

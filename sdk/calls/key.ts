@@ -1,4 +1,4 @@
-/** Vault keys: named, locked by a passphrase that only the caller keeps. */
+/** Vault keys: each has a name and a passphrase that only the caller has. */
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames } from '../transport/needed.ts';
@@ -15,13 +15,13 @@ import type {
 } from '../transport/types.ts';
 
 /**
- * Vault keys: each has a name, `user`, and a passphrase that only you have. Items lie under a key.
+ * Vault keys: each has a name, `user`, and a passphrase that only you have. Items belong to a key.
  * @see /guide/keys
  */
 export interface KeyCalls {
   /**
-   * Creates a key and returns its passphrase, this once. Without a `passphrase` the service makes one, and
-   * the call is then repeated only where the service said that it did nothing: a lost reply would lose the
+   * Creates a key and returns its passphrase, this once. Without a `passphrase` the service generates one, and
+   * the call is then retried only if the service has rejected the request without any effect: a lost reply would lose the
    * passphrase. Throws `key_exists` when the identifier is taken, `idempotency_passphrase_required` for an
    * `idempotencyKey` without a passphrase of your own.
    * @see /guide/keys
@@ -49,9 +49,9 @@ export interface KeyCalls {
    */
   readonly pages: (query?: ListKeys, options?: CallOptions) => Pages<Key[]>;
   /**
-   * Replaces a key's passphrase: the old one stops working and the key's endpoints stop. Give `new_passphrase`
-   * yourself: one made by the service is lost with a lost reply, and all of the key's data with it. For the same
-   * reason it is repeated only where the service said that it did nothing.
+   * Replaces a key's passphrase: the old one stops working and the key's endpoints stop. Choose
+   * `new_passphrase` yourself: a generated one is lost with a lost reply, and all of the key's data with it. For the
+   * same reason it is retried only if the service has rejected the request without any effect.
    * @see /guide/keys
    * @throws `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
@@ -75,6 +75,7 @@ export interface KeyCalls {
 
 const path = ['key'] as const;
 
+/** The calls of vault keys. */
 export function createKeyCalls(transport: Transport): KeyCalls {
   const list: KeyCalls['list'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path, repeat: 'always', query, options });
@@ -89,7 +90,8 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     pages: ({ next_token, ...query } = {}, options) =>
       walk((nextToken) => list({ ...query, next_token: nextToken }, options), next_token),
     changePassphrase: async (change, options) => {
-      // A misspelt new_passphrase would be left out, and the vault would choose one that nobody looks for.
+      // A misspelt new_passphrase would be ignored, and the service would generate one that the caller does not
+      // expect.
       checkNames(change, ['user', 'passphrase', 'new_passphrase']);
       const body = JSON.stringify(change);
       return readJson(transport, { method: 'PUT', path, repeat: 'when_refused', body, options });

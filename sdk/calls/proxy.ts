@@ -17,13 +17,13 @@ import type {
 } from '../transport/types.ts';
 
 /**
- * Requests to third parties. They need a `webhook`, which is told of the outcome, or `synchronous: true`, and then the
+ * Requests to third parties. They need a `webhook`, which receives the outcome, or `synchronous: true`; then the
  * outcome is the result. Synchronous calls take up to 20 s: leave `timeoutMs` above that.
  *
  * Nothing is sent twice because a reply was lost: all repeats of a call go under one idempotency key. After an error
  * that leaves the outcome open (`outcome_unknown`, `target_timeout`, `VaultConnectionError`, `VaultTimeoutError`) only
  * a call with the same `idempotencyKey` is such a repeat, so choose one yourself where it matters: with it the
- * service answers what became of the first, or that nobody knows. With `retries: 0` and without one there is none.
+ * service replies with the outcome of the first, or that it is unknown. With `retries: 0` and without one there is none.
  *
  * All of them throw `destination_refused` (not https, or not a public address), `passphrase_wrong`, `key_not_found`,
  * `jobs_full` (100,000 requests are waiting), and `invalid_request` with the place in `field`
@@ -60,8 +60,8 @@ export interface ProxyCalls {
   };
   /**
    * Sends a request, whose texts are sent as they are, and stores what a third party answers: a JSON object with a
-   * number, or with `smart_parse` the card that is found in a reply of any form. The result, and what the webhook is
-   * told, has the token in `token_info`, which is not there when the third party answered 429 or 5xx to the last.
+   * number, or with `smart_parse` the card that is found in a reply of any form. The result, like the content
+   * of the webhook, has the token in `token_info`; it is absent if the last reply of the third party was 429 or 5xx.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
    * `rule_limit`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
@@ -80,7 +80,7 @@ export interface ProxyCalls {
   };
   /**
    * Has a network token made for a stored card by a requester of the operator, stores it under the same key, and
-   * tells the webhook. Alpha: this may change.
+   * calls the webhook. Alpha: this may change.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `number_missing`, `destination_refused`, `jobs_full`
@@ -93,7 +93,7 @@ export interface ProxyCalls {
 
 type Order = ProxyOrder & { readonly passphrase?: string | undefined };
 
-/** `passphrase` is the client's own, for calls that bring none. */
+/** The calls of the proxy; `passphrase` is the default of the client. */
 export function createProxyCalls(transport: Transport, passphrase: string | undefined): ProxyCalls {
   const send = async <T>(
     name: string,

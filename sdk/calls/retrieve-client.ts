@@ -17,7 +17,7 @@ import type {
 import { callTo, type EndpointOptions, linkTo } from './endpoint.ts';
 
 /**
- * What a retrieval endpoint can be asked. What lies outside its lock is refused: `endpoint_out_of_scope`.
+ * The calls of a retrieval endpoint. Items outside its scope are rejected with `endpoint_out_of_scope`.
  * @see /guide/retrieve
  */
 export interface RetrieveClient {
@@ -78,7 +78,7 @@ export interface RetrieveClient {
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
 }
 
-/** Of items and filters only their own members are sent. */
+/** The calls of one retrieval endpoint. Only known members of items and filters are sent. */
 export function createRetrieveClient(transport: Transport, access: EndpointAccess): RetrieveClient {
   const callOf = (query: ApiCall['query'], options: CallOptions | undefined): ApiCall => ({
     ...callTo('retrieve', access),
@@ -110,8 +110,8 @@ export function createRetrieveClient(transport: Transport, access: EndpointAcces
 }
 
 /**
- * A client of one retrieval endpoint, for whoever was given its secret and nothing else. It knows no account, sends no
- * credentials, and repeats failed attempts as `Vault` does. Throws `VaultError` for options that cannot work; sends
+ * A client of one retrieval endpoint, for a caller that only has its secret. It has no account, sends no
+ * credentials, and retries failed attempts like `Vault`. Throws `VaultError` for options that cannot work; sends
  * nothing yet.
  * @see /guide/retrieve
  * @example

@@ -1,4 +1,4 @@
-/** Retrieval endpoints: whoever has the secret of one can read what it reaches, and do nothing else. */
+/** Retrieval endpoints: a client with the secret of one can read the items in its scope, and nothing else. */
 
 import type { CallOptions } from '../transport/call.ts';
 import { neededPassphrase } from '../transport/needed.ts';
@@ -22,16 +22,17 @@ import type {
 import { createRetrieveClient } from './retrieve-client.ts';
 
 /**
- * Retrieval endpoints: whoever has the secret of one can read what it reaches. The calls that read go without the account's credentials and without the passphrase; all
- * of them throw `endpoint_refused` (unknown, or a wrong secret) and `endpoint_gone` (expired, or stopped by a new
+ * Retrieval endpoints: a caller with the secret of one can read the items in its scope. Reading needs neither the
+ * account's credentials nor the passphrase. All reading calls throw `endpoint_refused` (unknown, or a wrong secret) and `endpoint_gone` (expired, or stopped by a new
  * passphrase).
  * @see /guide/retrieve
  */
 export interface RetrieveCalls {
   /**
    * Creates an endpoint and returns its secret, this once. It reaches all items of a key, or one `token`, or the
-   * items of one `reference`, and lives for `ttl`, a duration such as `45m` or `P1D` (24 hours; `0` for ever). A
-   * lost reply would lose the secret, so the call is repeated only where the service said that it did nothing.
+   * items of one `reference`, and lives for `ttl`, a duration such as `45m` or `P1D` (24 hours; `0`: never expires). A
+   * lost reply would lose the secret, so the call is retried only if the service has rejected the request without
+   * any effect.
    * @see /guide/retrieve
    * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
    * @example
@@ -115,7 +116,7 @@ export interface RetrieveCalls {
 
 const path = ['retrieve'] as const;
 
-/** `passphrase` is the client's own, for calls that bring none. */
+/** The calls of retrieval endpoints; `passphrase` is the default of the client. */
 export function createRetrieveCalls(transport: Transport, passphrase: string | undefined): RetrieveCalls {
   const through = (access: EndpointAccess) => createRetrieveClient(transport, access);
 

@@ -11,9 +11,9 @@ import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } 
  */
 export interface RuleCalls {
   /**
-   * Creates a rule. Every operation is checked now: `invalid_request` names the place of the first fault in
-   * `field`, such as `body[2].name`. Throws `rule_exists` when the id is taken; so would a repeat after a lost
-   * reply, and the call is repeated only where the service said that it did nothing.
+   * Creates a rule. Every operation is checked now: `invalid_request` names the place of the first error in
+   * `field`, such as `body[2].name`. Throws `rule_exists` if the id is in use; so would a retry after a lost reply, and
+   * the call is retried only if the service has rejected the request without any effect.
    * @see /guide/rules
    * @throws `rule_exists`, `rules_full`
    * @example
@@ -37,8 +37,8 @@ export interface RuleCalls {
    */
   readonly list: (options?: CallOptions) => Promise<Rule[]>;
   /**
-   * Deletes a rule. What still names it throws `rule_not_found` from then on, and so does this call also when an
-   * earlier attempt, whose reply was lost, had succeeded.
+   * Deletes a rule. Requests that still use it throw `rule_not_found`, and so does this call if an earlier attempt,
+   * whose reply was lost, has succeeded.
    * @see /guide/rules
    * @throws `rule_not_found`
    * @example
@@ -56,6 +56,7 @@ export interface RuleCalls {
 
 const path = ['rule'] as const;
 
+/** The calls of rules. */
 export function createRuleCalls(transport: Transport): RuleCalls {
   return {
     create: ({ operations, ...query }, options) =>

@@ -28,6 +28,7 @@ export interface UtilityCalls {
   readonly passphrase: (query?: GeneratePassphrase, options?: CallOptions) => Promise<GeneratedPassphrase>;
 }
 
+/** The calls of helpers. */
 export function createUtilityCalls(transport: Transport): UtilityCalls {
   return {
     luhn: (query, options) =>

@@ -134,7 +134,7 @@ export interface VaultCalls {
 
 const path = ['vault'] as const;
 
-/** `passphrase` is the client's own, for calls that bring none. */
+/** The calls of items; `passphrase` is the default of the client. */
 export function createVaultCalls(transport: Transport, passphrase: string | undefined): VaultCalls {
   const list: VaultCalls['list'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path, repeat: 'always', query, options });

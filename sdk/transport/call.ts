@@ -1,4 +1,4 @@
-/** What a caller may set, and what a single call is before it becomes a request. */
+/** The options of callers, and the description of a single call. */
 import type { QueryValue } from './path.ts';
 
 /** How to reach the vault, and how patient to be. */
@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number | undefined;
   /** How many times a failed attempt is repeated (3); 0 for never. */
   readonly retries?: number | undefined;
-  /** Is told of every attempt once it is over, for logs and traces; what it throws is ignored. */
+  /** Receives every attempt after its end, for logs and traces; its errors are ignored. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
 }
 
@@ -63,11 +63,12 @@ export interface KeyedCallOptions extends CallOptions {
 }
 
 /**
- * When a failed attempt may be repeated: `always` for reads and deletions; `keyed` likewise, under an
- * idempotency key; `when_refused` only if the service said that it did nothing.
+ * When a failed attempt may be repeated. `always`: reads and deletions; `keyed`: as `always`, with an idempotency
+ * key; `when_refused`: only if the service has rejected the request without any effect.
  */
 export type Repeat = 'always' | 'keyed' | 'when_refused';
 
+/** A single call, before it becomes a request. */
 export interface ApiCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: readonly string[];
@@ -75,20 +76,22 @@ export interface ApiCall {
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** JSON text, or a text of `type`. */
   readonly body?: string;
-  /** The body's content type where it is not JSON. */
+  /** The content type of a body that is not JSON. */
   readonly type?: string;
-  /** Travels in a header; a URL would end up in logs. */
+  /** Sent in a header; a URL would be logged. */
   readonly passphrase?: string;
-  /** Opens an endpoint. A call with one never carries the account's credentials, nor any that a browser keeps. */
+  /** The secret of an endpoint. A call with one contains neither the account's credentials nor those of a browser. */
   readonly secret?: { readonly kind: EndpointSegment; readonly text: string };
   readonly options?: KeyedCallOptions | undefined;
 }
 
+/** A complete reply. */
 export interface ApiReply {
   readonly text: string;
   readonly nextToken: string | undefined;
 }
 
+/** A reply whose body is still arriving. */
 export interface StreamReply {
   readonly pieces: AsyncIterable<string>;
   readonly nextToken: string | undefined;

@@ -11,7 +11,7 @@ export class VaultError extends Error {
   override readonly name: string = 'VaultError';
 }
 
-/** What an error reply says, reduced to the parts that are safe to keep. */
+/** The parts of an error reply that are safe to keep. */
 export interface ApiErrorParts {
   readonly status: number;
   readonly code: ErrorCode | 'unknown';
@@ -21,8 +21,8 @@ export interface ApiErrorParts {
 }
 
 /**
- * The service answered and refused. Tell cases apart by `code`, never by the message, which names the place of the
- * vault's guide that says what to do.
+ * The service has rejected the request. Distinguish cases by `code`, never by the message, which refers to the part of
+ * the vault's guide that explains it.
  * A server newer than this SDK may send a code that the type does not list yet.
  *
  * Any call can be answered with `invalid_request`, `duplicate_parameter`, `rate_limited`, `overloaded`,
@@ -48,7 +48,7 @@ export class VaultApiError extends VaultError {
   readonly code: ErrorCode | 'unknown';
   /** The id under which the service logged the request; give it to the operator. */
   readonly requestId: string | undefined;
-  /** The place of the request that was refused, such as `query.user`; never its value. */
+  /** The place of the invalid part of the request, such as `query.user`; never its value. */
   readonly field: string | undefined;
   /** Seconds that the service asked to wait before another attempt. */
   readonly retryAfterSeconds: number | undefined;
@@ -106,19 +106,20 @@ const FIELD = /^(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
 
-// Secrets of endpoints are made of the same characters as ids; a proxy could repeat one in the place of an id.
+// Secrets of endpoints have the same characters as ids; a proxy could repeat one in place of an id.
 const SECRET = /v[cr]s1_/;
 
+/** A text that matches the pattern and cannot be a secret. */
 function matching(value: unknown, pattern: RegExp): string | undefined {
   return typeof value === 'string' && pattern.test(value) && !SECRET.test(value) ? value : undefined;
 }
 
-/** The id that a reply has in its headers, where it can be one. */
+/** The request id in the headers of a reply, if it is valid. */
 export function requestIdOf(headers: Headers): string | undefined {
   return matching(headers.get('x-request-id'), REQUEST_ID);
 }
 
-/** Reads an error reply: only values of the expected shape are kept, whatever else the body says. */
+/** Reads an error reply. Only values of the expected format are kept. */
 export function apiErrorOf(status: number, headers: Headers, text: string): VaultApiError {
   const body = membersOf(text);
   const code = matching(body['code'], CODE);
@@ -132,6 +133,7 @@ export function apiErrorOf(status: number, headers: Headers, text: string): Vaul
   });
 }
 
+/** The members of a JSON object; none for any other text. */
 function membersOf(text: string): Record<string, unknown> {
   try {
     const body: unknown = JSON.parse(text);
@@ -154,8 +156,8 @@ function retryAfterSeconds(value: string | null): number | undefined {
 }
 
 /**
- * Makes a connection error of whatever `fetch` threw. The original is not kept: its message, and in some
- * runtimes a property, holds the URL.
+ * The connection error for an error of `fetch`. The original is not kept, because its message, and in some runtimes a
+ * property, contains the URL.
  */
 export function connectionErrorOf(thrown: unknown): VaultConnectionError {
   const reason = matching(codeOf(thrown), REASON) ?? matching(codeOf(causeOf(thrown)), REASON);
@@ -163,7 +165,7 @@ export function connectionErrorOf(thrown: unknown): VaultConnectionError {
   return new VaultConnectionError(`The connection to the vault failed${hint}`, reason);
 }
 
-/** What the codes of the runtimes mean to who has just begun: most of these are a wrong address. */
+/** Explanations of error codes of the runtimes; most have a wrong address as their cause. */
 const HINTS = [
   [/REFUSED/i, ': nothing listens there. Does it run, on this host and port?'],
   [/ENOTFOUND|EAI_/, ': there is no such host.'],

@@ -1,4 +1,4 @@
-/** The headers of a request: who calls, with which passphrase or secret, under which idempotency key. */
+/** The headers of a request: credentials, passphrase or secret, and idempotency key. */
 import type { ApiCall, EndpointSegment } from './call.ts';
 import { VaultError } from './errors.ts';
 import { encoded } from './path.ts';
@@ -9,8 +9,9 @@ const SECRET_HEADERS: Readonly<Record<EndpointSegment, string>> = {
 };
 
 /**
- * Refuses a passphrase that is not Unicode text, and a secret or an idempotency key that no header can carry.
- * The secret of an endpoint takes the place of `authorization`, which whoever holds an endpoint must never see.
+ * The headers of a call. Throws a VaultError for a passphrase that is not well-formed Unicode, and for a secret or
+ * idempotency key that a header cannot contain. The secret of an endpoint replaces `authorization`, which a third
+ * party must never see.
  */
 export function headersOf(
   call: ApiCall,
@@ -37,6 +38,7 @@ export function headersOf(
   return headers;
 }
 
+/** 128 random bits in hex. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -49,7 +51,7 @@ function checkedKey(key: string): string {
   return key;
 }
 
-/** Refuses what cannot be a secret before a runtime's own error could quote it. */
+/** Rejects a text that cannot be a secret, before an error of the runtime could quote it. */
 export function checkedSecret(secret: string): string {
   if (typeof secret !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(secret)) {
     throw new VaultError('secret must be the text that creating the endpoint returned.');

@@ -1,15 +1,16 @@
-/** The time limit and the cancellation of one call, which fetch sees as one signal. */
+/** The time limit and the cancellation of one call, combined in one signal for fetch. */
 import { connectionErrorOf, VaultError, VaultTimeoutError } from './errors.ts';
 
-/** Time and chance, passed in so that tests need not wait. */
+/** Time and randomness, passed as a parameter so that tests need not wait. */
 export interface RetryClock {
   readonly nowMs: () => number;
-  /** Runs a function once after some milliseconds; the returned function takes the appointment back. */
+  /** Runs a function once after some milliseconds; the returned function cancels it. */
   readonly after: (ms: number, run: () => void) => () => void;
   /** A number from 0 up to, not including, 1. */
   readonly random: () => number;
 }
 
+/** The clock of the runtime. */
 export const systemClock: RetryClock = {
   nowMs: () => Date.now(),
   after: (ms, run) => {
@@ -19,25 +20,26 @@ export const systemClock: RetryClock = {
   random: () => Math.random(),
 };
 
-/** One call's limit: begins when made, must be ended. */
+/** The limit of one call. It starts when it is created, and must be ended. */
 export interface TimeLimit {
   /** Aborts when the time is over or when the caller's own signal aborts. */
   readonly signal: AbortSignal;
   readonly remainingMs: () => number;
-  /** Gives the whole time anew; a stream does so for each piece it waits for. */
+  /** Restarts the whole time; a stream does so for each piece. */
   readonly restart: () => void;
-  /** Stops the clock while nothing is being waited for. */
+  /** Stops the clock while no piece is awaited. */
   readonly hold: () => void;
   /** Waits, unless the signal aborts first. */
   readonly pause: (ms: number) => Promise<void>;
-  /** The error to give to the caller for whatever was thrown under this limit. */
+  /** The error that the caller receives for an error within this limit. */
   readonly errorOf: (thrown: unknown) => unknown;
+  /** Releases the timer and the signal of the caller. */
   readonly end: () => void;
 }
 
 /**
- * Begins a limit of `timeoutMs`. An abort by the caller surfaces as the signal's own reason, an elapsed limit
- * as `VaultTimeoutError`, anything else that is not already a `VaultError` as a connection failure.
+ * Starts a limit of `timeoutMs`. An abort by the caller results in the reason of its signal, an elapsed limit in a
+ * `VaultTimeoutError`, and any other error that is not a `VaultError` in a connection error.
  */
 export function createLimit(timeoutMs: number, outer: AbortSignal | undefined, clock: RetryClock): TimeLimit {
   const controller = new AbortController();

@@ -1,8 +1,8 @@
-/** What a call cannot do without: types ask for it, and programs without types hear of it before anything is sent. */
+/** Required values of a call. Types demand them; programs without types get an error before anything is sent. */
 import type { ConnectionOptions, KeyedCallOptions } from './call.ts';
 import { VaultError } from './errors.ts';
 
-/** The names of a connection's options, beside those that say where it goes. */
+/** The names of a connection's options, except its address and credentials. */
 export const CONNECTION = [
   'fetch',
   'timeoutMs',
@@ -12,8 +12,8 @@ export const CONNECTION = [
 const OF_CALLS = ['signal', 'timeoutMs', 'retries', 'idempotencyKey'] satisfies (keyof KeyedCallOptions)[];
 
 /**
- * The passphrase of a call: its own, or the client's. Without either, some calls would mean something else, such
- * as listing instead of opening, so they are refused before anything is sent.
+ * The passphrase of a call: its own, or that of the client. Throws a VaultError without one, because some calls would
+ * then have another meaning, such as listing instead of decrypting.
  */
 export function neededPassphrase(own: string | undefined, ofClient: string | undefined): string {
   const passphrase = own ?? ofClient;
@@ -24,8 +24,8 @@ export function neededPassphrase(own: string | undefined, ofClient: string | und
 }
 
 /**
- * What names the one thing that a call asks for, as `ids` has it. Without it the route would list, and its reply would
- * pass for that thing: for a card, where a program takes a token from a stranger's JSON.
+ * Rejects missing ids of a call for one record. Without them the route would list, and its reply could be mistaken
+ * for that record: for a card, if a program takes a token from untrusted JSON.
  */
 export function needText<Ids extends Readonly<Record<string, string | undefined>>>(ids: Ids): Ids {
   for (const [name, text] of Object.entries(ids)) {
@@ -36,7 +36,7 @@ export function needText<Ids extends Readonly<Record<string, string | undefined>
   return ids;
 }
 
-/** Data as JSON text; text is taken for JSON already. */
+/** Data as JSON text; a text is used unchanged. */
 export function textOfData(data: unknown): string {
   if (data === undefined) {
     throw new VaultError('data is missing: the object to store, or its JSON text.');
@@ -44,7 +44,7 @@ export function textOfData(data: unknown): string {
   return typeof data === 'string' ? data : JSON.stringify(data);
 }
 
-/** Refuses options that nobody reads: a misspelt one would have no effect, and nobody would know. */
+/** Rejects unknown options: a misspelt one would be ignored silently. */
 export function checkNames(options: object, known: readonly string[] = OF_CALLS): void {
   const name = Object.keys(options).find((given) => !known.includes(given));
   if (name !== undefined) {

@@ -1,4 +1,4 @@
-/** Opening many items at once, one after another as they arrive. */
+/** Decrypts many items with few requests, and returns them as they arrive. */
 
 import type { ApiCall } from './call.ts';
 import { createTrail, jsonOf } from './pages.ts';
@@ -7,8 +7,8 @@ import { createTreeReader } from './tree.ts';
 import type { DecryptedItem } from './types.ts';
 
 /**
- * Opens every item that a call's filters let through, page after page, and yields each as soon as it is complete.
- * The call is asked for when the loop begins, so that one that cannot be made throws there.
+ * Decrypts every item that the filters of a call match, page by page, and yields each one when it is complete.
+ * `callOf` is called when the loop starts, so that an invalid call throws there.
  */
 export async function* openItems(
   transport: Transport,

@@ -1,4 +1,4 @@
-/** What replies become: JSON, pages of a listing, and the walk from one page to the next. */
+/** Replies as JSON and as pages of a listing, and iteration over pages. */
 
 import type { ApiCall, CallOptions } from './call.ts';
 import { VaultConnectionError } from './errors.ts';
@@ -17,8 +17,8 @@ export interface Page<T> {
 export type Pages<T> = AsyncGenerator<Page<T>, void, undefined>;
 
 /**
- * Parses a reply's JSON. That it has the type of its route is the service's promise and is not checked again.
- * The parser's own error would quote the text, so it is replaced.
+ * Parses the JSON of a reply. The service guarantees that it has the type of its route. The parser's own error would
+ * quote the text, so it is replaced.
  */
 export function jsonOf<T>(text: string): T {
   try {
@@ -28,12 +28,12 @@ export function jsonOf<T>(text: string): T {
   }
 }
 
-/** Makes a call and parses its reply. */
+/** Sends a call and parses its reply. */
 export async function readJson<T>(transport: Transport, call: ApiCall): Promise<T> {
   return jsonOf<T>((await transport.send(call)).text);
 }
 
-/** Reads the one thing that some ids name; without them it is refused, since the route would list instead. */
+/** Reads one record by its ids. Without them it throws a VaultError, because the route would list instead. */
 export async function readOne<T>(
   transport: Transport,
   path: readonly string[],
@@ -43,15 +43,16 @@ export async function readOne<T>(
   return readJson(transport, { method: 'GET', path, repeat: 'always', query: needText(ids), options });
 }
 
-/** Makes a call and takes its reply as one page. */
+/** Sends a call and returns its reply as one page. */
 export async function fetchPage<T>(transport: Transport, call: ApiCall): Promise<Page<T>> {
   const reply = await transport.send(call);
   return { data: jsonOf<T>(reply.text), next_token: reply.nextToken };
 }
 
 /**
- * Passes on what leads to the next page, and throws once it leads back: such a listing would never end. It compares
- * with one of those before, which it takes anew ever more rarely (Brent), so that a way of any length needs no memory.
+ * Returns cursors unchanged, and throws when one leads back to an earlier page: such a listing would never end. It
+ * compares with one earlier cursor, which it replaces at doubling distances (Brent's algorithm), so it needs constant
+ * memory.
  */
 export function createTrail(): (nextToken: string | undefined) => string | undefined {
   let mark: string | undefined;
@@ -74,7 +75,7 @@ export function createTrail(): (nextToken: string | undefined) => string | undef
   };
 }
 
-/** Walks a listing from a page on, the first where `from` is undefined. */
+/** Iterates over a listing, from `from` or from its first page. */
 export async function* walk<T>(
   load: (nextToken: string | undefined) => Promise<Page<T>>,
   from: string | undefined,

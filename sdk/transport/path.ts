@@ -1,12 +1,12 @@
-/** Where requests go: every URL of the SDK is built here, from checked parts. */
+/** The URLs of requests. Every URL of the SDK is built here, from checked parts. */
 import { VaultError } from './errors.ts';
 
-/** What a query parameter may be; a list travels as comma-separated text, an undefined one not at all. */
+/** A query parameter: a list is sent as comma-separated text, an undefined one is omitted. */
 export type QueryValue = string | number | boolean | readonly string[] | undefined;
 
 /**
- * Settles the service's URL, given with or without its `/v1`, as a prefix without a trailing slash.
- * Refuses anything but http and https, and credentials, a query or a fragment inside the URL.
+ * The service's URL, given with or without `/v1`, as a prefix without a trailing slash. Throws a VaultError for other
+ * schemes than http and https, and for credentials, a query or a fragment.
  */
 export function baseOf(baseUrl: string): string {
   const url = parse(baseUrl);
@@ -20,7 +20,7 @@ export function baseOf(baseUrl: string): string {
   return `${url.origin}${path.endsWith('/v1') ? path : `${path}/v1`}`;
 }
 
-/** By hand: a pattern for slashes at the end takes a time that grows with the square of those in the middle. */
+/** Removes trailing slashes; a pattern would take quadratic time for slashes in the middle. */
 function withoutLastSlashes(path: string): string {
   let end = path.length;
   while (path.charAt(end - 1) === '/') {
@@ -38,8 +38,8 @@ function parse(baseUrl: string): URL {
 }
 
 /**
- * Joins path segments and query parameters to the base. Each segment is one step of the path: it is
- * percent-encoded, and an empty one, `.` and `..`, which a URL would resolve away, are refused.
+ * Appends path segments and query parameters to the base. Each segment is one step of the path: it is
+ * percent-encoded; an empty one, `.` and `..`, which a URL would resolve, are rejected.
  */
 export function urlOf(
   base: string,
@@ -59,7 +59,7 @@ export function urlOf(
   return `${base}/${segments.map(segmentOf).join('/')}${search === '' ? '' : `?${search}`}`;
 }
 
-/** The service ignores a parameter that it does not know: `maskFields` would mask nothing. */
+/** The service ignores unknown parameters: `maskFields` would mask nothing. */
 const CAPITAL = /[A-Z]/;
 
 function segmentOf(segment: string | undefined): string {
@@ -82,7 +82,7 @@ function textOf(name: string, value: Exclude<QueryValue, undefined>): string {
   return value.join(',');
 }
 
-/** Percent-encodes text as UTF-8; refuses text with lone surrogates, which has no UTF-8 form. */
+/** Percent-encodes a text as UTF-8. Throws a VaultError for lone surrogates, which have no UTF-8 form. */
 export function encoded(text: string, what: string): string {
   try {
     return encodeURIComponent(text);

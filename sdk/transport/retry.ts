@@ -1,24 +1,26 @@
-/** Which attempts are repeated, and after how long. */
+/** Which failed attempts are retried, and after which pause. */
 import type { Attempt, Repeat } from './call.ts';
 import { apiErrorOf, requestIdOf, VaultApiError, VaultConnectionError } from './errors.ts';
 import type { RetryClock, TimeLimit } from './limit.ts';
 
+/** The first and the longest step of the exponential backoff. */
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 8_000;
+/** Longer error replies are not from the service. */
 const REFUSAL_LENGTH_MAX = 65_536;
 
-/** One call on its way: how to try it, and what bounds the trying. */
+/** One call in flight: how to attempt it, and its limits. */
 export interface RetriedCall {
   readonly attempt: () => Promise<Response>;
   readonly limit: TimeLimit;
   readonly repeat: Repeat;
   readonly retries: number;
   readonly clock: RetryClock;
-  /** Tells whoever wants to know of an attempt; never throws. */
+  /** Reports an ended attempt to the caller's observer; never throws. */
   readonly report: (attempt: Omit<Attempt, 'method' | 'path'>) => void;
 }
 
-/** Attempts until one succeeds, cannot be repeated, or would have to wait past the limit. */
+/** Attempts a call until it succeeds, cannot be repeated, or would have to wait beyond its limit. */
 export async function repeated<T>(
   exchange: RetriedCall,
   read: (response: Response) => Promise<T>,
@@ -42,7 +44,7 @@ export async function repeated<T>(
   }
 }
 
-/** One attempt, of which is told whatever comes of it. */
+/** One attempt, which is reported with its result. */
 async function attemptOnce<T>(
   { attempt, limit, clock, report: tell }: RetriedCall,
   number: number,
@@ -73,7 +75,7 @@ async function attemptOnce<T>(
   }
 }
 
-/** What the service says of a refusal is short. Of anything longer, which may have no end, nothing is kept. */
+/** The body of an error reply. A longer body, which may be endless, is discarded. */
 async function refusalText({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();
@@ -102,15 +104,16 @@ function mayRepeat(error: unknown, repeat: Repeat): boolean {
   if (error.status === 429 || error.status === 503) {
     return repeat !== 'when_refused' || didNothing(error);
   }
-  // The same request, sent before by this client or by one that died, is still being worked on.
+  // The same request, sent before by this client or by a stopped one, is still in flight.
   return error.code === 'idempotency_conflict' && error.retryAfterSeconds !== undefined;
 }
 
+/** Whether the service has rejected the request without any effect. */
 function didNothing(error: unknown): boolean {
   return error instanceof VaultApiError && (error.status === 429 || error.code === 'overloaded');
 }
 
-/** Exponential, between half and all of the step so that callers spread out; on top of any `Retry-After`. */
+/** Exponential, randomised between half of the step and the whole step, in addition to `Retry-After`. */
 function backoffMs(error: unknown, failures: number, clock: RetryClock): number {
   const asked = error instanceof VaultApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
   const step = Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS);

@@ -1,6 +1,6 @@
 /**
- * The one way out to the service: credentials, retries, time limits, and what a reply becomes.
- * Asks nothing of its runtime but fetch, URL, TextEncoder, TextDecoder, AbortController, timers, btoa and
+ * The only connection to the service: credentials, retries, time limits and replies.
+ * Requires nothing from its runtime except fetch, URL, TextEncoder, TextDecoder, AbortController, timers, btoa and
  * crypto.getRandomValues.
  */
 import type { ApiCall, ApiReply, ConnectionOptions, StreamReply } from './call.ts';
@@ -11,11 +11,13 @@ import { checkNames } from './needed.ts';
 import { baseOf, urlOf } from './path.ts';
 import { type RetriedCall, repeated } from './retry.ts';
 
+/** Sends calls. */
 export interface Transport {
+  /** Resolves with the complete reply. Rejects with a VaultError, or with the reason of an aborted signal. */
   readonly send: (call: ApiCall) => Promise<ApiReply>;
-  /** As `send`, of a reply that is a file. */
+  /** Like `send`, for a reply that is a file. */
   readonly bytes: (call: ApiCall) => Promise<Uint8Array>;
-  /** As `send`, but the body is read while it arrives; only what comes before the body is ever repeated. */
+  /** Like `send`, but the body is read while it arrives; only the part before the body is ever retried. */
   readonly stream: (call: ApiCall) => Promise<StreamReply>;
 }
 
@@ -23,13 +25,13 @@ const TIMEOUT_MS = 60_000;
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const RETRIES = 3;
 
-/** What a transport is made of: `authorization` is the account's, for calls that go to no endpoint. */
+/** Options of a transport. `authorization` is that of the account, for calls without an endpoint. */
 export interface TransportOptions extends ConnectionOptions {
   readonly baseUrl: string;
   readonly authorization?: string | undefined;
 }
 
-/** Checks the options once; everything about a single call is checked when it is made. */
+/** Checks the options once; each call is checked when it is sent. */
 export function createTransport(options: TransportOptions, clock: RetryClock = systemClock): Transport {
   const base = baseOf(options.baseUrl);
   const ownRetries = checkedRetries(options.retries ?? RETRIES);
@@ -81,7 +83,7 @@ export function createTransport(options: TransportOptions, clock: RetryClock = s
   };
 }
 
-/** Runtimes at the edge of a network keep no credentials, and some refuse a request that mentions them. */
+/** Edge runtimes have no stored credentials, and some reject a request that mentions them. */
 function knowsCredentials(): boolean {
   return typeof Request === 'function' && 'credentials' in Request.prototype;
 }
@@ -119,11 +121,11 @@ function tellerOf(
 ): RetriedCall['report'] {
   return (attempt) => {
     try {
-      const told: unknown = onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
-      // One that is async fails later, when nobody waits for it, and in Node that ends the program.
-      Promise.resolve(told).catch(() => {});
+      const result: unknown = onAttempt?.({ method, path: `/${path.join('/')}`, ...attempt });
+      // An async observer fails later without a handler, which would end the program in Node.
+      Promise.resolve(result).catch(() => {});
     } catch {
-      // A log that fails must not lose the reply of a call that did not.
+      // A failing observer must not lose the reply of a successful call.
     }
   };
 }

@@ -1,25 +1,25 @@
-/** Reads the tree of a bulk reply item by item, while it is still arriving. */
+/** Parses the tree of a bulk reply item by item, while it arrives. */
 import { VaultConnectionError } from './errors.ts';
 
-/** Takes the reply's text in pieces of any size and gives back the items that each piece completes. */
+/** Accepts the text of the reply in pieces of any size, and returns the items that each piece completes. */
 export interface TreeReader {
   readonly push: (text: string) => readonly string[];
-  /** Throws unless the tree was complete: a reply cut off anywhere is an error, never a shorter list. */
+  /** Throws if the tree is incomplete: a truncated reply is an error, never a shorter list. */
   readonly end: () => void;
 }
 
-/** Far more than the service lets an item be, also after rules and with every character escaped. */
+/** Far more than any item, also after rules and with every character escaped. */
 const ITEM_LENGTH_MAX = 2 ** 24;
 const ROOT = 1;
 const LIST = 2;
 const OUTSIDE: Readonly<Record<number, RegExp>> = { 0: /[\s{]/, [ROOT]: /[\s",:[\]}]/, [LIST]: /[\s,{\]]/ };
 
 /**
- * A reader of `{ "<user>": [ item, … ] }` that holds no more than the item in progress. Each item comes back
- * as its exact JSON text.
+ * A parser of `{ "<user>": [ item, … ] }` that keeps at most the current item in memory. Each item is returned as its
+ * exact JSON text.
  */
 export function createTreeReader(): TreeReader {
-  /** What has come of the item in progress. */
+  /** The received parts of the current item. */
   let parts: string[] = [];
   let heldLength = 0;
   let depth = 0;
@@ -46,7 +46,7 @@ export function createTreeReader(): TreeReader {
     }
   };
 
-  /** Keeps the beginning of an item whose end has not come. */
+  /** Keeps the start of an incomplete item. */
   const hold = (part: string): void => {
     parts.push(part);
     heldLength += part.length;

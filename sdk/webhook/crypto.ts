@@ -1,13 +1,13 @@
-/** Signatures of webhooks, with the cryptography that every runtime has. */
+/** Signatures of webhooks, with Web Crypto, which every runtime has. */
 import { VaultError } from '../transport/errors.ts';
 
 const ENCODED = 'whsec_';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Makes HMAC-SHA-256 over a prefix and the body after it. */
+/** Computes HMAC-SHA-256 (RFC 2104) over a prefix and the body after it. */
 type Sign = (prefix: string, body: Uint8Array) => Promise<Uint8Array>;
 
-/** A signer with the key that a secret stands for; refuses what cannot be a secret. */
+/** A signer with the key of a secret. Throws a VaultError for a text that cannot be a secret. */
 export async function signer(secret: string): Promise<Sign> {
   const { subtle } = crypto;
   if (subtle === undefined) {
@@ -26,7 +26,7 @@ export async function signer(secret: string): Promise<Sign> {
 }
 
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
-  // Without this, a setting that is missing would be a key that everybody knows.
+  // Otherwise a missing setting would result in a key that everyone knows.
   if (typeof secret !== 'string' || secret === '' || secret === ENCODED) {
     throw new VaultError('secret must be the secret of the webhook.');
   }
@@ -40,12 +40,12 @@ function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
 }
 
-/** The SHA-256 of a text, by which texts of any length are compared without telling how much of them fits. */
+/** The SHA-256 of a text. Comparing digests does not reveal how much of two texts is equal. */
 export async function digestOfText(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 }
 
-/** Compares in a time that depends on the lengths alone. */
+/** Compares in a time that only depends on the lengths. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   let different = a.length ^ b.length;
   for (let at = 0; at < b.length; at += 1) {

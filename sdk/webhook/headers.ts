@@ -1,4 +1,4 @@
-/** Headers as the several runtimes hand them to whoever receives a request. */
+/** Headers of a request, as different runtimes represent them. */
 
 /** `Headers`, Node's `IncomingHttpHeaders`, or a plain object with names in any case. */
 export type WebhookHeaders =

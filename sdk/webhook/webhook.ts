@@ -1,16 +1,19 @@
-/** For receivers of webhooks: is this call the vault's own and fresh, and what does it say? */
+/** For receivers of webhooks: verifies that a call is authentic and recent, and parses it. */
 import { VaultError } from '../transport/errors.ts';
 import type { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../transport/types.ts';
 import { digestOfText, sameBytes, signer } from './crypto.ts';
 import { headerValues, type WebhookHeaders } from './headers.ts';
 
-/** Why a call was refused. All but `body_malformed`, which is signed, mean: do not believe it. */
+/**
+ * Why a call was rejected. All codes except `body_malformed`, whose body is signed, mean that the call is not
+ * authentic.
+ */
 export type WebhookErrorCode =
   /** `webhook-id`, `webhook-timestamp` or `webhook-signature` is not there. */
   | 'header_missing'
   /** One of the headers came more than once, or the time is not a number of seconds. */
   | 'header_malformed'
-  /** The call is older or newer than `toleranceSeconds`: a repeat by somebody else, or a clock that is wrong. */
+  /** The call is older or newer than `toleranceSeconds`: a replay, or a wrong clock. */
   | 'timestamp_out_of_tolerance'
   /** No signature fits: another secret, or something was changed on the way. */
   | 'signature_mismatch'
@@ -28,11 +31,11 @@ const MESSAGES: Readonly<Record<WebhookErrorCode, string>> = {
   body_malformed: 'has a body that is no JSON object',
 };
 
-/** A webhook call was refused. Answer it with 400; tell cases apart by `code`, never by the message. */
+/** A webhook call was rejected. Reply with 400. Distinguish cases by `code`, never by the message. */
 export class VaultWebhookError extends VaultError {
   /** The name of the class. */
   override readonly name = 'VaultWebhookError';
-  /** Why it was refused. */
+  /** Why it was rejected. */
   readonly code: WebhookErrorCode;
 
   constructor(code: WebhookErrorCode) {
@@ -42,9 +45,9 @@ export class VaultWebhookError extends VaultError {
 }
 
 /**
- * What a webhook says; tell the kinds apart by their members: `'error' in event`, `'network_token' in event`,
- * `'token_info' in event`. The metadata of the request stands beside them; members of it with the name of another
- * one are left out.
+ * The content of a webhook. Distinguish the kinds by their members: `'error' in event`, `'network_token' in event`,
+ * `'token_info' in event`. The metadata of the request is added to them, except members with
+ * the name of another one.
  */
 export type WebhookPayload = PostWebhook | GetWebhook | NetworkTokenWebhook | FailureWebhook;
 
@@ -58,7 +61,7 @@ export interface VerifyOptions {
 
 const TOLERANCE_SECONDS = 300;
 const SECONDS = /^\d{1,15}$/;
-/** Of what Standard Webhooks knows, the kind that is made with a secret. */
+/** The signature scheme of Standard Webhooks with a shared secret. */
 const VERSION = 'v1,';
 
 async function verify<Metadata extends object = object>(
@@ -78,7 +81,7 @@ async function verify<Metadata extends object = object>(
   if (!SECONDS.test(time)) {
     throw new VaultWebhookError('header_malformed');
   }
-  // Written so that a `now` that is no number is refused as well.
+  // In this form a `now` that is not a number is rejected as well.
   if (!(Math.abs(Math.floor(now / 1000) - Number(time)) <= toleranceSeconds)) {
     throw new VaultWebhookError('timestamp_out_of_tolerance');
   }
@@ -122,7 +125,7 @@ function neededHeader(headers: WebhookHeaders, name: string): string {
   return value;
 }
 
-/** Looks at every signature, so that the time taken does not tell which one was close. */
+/** Compares every signature, so that the time does not reveal which one was close. */
 function listed(signatures: string, expected: Uint8Array): boolean {
   const wanted = new TextEncoder().encode(VERSION + base64(expected));
   const found = signatures.split(' ').map((entry) => sameBytes(new TextEncoder().encode(entry), wanted));
@@ -133,7 +136,7 @@ function base64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 }
 
-/** Most servers show the bytes of a header one by one as characters, some read them as UTF-8. */
+/** Most servers represent the bytes of a header as single characters, some decode them as UTF-8. */
 async function isSecret(shown: string, secret: string): Promise<boolean> {
   const text = new TextEncoder().encode(secret);
   const singly = Array.from(text, (byte) => String.fromCharCode(byte)).join('');
@@ -155,7 +158,7 @@ function parsed(bytes: Uint8Array): object {
 }
 
 /**
- * The checks of whoever receives webhooks.
+ * The checks of a receiver of webhooks.
  * @see /guide/webhooks
  */
 export interface Webhooks {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { ensureMasterKey, type MasterKeyRing } from '../../config/master-key.ts';
 import { claimRestore, finishRestore } from '../../store/installation.ts';
 import { openRedis, type RedisLink } from '../../store/redis/client.ts';
