@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, describeConfig, loadConfig, publicUrl } from '../server/config/config.ts';
+import { type Config, loadConfig, publicUrl } from '../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 
@@ -49,7 +49,7 @@ describe('without any setting', () => {
   });
 
   test('every setting is read and described', () => {
-    expect(Object.keys(describeConfig(config)).toSorted()).toEqual([...SERVER_SETTING_NAMES].toSorted());
+    expect(Object.keys(config.effective).toSorted()).toEqual([...SERVER_SETTING_NAMES].toSorted());
   });
 
   test('the result cannot be changed', () => {
@@ -169,7 +169,7 @@ describe('the description for the start log', () => {
     };
     const config = loadConfig(environment);
     const texts = [
-      JSON.stringify(describeConfig(config)),
+      JSON.stringify(config.effective),
       JSON.stringify(config),
       Bun.inspect(config, { depth: 9 }),
     ];
@@ -178,7 +178,7 @@ describe('the description for the start log', () => {
       expect(text).not.toContain(MASTER.slice(0, 20));
       expect(text).not.toContain('PRIVATE KEY');
     }
-    expect(describeConfig(config)).toMatchObject({
+    expect(config.effective).toMatchObject({
       VAULT_PORT: '8080 (default)',
       VAULT_REDIS_URL: 'redis://reader:[secret]@db.example:6380',
       VAULT_MASTER_KEY: '[secret]',

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { version } from '../../package.json';
-import { type Config, describeConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { System } from './assemble.ts';
 
 /** The settings that differ from their defaults because the operator set them, without secrets. */
 export function chosenSettings(config: Config): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(describeConfig(config)).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
+    Object.entries(config.effective).filter(([, value]) => !/^not set$| \(default\)$/.test(value)),
   );
 }
 
@@ -16,10 +16,7 @@ export function chosenSettings(config: Config): Readonly<Record<string, string>>
  * settings.
  */
 export function settingsDigest(config: Config): string {
-  return createHash('sha256')
-    .update(JSON.stringify(describeConfig(config)))
-    .digest('hex')
-    .slice(0, 16);
+  return createHash('sha256').update(JSON.stringify(config.effective)).digest('hex').slice(0, 16);
 }
 
 /**

@@ -112,7 +112,7 @@ export interface Config {
   readonly traces:
     | { readonly url: string; readonly headers: Secret<Readonly<Record<string, string>>> }
     | undefined;
-  /** Setting names and effective values, without secrets; see `describeConfig`. */
+  /** Setting names and effective values for the start log, without secrets. */
   readonly effective: Readonly<Record<string, string>>;
 }
 
@@ -323,9 +323,4 @@ export function publicUrl(config: Config, listeningPort: number): string {
   const named = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   const host = named.includes(':') ? `[${named}]` : named;
   return `${config.tls === undefined ? 'http' : 'https'}://${host}:${listeningPort}`;
-}
-
-/** The effective configuration for the start log: setting names to values, secrets redacted. */
-export function describeConfig(config: Config): Readonly<Record<string, string>> {
-  return config.effective;
 }

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import claimInstallationText from './lua/maintenance/claim-installation-1.lua' with { type: 'text' };
 import claimRestoreText from './lua/maintenance/claim-restore-1.lua' with { type: 'text' };
-import { type RedisLink, type RedisNode, script } from './redis/client.ts';
+import { mastersOf, type RedisLink, type RedisNode, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asBytes, asCount, asList, asText, isOk } from './redis/reply.ts';
 
@@ -70,8 +70,7 @@ export async function probeRedis(redis: RedisLink): Promise<void> {
     if (!redis.isCluster) {
       throw error;
     }
-    const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
-    await Promise.any(masters.map(requireServing)).catch(() => Promise.reject(error));
+    await Promise.any(mastersOf(redis).map(requireServing)).catch(() => Promise.reject(error));
   }
 }
 

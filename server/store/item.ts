@@ -174,19 +174,23 @@ function asWriteOutcome(reply: unknown): WriteOutcome {
   }
 }
 
-async function write(
-  redis: RedisLink,
-  bucket: Bucket,
-  { token, seed = '', ...parts }: ItemWrite,
-): Promise<WriteOutcome> {
-  const keys = [
+/** The keys of a script that stores or removes an item: item, sad, time index, reference index, fence. */
+function writtenKeys(bucket: Bucket, token: string): string[] {
+  return [
     redisKeys.item(bucket, token),
     redisKeys.sad(bucket, token),
     redisKeys.times(bucket),
     redisKeys.references(bucket),
     redisKeys.fence(bucket),
-    redisKeys.identities(bucket),
   ];
+}
+
+async function write(
+  redis: RedisLink,
+  bucket: Bucket,
+  { token, seed = '', ...parts }: ItemWrite,
+): Promise<WriteOutcome> {
+  const keys = [...writtenKeys(bucket, token), redisKeys.identities(bucket)];
   const args = [
     token,
     parts.gen,
@@ -336,14 +340,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     appendLog: (bucket, tokens, entries, gen) => append(redis, bucket, tokens, entries, gen),
     async remove(kid, { token, meta, refMember }) {
       const bucket = place(kid, token);
-      const keys = [
-        redisKeys.item(bucket, token),
-        redisKeys.sad(bucket, token),
-        redisKeys.times(bucket),
-        redisKeys.references(bucket),
-        redisKeys.fence(bucket),
-      ];
-      const reply = await redis.run(removeItem, keys, [token, tagOf(meta), refMember]);
+      const reply = await redis.run(removeItem, writtenKeys(bucket, token), [token, tagOf(meta), refMember]);
       return asOneOf(reply, ['ok', 'missing', 'changed', 'closed']);
     },
     async dropSad(kid, token, meta, newMeta) {

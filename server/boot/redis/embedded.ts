@@ -44,10 +44,6 @@ interface Running {
   readonly child: Bun.Subprocess | undefined;
 }
 
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
 /** Terminates a child, by force if it does not stop in time. */
 async function endChild(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM');
@@ -70,7 +66,7 @@ async function reachReady(socketPath: string, isOver: () => boolean): Promise<Re
     if (isOver()) {
       return undefined;
     }
-    await sleep(POLL_MS);
+    await Bun.sleep(POLL_MS);
   }
 }
 
@@ -93,7 +89,7 @@ async function untilAnswers(
     if (isOver()) {
       return undefined;
     }
-    await sleep(POLL_MS);
+    await Bun.sleep(POLL_MS);
   }
   return undefined;
 }
@@ -129,7 +125,7 @@ function createAcquire(binary: string, place: RedisPlace, isOver: () => boolean)
       if (Date.now() > end) {
         throw new ConfigError('VAULT_DATA_DIR', 'is locked by another redis-server, which does not answer');
       }
-      await sleep(POLL_MS);
+      await Bun.sleep(POLL_MS);
     }
     return undefined;
   };
@@ -163,7 +159,7 @@ export async function startEmbeddedRedis({ dataDir, binary: asked, log }: Option
 
   const recover = async (): Promise<void> => {
     for (let pause = BACK_OFF_MS_MIN; !stopping; pause = Math.min(2 * pause, BACK_OFF_MS_MAX)) {
-      await Promise.race([sleep(pause), stopped]);
+      await Promise.race([Bun.sleep(pause), stopped]);
       const next = await acquire().catch((error: unknown) => log(String(error)));
       if (!next) {
         continue;

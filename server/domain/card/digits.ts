@@ -1,5 +1,5 @@
 /** Whether a UTF-16 unit is an ASCII digit. */
-function isDigit(unit: number): boolean {
+export function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }
 

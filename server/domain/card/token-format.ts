@@ -1,3 +1,4 @@
+import { isDigit } from './digits.ts';
 import { luhnCheckDigit } from './luhn.ts';
 
 /** How a token is derived from a number; see {@link parseAlgorithm} for the texts that callers send. */
@@ -44,10 +45,6 @@ export function parseAlgorithm(text: string): TokenAlgorithm | undefined {
   }
   const [, start, end] = MIDDLE.exec(text) ?? [];
   return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
-}
-
-function isDigit(unit: number): boolean {
-  return unit >= 0x30 && unit <= 0x39;
 }
 
 /**

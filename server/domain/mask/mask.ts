@@ -1,5 +1,6 @@
 import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { indexIn } from '../json/path.ts';
 
 /** How a value is masked: all but the last four non-space characters, or all characters. */
 type Style = 'last_four' | 'whole';
@@ -134,16 +135,13 @@ export function maskForced(value: JsonObject): JsonObject {
   return value;
 }
 
-function isIndex(name: string): boolean {
-  return /^(?:0|[1-9]\d{0,8})$/.test(name);
-}
-
 /** The member or item of a value; undefined if there is none. */
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
   if (parent instanceof Map) {
     return parent.get(name);
   }
-  return Array.isArray(parent) && isIndex(name) ? parent[Number(name)] : undefined;
+  const index = Array.isArray(parent) ? indexIn(parent, name) : undefined;
+  return Array.isArray(parent) && index !== undefined ? parent[index] : undefined;
 }
 
 /** Masks the value at a dotted path, if it exists. */

@@ -47,6 +47,11 @@ export interface RedisLink {
   close(): Promise<void>;
 }
 
+/** The nodes that accept writes: the masters of a Cluster, otherwise the one server. */
+export function mastersOf(redis: Pick<RedisLink, 'nodes'>): readonly RedisNode[] {
+  return redis.nodes().filter(({ isReplica }) => !isReplica);
+}
+
 /** One server, for commands that every node must answer. */
 export interface RedisNode {
   /** Its address, for operators. */

@@ -1,15 +1,11 @@
 /** Reads large keys, and all key names, in steps that block Redis only briefly. */
-import { isForbiddenCommand, type RedisLink, type RedisNode } from './client.ts';
+import { isForbiddenCommand, mastersOf, type RedisLink } from './client.ts';
 import { asBytes, asList, asPairs, asText } from './reply.ts';
 
 /** Fields per step: values may be large. */
 const FIELDS_STEP = 50;
 /** Names per step. */
 const NAMES_STEP = 1_000;
-
-function mastersOf(redis: RedisLink): readonly RedisNode[] {
-  return redis.nodes().filter(({ isReplica }) => !isReplica);
-}
 
 /** Follows the cursor of a SCAN command to its end. */
 async function* scan(
