@@ -40,8 +40,3 @@ export function resultText({ shown }: Result): string {
   const parts = Array.isArray(shown) ? shown : [shown];
   return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
 }
-
-/** A result as JSON. */
-export function resultJson({ data }: Result): string {
-  return JSON.stringify(data, null, 2);
-}

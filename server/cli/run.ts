@@ -6,7 +6,7 @@ import { recordedCommand } from './audit.ts';
 import { type CommandCall, CommandError, type Output, type Result } from './commands/command.ts';
 import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
-import { resultJson, resultText } from './print.ts';
+import { resultText } from './print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
 
 /** The process around the command line: its output, settings and signals. */
@@ -114,7 +114,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     if (result === undefined) {
       return 0;
     }
-    terminal.out(`${line.json ? resultJson(result) : resultText(result)}\n`);
+    terminal.out(`${line.json ? JSON.stringify(result.data, null, 2) : resultText(result)}\n`);
     return result.failed === true ? 1 : 0;
   } catch (error) {
     const { text, exitCode } = describeFailure(error);

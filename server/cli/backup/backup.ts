@@ -9,7 +9,7 @@ const DAMAGED =
   'Some records do not open. They were copied as they are, and what a damaged key record belongs to is missing.';
 
 /** `vault backup FILE`. Exit code 1 if records were damaged: the file is complete otherwise. */
-const backup = defineCommand({
+export const backupCommand = defineCommand({
   words: ['backup'],
   argument: 'FILE',
   options: {},
@@ -31,7 +31,7 @@ const backup = defineCommand({
       signal.throwIfAborted();
       await writer.add(record);
     };
-    const { damaged, ...counts } = await copyVault(session, add, shown.at);
+    const { damaged, ...counts } = await copyVault(session, installation, add, shown.at);
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
     shown.end();
@@ -56,6 +56,3 @@ const backup = defineCommand({
     };
   },
 });
-
-/** The command `backup`. */
-export const backupCommands = [backup];

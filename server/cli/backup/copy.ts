@@ -2,10 +2,9 @@ import type { Session } from '../../boot/open.ts';
 import type { AccountInfo } from '../../services/account/record.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import { monthsOf } from '../../services/request/metering.ts';
-import { readInstallation } from '../../store/installation.ts';
+import type { Installation } from '../../store/installation.ts';
 import { createCopyStore } from '../../store/maintenance/copy.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
-import { CommandError } from '../commands/command.ts';
 import { addHash, copyKey, type KeyCopying, openContext } from './key.ts';
 import { copyListed, copyScanned, copyWhole, fieldsOf } from './kinds.ts';
 import { type BackupRecord, recordOf } from './record.ts';
@@ -111,15 +110,11 @@ async function copyAccounts(
  */
 export async function copyVault(
   session: Session,
+  { buckets, root }: Installation,
   add: (record: BackupRecord) => Promise<void>,
   seen: (items: number) => void,
 ): Promise<Copied> {
   const { crypto, now, redis, services, settings, stores } = session.vault;
-  const installation = await readInstallation(redis);
-  if (installation === undefined) {
-    throw new CommandError('There is no vault in this Redis.', 1);
-  }
-  const { buckets, root } = installation;
   let [items, damaged, keys] = [0, 0, 0];
   const copying: KeyCopying = {
     ...{ crypto, redis, settings, add, buckets },

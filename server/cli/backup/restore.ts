@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { ensureMasterKey, type MasterKeyRing } from '../../config/master-key.ts';
 import { claimRestore, finishRestore } from '../../store/installation.ts';
-import { openRedis, type RedisLink } from '../../store/redis/client.ts';
+import { mastersOf, openRedis, type RedisLink } from '../../store/redis/client.ts';
 import type { RedisTarget } from '../../store/redis/connect.ts';
 import { asCount } from '../../store/redis/reply.ts';
 import { type CommandCall, CommandError, defineCommand } from '../commands/command.ts';
@@ -53,8 +53,7 @@ async function verify(file: OpenBackup, { progress, signal }: CommandCall): Prom
 
 /** Whether no master has a key. */
 async function isEmpty(redis: RedisLink): Promise<boolean> {
-  const masters = redis.nodes().filter(({ isReplica }) => !isReplica);
-  const sizes = await Promise.all(masters.map((node) => node.command('DBSIZE', [])));
+  const sizes = await Promise.all(mastersOf(redis).map((node) => node.command('DBSIZE', [])));
   return sizes.every((size) => asCount(size) === 0);
 }
 
@@ -118,7 +117,8 @@ async function restoreInto(
   }
 }
 
-const restore = defineCommand({
+/** The command `restore`. */
+export const restoreCommand = defineCommand({
   words: ['restore'],
   argument: 'FILE',
   options: {},
@@ -146,6 +146,3 @@ const restore = defineCommand({
     };
   },
 });
-
-/** The command `restore`. */
-export const restoreCommands = [restore];

@@ -57,7 +57,8 @@ export function suggest(timings: readonly Argon2Timing[], bytesFree: number): Ar
   return best ?? ARGON2_FLOOR;
 }
 
-const argon2 = defineCommand({
+/** The command `argon2`. */
+export const argon2Command = defineCommand({
   words: ['argon2'],
   options: {},
   summary:
@@ -107,6 +108,3 @@ const argon2 = defineCommand({
     };
   },
 });
-
-/** The command `argon2`. */
-export const argon2Commands = [argon2];

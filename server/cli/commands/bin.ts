@@ -23,7 +23,8 @@ export async function loadBinTable(
   return { kind: 'loaded', rows: parsed.rows.length, segments: segments.length };
 }
 
-const loadBins = defineCommand({
+/** The command `bin load`. */
+export const binCommand = defineCommand({
   words: ['bin', 'load'],
   argument: 'FILE',
   options: {},
@@ -43,6 +44,3 @@ const loadBins = defineCommand({
     return { data: { rows, segments }, shown: `Loaded ${rows} rows (${segments} ranges).` };
   },
 });
-
-/** The command `bin load`. */
-export const binCommands = [loadBins];

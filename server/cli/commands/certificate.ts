@@ -2,7 +2,8 @@ import { PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readBinaryFile } from './file.ts';
 
-const loadCertificate = defineCommand({
+/** The command `certificate load`. */
+export const certificateCommand = defineCommand({
   words: ['certificate', 'load'],
   argument: 'FILE',
   options: {},
@@ -17,6 +18,3 @@ const loadCertificate = defineCommand({
     return { data: { bytes: pdf.length }, shown: `Loaded a certificate of ${pdf.length} bytes.` };
   },
 });
-
-/** The command `certificate load`. */
-export const certificateCommands = [loadCertificate];

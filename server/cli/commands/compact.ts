@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { RedisNode } from '../../store/redis/client.ts';
+import { mastersOf, type RedisNode } from '../../store/redis/client.ts';
 import { infoField } from '../../store/redis/info.ts';
 import { asText } from '../../store/redis/reply.ts';
 import { CommandError, defineCommand } from './command.ts';
@@ -54,7 +54,8 @@ async function compactNode(node: RedisNode, signal: AbortSignal): Promise<Compac
   return { node: node.name, before, after: Number(infoField(done, 'aof_current_size')) };
 }
 
-const compact = defineCommand({
+/** The command `compact`. */
+export const compactCommand = defineCommand({
   words: ['compact'],
   options: {},
   summary:
@@ -62,7 +63,7 @@ const compact = defineCommand({
   audit: { action: 'store.compact' },
   opens: 'vault',
   async run({ progress, signal }, { vault }) {
-    const masters = vault.redis.nodes().filter(({ isReplica }) => !isReplica);
+    const masters = mastersOf(vault.redis);
     const shown = progress('Rewriting', 'servers', masters.length);
     const files: Compacted[] = [];
     // One at a time, since each copies its memory while it writes.
@@ -82,6 +83,3 @@ const compact = defineCommand({
     };
   },
 });
-
-/** The command `compact`. */
-export const compactCommands = [compact];

@@ -1,7 +1,8 @@
 import { createHealth } from '../../services/admin/health.ts';
 import { defineCommand } from './command.ts';
 
-const health = defineCommand({
+/** The command `health`. */
+export const healthCommand = defineCommand({
   words: ['health'],
   options: {},
   summary:
@@ -14,6 +15,3 @@ const health = defineCommand({
     return { data: { ready, checks }, shown, failed: !ready };
   },
 });
-
-/** The command `health`. */
-export const healthCommands = [health];

@@ -33,7 +33,8 @@ function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly 
     : `All records are encrypted with ${writeKey}, except kept replies, which were not found since this Redis forbids SCAN: remove ${rest} after 24 hours.`;
 }
 
-const rotateMaster = defineCommand({
+/** The command `rotate-master`. */
+export const rotateCommand = defineCommand({
   words: ['rotate-master'],
   options: {},
   summary:
@@ -69,6 +70,3 @@ const rotateMaster = defineCommand({
     };
   },
 });
-
-/** The command `rotate-master`. */
-export const rotateCommands = [rotateMaster];

@@ -20,7 +20,8 @@ function faultTable({ faults }: Verification): Table[] {
   return rows.length === 0 ? [] : [{ heading: 'Faults', columns, rows }];
 }
 
-const verify = defineCommand({
+/** The command `verify`. */
+export const verifyCommand = defineCommand({
   words: ['verify'],
   options: { account: { kind: 'text', value: 'NAME', help: 'verifies one account alone' } },
   summary:
@@ -56,6 +57,3 @@ const verify = defineCommand({
     };
   },
 });
-
-/** The command `verify`. */
-export const verifyCommands = [verify];
