@@ -33,6 +33,7 @@ export async function recordedCommand(
       await vault.services.audit.record({ ...event, aid });
     }
   };
+  // The outcome is recorded before the result is printed.
   let result: Result | undefined;
   try {
     result = await run();

@@ -52,6 +52,7 @@ async function syncFolder(path: string): Promise<void> {
  */
 export async function openFileOutput(given: string): Promise<OpenOutput> {
   const path = resolve(given);
+  // A random name, so that two commands can write to the same folder.
   const part = `${path}.part-${randomBytes(6).toString('hex')}`;
   if (await exists(path)) {
     fail(new CommandError('FILE already exists; it is never overwritten.', 1));

@@ -109,6 +109,7 @@ function readWithoutCommand(
 /** Reads a command line; throws a CommandError with exit code 2 if it is invalid. */
 export function readLine(args: readonly string[]): HelpRequest | Line {
   const found = findCommand(args);
+  // Checked before the options, so that help works for invalid ones as well.
   const wantsHelp = args.includes('--help') || args.includes('-h');
   if (found.kind === 'similar') {
     return readWithoutCommand(args, found.commands, wantsHelp);

@@ -42,6 +42,7 @@ export function startProgress(
   expected?: number,
 ): Progress {
   let total = expected;
+  // A file gets its first line only after the interval, so a short command writes none.
   let shownAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
   let isDrawn = false;
   let latest = 0;

@@ -89,6 +89,7 @@ async function perform(
   if (command.opens === 'config') {
     return stoppable(command.run(call, config), terminal.signal);
   }
+  // Closed in every case, so that the vault is not left open.
   const session = await terminal.open(config);
   try {
     const work = () => stoppable(command.run(call, session), terminal.signal);

@@ -1,6 +1,6 @@
 import { VaultError } from './errors.ts';
 
-/** What may be logged of an unexpected error: its class and frames, never its message. */
+/** What may be logged of an unexpected error: class and stack frames, never the message, which may contain data. */
 export interface Cause {
   /** The name of the class. */
   readonly error: string;

@@ -22,6 +22,7 @@ function defineErrors<Code extends string>(
  * renamed or removed.
  */
 export const ERRORS = defineErrors({
+  // Invalid requests: a retry without a change fails again.
   invalid_request: {
     status: 400,
     text: 'A part of the request is missing or malformed; `field` names it.',
@@ -347,7 +348,7 @@ export const ERRORS = defineErrors({
 /** The stable codes of error bodies. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Whether a text is an error code. */
+/** Whether a text is one of the codes, for codes that cross a thread or come from a store. */
 export function isErrorCode(value: string): value is ErrorCode {
   return Object.hasOwn(ERRORS, value);
 }
@@ -357,15 +358,17 @@ export function isErrorCode(value: string): value is ErrorCode {
  * and to reply.
  */
 export class VaultError extends Error {
+  /** The code of the reply's `code`. */
   readonly code: ErrorCode;
   /** The path of the invalid part of the request (`query.user`, `body[2].name`), never its value. */
   readonly field: string | undefined;
   /** The value of `Retry-After`; by default that of the code. */
   readonly retryAfterSeconds: number | undefined;
-  /** The id of the request that a third party received, if one did. */
+  /** The request id that a third party received, if the request was sent; for support cases with it. */
   readonly sentAs: string | undefined;
 
   constructor(
+    // Details are optional; `cause` is only logged, never sent to a caller.
     code: ErrorCode,
     details: Partial<Pick<VaultError, 'field' | 'retryAfterSeconds' | 'sentAs' | 'cause'>> = {},
   ) {

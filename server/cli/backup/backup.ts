@@ -22,11 +22,13 @@ export const backupCommand = defineCommand({
     if (installation === undefined) {
       throw new CommandError('There is no vault in this Redis.', 1);
     }
+    // Everything that was acknowledged before this time is in the copy.
     const madeAt = vault.now();
     const file = await output(argument);
     const shown = progress('Copying', 'items');
     const facts = { env: config.env, server: version, madeAt, ring, root: installation.root };
     const writer = await createBackupWriter(file, facts);
+    // A stopped command leaves no partial file: an output that is not committed is removed.
     const add: typeof writer.add = async (record) => {
       signal.throwIfAborted();
       await writer.add(record);

@@ -88,6 +88,7 @@ async function copyAccounts(
   { add }: KeyCopying,
   started: readonly AccountInfo[],
 ): Promise<number> {
+  // Names can be reused, so accounts are matched by id.
   const left = new Map((await vault.services.accounts.list()).map(({ name, aid }) => [aid, name]));
   let copied = 0;
   for (const { aid } of started) {
@@ -130,7 +131,9 @@ export async function copyVault(
     },
   };
   await add(recordOf('hash', redisKeys.installation, ['buckets', buckets, 'root', root]));
+  // Idempotency keys and reserved ids first: they refer to everything else.
   await copyScanned(copying);
+  // Accounts that are created during the copy are not in it.
   const started = await services.accounts.list();
   for (const { aid } of started) {
     await copyListed(copying, aid);

@@ -17,10 +17,15 @@ const HEADER_BYTES_MAX = 4_096;
 const LENGTH_BYTES = 4;
 
 const Header = Type.Object({
+  /** Identifies the file type. */
   format: Type.Literal('cardvault-backup'),
+  /** The version of this format; other versions are rejected. */
   version: Type.Literal(1),
+  /** `staging` or `production`; a file is only restored in the same environment. */
   environment: Type.String(),
+  /** The version of Cardvault that wrote the file. */
   server: Type.String(),
+  /** The start of the copy, RFC 3339. */
   made_at: Type.String(),
   /** The id of the master key that encrypts the file. */
   key_id: Type.String(),
@@ -93,10 +98,12 @@ export async function createBackupWriter(
     installation: base64(createHash('sha256').update(facts.root).digest().subarray(0, 16)),
   };
   const line = Buffer.from(`${JSON.stringify(header)}\n`);
+  // Every frame authenticates the header, so the header cannot be changed.
   seal.bind(line);
   await output.write(line);
   let [bytes, frames, records, size] = [line.length, 0, 0, 0];
   let waiting: Buffer[] = [];
+  // Frames are written one after another, in order.
   let writing: Promise<void> = Promise.resolve();
   const add = (encoded: Buffer): void => {
     waiting.push(encoded);
@@ -188,6 +195,7 @@ function sealFor(
     reject(`FILE was made in another environment (${other}); VAULT_ENV is ${env}.`);
   }
   const known = Buffer.from(check, 'base64');
+  // Any key of the ring may fit: the file may be older than the last rotation.
   const seals = [...ring.keys.values()].map((key) => createBackupSeal(key, env, Buffer.from(salt, 'base64')));
   return (
     seals.find((seal) => known.length === seal.check.length && isCheckOf(seal, known)) ??

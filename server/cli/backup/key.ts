@@ -45,6 +45,7 @@ export function openContext(
     env: config.env,
     writeId: ring.writeId,
     keys: [...ring.keys],
+    // Only for cached keys, which a copy does not use.
     processKey: new Uint8Array(32),
     argon2: config.argon2,
     root,
@@ -87,6 +88,7 @@ function keptItem(
   item: CopiedItem,
 ): KeptItem {
   const { token } = item;
+  // Data that expires is not copied, also not with a remaining lifetime.
   const isKept = item.sadExpiresAt === 0 && !settings.sadAfterProxy;
   const sad = isKept ? item.sad : EMPTY;
   const fields = new Map<string, Uint8Array>(fieldsOf({ kind: 'hash', parts: item.parts }));
@@ -123,6 +125,7 @@ async function copyPage(
   if (members.length > 0) {
     await add(recordOf('zset', redisKeys.references(bucket), members));
   }
+  // The time index is last: an item is found only when it is complete.
   const places = page.flatMap(({ token, storedAt }) => [token, storedAt]);
   await add(recordOf('zset', redisKeys.times(bucket), places));
   copying.counted(page.length);
@@ -177,6 +180,7 @@ export async function copyKey(copying: KeyCopying, aid: string, user: string): P
   if (kid !== undefined) {
     const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
     await eachOf(all, (bucket) => copyBucket(copying, aid, bucket), BUCKETS_AT_ONCE);
+    // Read again after the items: the key may have a new generation now, or be deleted.
     record = await keyStore.read(aid, user);
     const isSame = record?.equals(before) || (record && (await kidOf(copying, aid, user, record)) === kid);
     if (record === undefined || isSame !== true) {

@@ -85,6 +85,7 @@ export async function copyListed(copying: KindCopying, aid: string): Promise<voi
     }
     await add(copied);
     const members = copied.parts.filter((_, at) => at % 2 === 0).map(String);
+    // Keys that this directory contains.
     const named = kindsBy(
       copying,
       ({ backup, listed }) => backup === 'listed' && listed?.directory === directory.name,
@@ -92,6 +93,7 @@ export async function copyListed(copying: KindCopying, aid: string): Promise<voi
     for (const kind of named) {
       const entries = members.flatMap((member) => kind.listed?.entryOf(member) ?? []);
       const keys = entries.map((entry) => ({ ...entry, name: keyOf(kind.name, aid, entry.id) }));
+      // Several entries may lead to the same key.
       const unique = [...new Map(keys.map((key) => [`${key.nonce} ${key.name}`, key])).values()];
       await copyKeys(copying, kind, unique, (found, entry) => isOfEntry(kind, found, entry));
     }

@@ -13,8 +13,10 @@ type BackupKind = (typeof BACKUP_KINDS)[number];
 /** One record of a backup. `expiresAt` is in ms since 1970; 0 = never. */
 export interface BackupRecord {
   readonly kind: BackupKind;
+  /** The name of the Redis key, or an id. */
   readonly key: string;
   readonly expiresAt: number;
+  /** The value, in the order that the kind defines. */
   readonly parts: readonly Uint8Array[];
 }
 

@@ -22,6 +22,7 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
   const record = await keyStore.read(aid, user);
   // A damaged record stays as it is; `vault verify` reports it.
   const facts = record && (await crypto.describeKey({ place: { aid, user }, record }).catch(() => undefined));
+  // A key of the first generation was never changed.
   if (facts !== undefined && facts.gen > 1) {
     await keyStore.moveFences(facts.kid, facts.gen);
     await endpointStore.stopBefore(aid, facts.kid, facts.gen);

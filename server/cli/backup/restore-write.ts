@@ -22,6 +22,7 @@ export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): reado
       name,
       [key, ...values.slice(at * COMMAND_PARTS, (at + 1) * COMMAND_PARTS)],
     ]);
+  // The absolute time of expiry, so that a restored key expires when the original one would have.
   const expiry: readonly Command[] = expiresAt === 0 ? [] : [['PEXPIREAT', [key, expiresAt]]];
   switch (kind) {
     case 'hash':

@@ -11,7 +11,9 @@ import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
 import { finishVault, type Leftovers } from './restore-finish.ts';
 import { createRestoreWriter } from './restore-write.ts';
 
+/** The message for a Redis with data; a restore never mixes two vaults. */
 const TAKEN = 'This Redis is not empty. A backup is restored into an empty one alone; nothing was changed.';
+/** The message for a Redis with an unfinished restore of another backup. */
 const OTHER =
   'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
 
@@ -67,6 +69,7 @@ async function write(
   const redis = await openRedis(target, { replicas: 0 });
   try {
     await check(redis);
+    // Identifies the backup, so that only the same one can continue.
     const id = file.header.salt;
     // Records that an interrupted restore of the same file has written are overwritten.
     const state = await claimRestore(redis, id, await isEmpty(redis));
@@ -117,7 +120,7 @@ async function restoreInto(
   }
 }
 
-/** The command `restore`. */
+/** `vault restore FILE`. It can be repeated after an interruption, with the same file. */
 export const restoreCommand = defineCommand({
   words: ['restore'],
   argument: 'FILE',
@@ -128,6 +131,7 @@ export const restoreCommand = defineCommand({
     const ring = existingRing(config);
     const file = await openBackup(call.argument, ring, config.env);
     const counts = await verify(file, call);
+    // Loaded on demand: other commands start faster without it.
     const { openTarget } = await import('../../boot/redis-target.ts');
     const redis = await openTarget(config, silent);
     try {

@@ -7,6 +7,7 @@ import { type CommandCall, CommandError, defineCommand, type Table, type Values 
 /** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
 
+/** The options of `account create` and `account set`; absent ones keep their values. */
 const SETTINGS = {
   unmasked: { kind: 'switch', help: 'whether the account sees numbers unmasked' },
   paying: { kind: 'switch', help: 'whether the account is paying' },
@@ -65,6 +66,7 @@ function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
   };
 }
 
+/** Accounts as a table; the columns match those of the help text. */
 function tableOf(accounts: readonly AccountInfo[]): Table {
   return {
     columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
@@ -87,6 +89,9 @@ function existing<Found>(found: Found | undefined): Found {
   return found;
 }
 
+/**
+ * `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2).
+ */
 const createAccount = defineCommand({
   words: ['account', 'create'],
   argument: 'NAME',
@@ -116,6 +121,7 @@ const createAccount = defineCommand({
   },
 });
 
+/** `vault account list`. It shows no passwords and no internal ids. */
 const listAccounts = defineCommand({
   words: ['account', 'list'],
   options: {},
@@ -127,6 +133,7 @@ const listAccounts = defineCommand({
   },
 });
 
+/** `vault account set NAME`. Only the given settings change. */
 const setAccount = defineCommand({
   words: ['account', 'set'],
   argument: 'NAME',
@@ -154,6 +161,7 @@ async function replacePassword(vault: Session['vault'], name: string): Promise<S
   );
 }
 
+/** `vault account password NAME`. */
 const setPassword = defineCommand({
   words: ['account', 'password'],
   argument: 'NAME',
@@ -169,6 +177,7 @@ const setPassword = defineCommand({
   },
 });
 
+/** `vault account delete NAME --yes`. An interrupted deletion is completed by a later sweep. */
 const deleteAccount = defineCommand({
   words: ['account', 'delete'],
   argument: 'NAME',

@@ -57,7 +57,7 @@ export function suggest(timings: readonly Argon2Timing[], bytesFree: number): Ar
   return best ?? ARGON2_FLOOR;
 }
 
-/** The command `argon2`. */
+/** `vault argon2`. It needs neither settings nor Redis, so that it can run before the first start. */
 export const argon2Command = defineCommand({
   words: ['argon2'],
   options: {},
@@ -71,6 +71,7 @@ export const argon2Command = defineCommand({
     let tried = 0;
     for (const parallelism of lanes) {
       for (const passes of PASSES) {
+        // Memory costs ascend, so after a slow result all further ones are slow as well.
         let isSlow = false;
         for (const memoryKiB of MEMORY_KIB) {
           signal.throwIfAborted();

@@ -4,6 +4,7 @@ import { type AuditFault, type ChainReport, parseCheckpoint } from '../../servic
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
+/** The options of `audit export`. */
 const EXPORT = {
   account: { kind: 'text', value: 'NAME', help: 'the log of this account; default: the log of the operator' },
   'account-id': {
@@ -41,6 +42,7 @@ async function aidOf(
   return found.aid;
 }
 
+/** `vault audit export`. Reading a log is itself recorded (PCI DSS 10.2.1.3). */
 const exportAudit = defineCommand({
   words: ['audit', 'export'],
   options: EXPORT,
@@ -98,6 +100,7 @@ function tableOf(reports: readonly ChainReport[], names: ReadonlyMap<string, str
   };
 }
 
+/** `vault audit verify`. Exit code 1 if a log is damaged, truncated or does not match a checkpoint. */
 const verifyAudit = defineCommand({
   words: ['audit', 'verify'],
   options: {
@@ -113,6 +116,7 @@ const verifyAudit = defineCommand({
     const given = await checkpointsOf(options.checkpoints);
     const chains = await vault.services.auditVerifier.chains(given);
     const retention = vault.settings.auditRetentionMs;
+    // Entries older than the retention may be missing.
     const keptSince = retention === 0 ? 0 : vault.now() - retention;
     const shown = progress('Verifying', 'logs', chains.length);
     const reports: ChainReport[] = [];
@@ -127,6 +131,7 @@ const verifyAudit = defineCommand({
   },
 });
 
+/** `vault audit key`: an Ed25519 public key in PEM, to verify checkpoints without the vault. */
 const auditKey = defineCommand({
   words: ['audit', 'key'],
   options: {},

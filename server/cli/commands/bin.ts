@@ -23,7 +23,7 @@ export async function loadBinTable(
   return { kind: 'loaded', rows: parsed.rows.length, segments: segments.length };
 }
 
-/** The command `bin load`. */
+/** `vault bin load FILE`. Requests use the old table until the new one is complete. */
 export const binCommand = defineCommand({
   words: ['bin', 'load'],
   argument: 'FILE',

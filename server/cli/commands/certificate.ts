@@ -2,7 +2,7 @@ import { PDF_BYTES_MAX } from '../../domain/account/pdf.ts';
 import { CommandError, defineCommand } from './command.ts';
 import { readBinaryFile } from './file.ts';
 
-/** The command `certificate load`. */
+/** `vault certificate load FILE`. */
 export const certificateCommand = defineCommand({
   words: ['certificate', 'load'],
   argument: 'FILE',

@@ -4,6 +4,7 @@ import type { AuditAction } from '../../http/schema/audit.ts';
 
 /** A failed command; the message is one line for the operator. */
 export class CommandError extends Error {
+  /** See `runCommandLine`. */
   readonly exitCode: 1 | 2;
 
   /** Exit code 2 is for an invalid command line, 1 for a valid one that failed. */
@@ -81,6 +82,7 @@ export interface CommandCall<Options extends OptionSet = OptionSet> {
 
 /** A table. Columns of numbers are aligned to the right; `empty` is shown instead if there are no rows. */
 export interface Table {
+  /** A line above the table. */
   readonly heading?: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -89,6 +91,7 @@ export interface Table {
 
 /** The result of a command: `data` is printed with `--json`, otherwise the parts of `shown`, one below the other. */
 export interface Result {
+  /** Any JSON value; members have wire names. */
   readonly data: unknown;
   readonly shown: string | Table | readonly (string | Table)[];
   /** The command succeeded but found a problem: exit code 1. */

@@ -9,6 +9,7 @@ const POLL_MS = 100;
 
 /** The append-only file of one server, in bytes. */
 interface Compacted {
+  /** The address of the server. */
   readonly node: string;
   readonly before: number;
   readonly after: number;
@@ -54,7 +55,7 @@ async function compactNode(node: RedisNode, signal: AbortSignal): Promise<Compac
   return { node: node.name, before, after: Number(infoField(done, 'aof_current_size')) };
 }
 
-/** The command `compact`. */
+/** `vault compact`. Deleted data otherwise stays in the append-only file until Redis rewrites it (PCI DSS 3.2.1). */
 export const compactCommand = defineCommand({
   words: ['compact'],
   options: {},

@@ -1,7 +1,7 @@
 import { createHealth } from '../../services/admin/health.ts';
 import { defineCommand } from './command.ts';
 
-/** The command `health`. */
+/** `vault health`. It opens the vault itself, and so also works while no server runs. */
 export const healthCommand = defineCommand({
   words: ['health'],
   options: {},

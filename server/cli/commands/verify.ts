@@ -20,7 +20,10 @@ function faultTable({ faults }: Verification): Table[] {
   return rows.length === 0 ? [] : [{ heading: 'Faults', columns, rows }];
 }
 
-/** The command `verify`. */
+/**
+ * `vault verify`. Exit code 1 if a record is damaged; unfinished records alone are not an error, because the sweep
+ * completes them.
+ */
 export const verifyCommand = defineCommand({
   words: ['verify'],
   options: { account: { kind: 'text', value: 'NAME', help: 'verifies one account alone' } },
