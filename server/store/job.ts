@@ -11,7 +11,7 @@ import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis
 import { scanByScore } from './redis/scan.ts';
 
 const createJob = script(createJobText);
-const beginAttempt = script(beginAttemptText);
+const startAttempt = script(beginAttemptText);
 const endAttempt = script(endAttemptText);
 const startReport = script(startReportText);
 const removeJob = script(removeJobText);
@@ -137,7 +137,7 @@ export function createJobStore(redis: RedisLink): JobStore {
     async startAttempt(aid, id, seen, nonce, bill) {
       const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
       const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? ''];
-      return isOk(await redis.run(beginAttempt, keys, args));
+      return isOk(await redis.run(startAttempt, keys, args));
     },
     async endAttempt(aid, id, nonce, { sent, report = '' }) {
       return isOk(await redis.run(endAttempt, [redisKeys.job(aid, id)], [nonce, sent ? '1' : '', report]));
