@@ -117,7 +117,7 @@ export function createAdminCalls(transport: Transport): AdminCalls {
       readJson(transport, {
         method: 'POST',
         path: ['change-password'],
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         body: JSON.stringify(change),
         options,
       }),

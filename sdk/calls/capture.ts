@@ -73,7 +73,7 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
       readJson(transport, {
         method: 'POST',
         path,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         query,
         passphrase: neededPassphrase(own, passphrase),
         options,

@@ -98,7 +98,7 @@ export function createCertificateCalls(transport: Transport): CertificateCalls {
       readJson(transport, {
         method: 'POST',
         path: CSR,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         body: JSON.stringify(subject),
         options,
       }),
@@ -110,7 +110,7 @@ export function createCertificateCalls(transport: Transport): CertificateCalls {
       readJson(transport, {
         method: 'POST',
         path: CERT,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         query,
         body: pem,
         type: 'application/x-pem-file',

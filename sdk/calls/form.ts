@@ -56,7 +56,7 @@ export function createFormCalls(transport: Transport): FormCalls {
       readJson(transport, {
         method: 'POST',
         path,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         query: { form_type, form_id },
         body: JSON.stringify(settings),
         options,

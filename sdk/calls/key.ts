@@ -83,7 +83,7 @@ export function createKeyCalls(transport: Transport): KeyCalls {
   return {
     create: async (key, options) => {
       checkNames(key, ['user', 'passphrase']);
-      const repeat = key.passphrase === undefined ? 'when_refused' : 'keyed';
+      const repeat = key.passphrase === undefined ? 'when_rejected' : 'keyed';
       return readJson(transport, { method: 'POST', path, repeat, body: JSON.stringify(key), options });
     },
     list,
@@ -94,7 +94,7 @@ export function createKeyCalls(transport: Transport): KeyCalls {
       // expect.
       checkNames(change, ['user', 'passphrase', 'new_passphrase']);
       const body = JSON.stringify(change);
-      return readJson(transport, { method: 'PUT', path, repeat: 'when_refused', body, options });
+      return readJson(transport, { method: 'PUT', path, repeat: 'when_rejected', body, options });
     },
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),

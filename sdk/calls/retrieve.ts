@@ -125,7 +125,7 @@ export function createRetrieveCalls(transport: Transport, passphrase: string | u
       readJson(transport, {
         method: 'POST',
         path,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         query,
         passphrase: neededPassphrase(own, passphrase),
         options,

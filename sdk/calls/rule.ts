@@ -63,7 +63,7 @@ export function createRuleCalls(transport: Transport): RuleCalls {
       readJson(transport, {
         method: 'POST',
         path,
-        repeat: 'when_refused',
+        repeat: 'when_rejected',
         query,
         body: JSON.stringify(operations),
         options,

@@ -64,9 +64,9 @@ export interface KeyedCallOptions extends CallOptions {
 
 /**
  * When a failed attempt may be repeated. `always`: reads and deletions; `keyed`: as `always`, with an idempotency
- * key; `when_refused`: only if the service has rejected the request without any effect.
+ * key; `when_rejected`: only if the service has rejected the request without any effect.
  */
-export type Repeat = 'always' | 'keyed' | 'when_refused';
+export type Repeat = 'always' | 'keyed' | 'when_rejected';
 
 /** A single call, before it becomes a request. */
 export interface ApiCall {

@@ -7,7 +7,7 @@ import type { RetryClock, TimeLimit } from './limit.ts';
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 8_000;
 /** Longer error replies are not from the service. */
-const REFUSAL_LENGTH_MAX = 65_536;
+const ERROR_BODY_LENGTH_MAX = 65_536;
 
 /** One call in flight: how to attempt it, and its limits. */
 export interface RetriedCall {
@@ -63,7 +63,7 @@ async function attemptOnce<T>(
   try {
     response = await attempt();
     if (!response.ok) {
-      throw apiErrorOf(response.status, response.headers, await refusalText(response));
+      throw apiErrorOf(response.status, response.headers, await errorBody(response));
     }
     const result = await read(response);
     end(undefined);
@@ -76,7 +76,7 @@ async function attemptOnce<T>(
 }
 
 /** The body of an error reply. A longer body, which may be endless, is discarded. */
-async function refusalText({ body }: Response): Promise<string> {
+async function errorBody({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -86,7 +86,7 @@ async function refusalText({ body }: Response): Promise<string> {
     if (done) {
       break;
     }
-    if (text.length > REFUSAL_LENGTH_MAX) {
+    if (text.length > ERROR_BODY_LENGTH_MAX) {
       reader.cancel().catch(() => {});
       return '';
     }
@@ -96,13 +96,13 @@ async function refusalText({ body }: Response): Promise<string> {
 
 function mayRepeat(error: unknown, repeat: Repeat): boolean {
   if (error instanceof VaultConnectionError) {
-    return repeat !== 'when_refused';
+    return repeat !== 'when_rejected';
   }
   if (!(error instanceof VaultApiError)) {
     return false;
   }
   if (error.status === 429 || error.status === 503) {
-    return repeat !== 'when_refused' || didNothing(error);
+    return repeat !== 'when_rejected' || didNothing(error);
   }
   // The same request, sent before by this client or by a stopped one, is still in flight.
   return error.code === 'idempotency_conflict' && error.retryAfterSeconds !== undefined;

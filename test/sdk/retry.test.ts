@@ -7,7 +7,7 @@ import { type Answer, closedBaseUrl, createTestClock, json, openPeer, openRawPee
 const LIMIT_MS = 60_000;
 const READ: ApiCall = { method: 'GET', path: ['vault'], repeat: 'always' };
 const WRITE: ApiCall = { method: 'POST', path: ['vault'], repeat: 'keyed', body: '{}' };
-const CHANGE: ApiCall = { method: 'PUT', path: ['key'], repeat: 'when_refused', body: '{}' };
+const CHANGE: ApiCall = { method: 'PUT', path: ['key'], repeat: 'when_rejected', body: '{}' };
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
