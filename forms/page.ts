@@ -94,13 +94,13 @@ class VaultForm extends HTMLElement {
 }
 
 /** Runs after the owner's scripts; the address was cleared before the first of them. */
-function begin(): void {
+function start(): void {
   customElements.define(TAG, VaultForm);
   (document.querySelector('#vault-form-root') ?? document.body).append(document.createElement(TAG));
 }
 
 if (document.readyState === 'loading') {
-  document.addEventListener('DOMContentLoaded', begin);
+  document.addEventListener('DOMContentLoaded', start);
 } else {
-  begin();
+  start();
 }

@@ -9,7 +9,7 @@ const LOGO = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+
 type Members = Readonly<Record<string, unknown>>;
 
 /** The members of an object; none for any other value. */
-function members(value: unknown): Members {
+export function members(value: unknown): Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 

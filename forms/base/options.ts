@@ -10,11 +10,11 @@ export interface FormOptions {
   readonly form?: string | undefined;
   /** The base URL of the service. By default the origin of this script, otherwise that of `url` if it is absolute. */
   readonly baseUrl?: string | undefined;
-  /** Whether `baseUrl` is a separate host for forms, which gives them an origin of their own. */
+  /** Whether `baseUrl` is a separate host for forms (`VAULT_FORMS_URL`), which gives them an origin of their own. */
   readonly formsHost?: boolean | undefined;
   /** The token to show; only for retrieval endpoints. */
   readonly token?: string | undefined;
-  /** The reference to store under, or that of the item to show. */
+  /** The reference to store under, or that of the item to show. It is required for items with a reference. */
   readonly reference?: string | undefined;
   /** The title of the form's page. */
   readonly title?: string | undefined;
@@ -65,10 +65,11 @@ const SCRIPT_PATH = /\/forms\/(?:[^/]+\/)?[\w.-]+\.js$/;
 /** An identifier, see `isIdentifier` of the server. */
 const ID = /^(?!(?:iframe|\.{1,2})$)[A-Za-z0-9_.@:-]{1,128}$/;
 
-function refuse(text: string): never {
+function reject(text: string): never {
   throw new TypeError(text);
 }
 
+/** The URL of a text; null if it is invalid. Older browsers have no `URL.parse`. */
 function parseUrl(text: string): URL | null {
   try {
     return new URL(text);
@@ -99,7 +100,7 @@ export function planForm(given: FormOptions, scriptBase: string | undefined): Fo
   checkMode(options, mode);
   const { form = 'pcd', formsHost = false, title, testing = false, label } = options;
   if (!ID.test(form)) {
-    refuse('The option "form" must be pcd, ach or the id of a form.');
+    reject('The option "form" must be pcd, ach or the id of a form.');
   }
   const url = baseUrlOf(options.baseUrl ?? scriptBase ?? base);
   url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/${mode}/iframe/${form}`;
@@ -119,22 +120,22 @@ export function planForm(given: FormOptions, scriptBase: string | undefined): Fo
 /** The present options. Unknown names are rejected, so that a typing mistake is noticed. */
 function checkShape(given: FormOptions): FormOptions {
   if (typeof given !== 'object' || given === null) {
-    refuse('A form takes an object of options: { url, secret, … }.');
+    reject('A form takes an object of options: { url, secret, … }.');
   }
   const kept = Object.entries(given).filter(([, value]) => value !== undefined && value !== '');
   for (const [name, value] of kept) {
     const type = Object.hasOwn(NAMES, name) ? NAMES[name as keyof FormOptions] : undefined;
     if (type === undefined) {
-      refuse(`There is no option "${name}". There are: ${Object.keys(NAMES).join(', ')}.`);
+      reject(`There is no option "${name}". There are: ${Object.keys(NAMES).join(', ')}.`);
     }
     if (typeof value !== type || value === null) {
-      refuse(`The option "${name}" must be ${type === 'object' ? 'an' : 'a'} ${type}.`);
+      reject(`The option "${name}" must be ${type === 'object' ? 'an' : 'a'} ${type}.`);
     }
   }
   const options: Partial<FormOptions> = Object.fromEntries(kept);
-  const { url = refuse('The option "url" is missing: the url of a capture or retrieval endpoint.') } =
+  const { url = reject('The option "url" is missing: the url of a capture or retrieval endpoint.') } =
     options;
-  const { secret = refuse('The option "secret" is missing: the secret that came with the endpoint.') } =
+  const { secret = reject('The option "secret" is missing: the secret that came with the endpoint.') } =
     options;
   return { ...options, url, secret };
 }
@@ -146,7 +147,7 @@ function modeOf(secret: string): Mode {
   }
   return secret.startsWith('vrs1_')
     ? 'retrieve'
-    : refuse(
+    : reject(
         'The option "secret" must be that of a capture endpoint (vcs1_…) or retrieval endpoint (vrs1_…).',
       );
 }
@@ -155,19 +156,20 @@ function modeOf(secret: string): Mode {
 function endpointOf(url: string, mode: Mode): { readonly base: string | undefined; readonly id: string } {
   const { base, mode: found, id = '' } = ENDPOINT_URL.exec(url)?.groups ?? {};
   if (found === undefined) {
-    refuse(
+    reject(
       'The option "url" must be the url of an endpoint: /v1/capture/… or /v1/retrieve/…, or a whole one.',
     );
   }
   if (found !== mode) {
-    refuse(`The options "url" and "secret" do not fit: the secret is one of a ${mode} endpoint.`);
+    reject(`The options "url" and "secret" do not fit: the secret is one of a ${mode} endpoint.`);
   }
   const decoded = decode(id);
   return ID.test(decoded)
     ? { base, id: decoded }
-    : refuse('The option "url" does not end with the id of an endpoint.');
+    : reject('The option "url" does not end with the id of an endpoint.');
 }
 
+/** Percent-decoding; an invalid text becomes empty, which no id is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -179,24 +181,25 @@ function decode(text: string): string {
 /** Rejects options that the kind of endpoint does not have. */
 function checkMode({ token, extraData }: FormOptions, mode: Mode): void {
   if (mode === 'capture' && token !== undefined) {
-    refuse('The option "token" is for retrieval endpoints: a capture makes the token.');
+    reject('The option "token" is for retrieval endpoints: a capture makes the token.');
   }
   if (mode === 'retrieve' && token === undefined) {
-    refuse('The option "token" is missing: the token of the item to show.');
+    reject('The option "token" is missing: the token of the item to show.');
   }
   if (mode === 'retrieve' && extraData !== undefined) {
-    refuse('The option "extraData" is for capture endpoints.');
+    reject('The option "extraData" is for capture endpoints.');
   }
 }
 
+/** The base URL of the service; http is accepted for local tests. */
 function baseUrlOf(base: string | undefined): URL {
   if (base === undefined) {
-    return refuse('The option "baseUrl" is missing: this script does not come from the service itself.');
+    return reject('The option "baseUrl" is missing: this script does not come from the service itself.');
   }
   const url = parseUrl(base);
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(base)
     ? url
-    : refuse('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
+    : reject('The option "baseUrl" must be the https URL of the service, without user, query and fragment.');
 }
 
 /** The fragment of the frame's address. */
@@ -213,10 +216,10 @@ function fragmentOf(options: FormOptions, id: string): string {
   add('locale', locale?.toLowerCase().replace(/[-_].*$/, ''));
   for (const [name, value] of Object.entries(extraData)) {
     if (name === '' || RESERVED.includes(name) || DANGEROUS.includes(name)) {
-      refuse(`The option "extraData" may not have a member "${name}".`);
+      reject(`The option "extraData" may not have a member "${name}".`);
     }
     if (typeof value !== 'string') {
-      refuse(`The member "${name}" of the option "extraData" must be a string.`);
+      reject(`The member "${name}" of the option "extraData" must be a string.`);
     }
     add(name, value);
   }

@@ -53,6 +53,7 @@ export function createCardArt(texts: Texts, highlight: boolean): CardArt {
   const turn = h('div', { class: 'vf-turn' }, front.element, back.element);
   const element = h('div', { class: 'vf-card', 'aria-hidden': 'true' }, turn);
   const frames = element.querySelectorAll<SVGElement>('.vf-frame');
+  // Its verification code is on the front, so the card is not turned.
   let amex = false;
   let focused: CardPart | undefined;
   const refresh = (): void => {

@@ -11,11 +11,14 @@ import { checkCardNumber, checkCode, checkExpiry, checkName } from '../fields/va
 import { createCardArt } from './art.ts';
 import { createFields, type FieldSketch, type FormPart, type FormPartContext, isVisible } from './parts.ts';
 
+/** The network with four digits on the front. */
 const AMEX = 'american-express';
 
 /** The elements inside the fields of number and verification code. */
 interface Adornments {
+  /** The mark of the network. */
   readonly brand: Element;
+  /** Where the verification code is on the card. */
   readonly code: Element;
 }
 
@@ -70,8 +73,10 @@ export function createCard(context: FormPartContext): FormPart {
   const codeBox = h('span', { class: 'vf-adornment' });
   const art = settings.hide_card ? undefined : createCardArt(context.texts, settings.highlight_fields);
   let fields: readonly FormField[] = [];
+  // The network whose marks are shown.
   let shown: string | undefined;
   const value = (name: string): string => fields.find(({ plan }) => plan.name === name)?.value() ?? '';
+  // Called after every change of a field; the marks are only replaced when the network changes.
   const changed = (): void => {
     const number = value('card_number');
     const brand = brandOf(digitsOf(number));

@@ -2,6 +2,7 @@
 import { svg } from '../base/dom.ts';
 import type { Texts } from '../messages/en.ts';
 
+/** The proportions of ID-1 cards (ISO/IEC 7810). */
 const WIDTH = 340;
 const HEIGHT = 214;
 
@@ -15,6 +16,7 @@ export interface Front {
   readonly name: SVGElement;
   readonly expiry: SVGElement;
   readonly code: SVGElement;
+  /** The mark of the network, a nested image. */
   readonly mark: SVGElement;
 }
 

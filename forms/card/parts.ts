@@ -25,6 +25,7 @@ export interface FormPart {
 
 /** What a type of form defines for one of its fields; the rest follows from its name and the settings. */
 export interface FieldSketch extends Omit<FieldPlan, 'label' | 'required' | 'problem'> {
+  /** Also the name of its label among the texts. */
   readonly name: FieldName;
   readonly problem?: (value: string) => Problem | undefined;
   /** Values for the placeholders in the error text. */
@@ -62,6 +63,7 @@ export function createFields(
     .filter(({ name }) => isVisible(context, name))
     .map((sketch) => {
       const { texts } = context;
+      // The text of the error in the language of the form.
       const problem = (value: string): string | undefined => {
         const found = sketch.problem?.(value);
         return found === undefined ? undefined : fillText(texts[found], sketch.values?.() ?? {});

@@ -2,6 +2,7 @@
  * Delays changes until a press has ended. A press removes the focus from a field when it starts. If the page changed its
  * height then, the button would move away from the pointer, and the press would not become a click.
  */
+// Whether a pointer is down, anywhere in the page.
 let pressed = false;
 
 function watchPresses(): void {

@@ -4,6 +4,7 @@ import { brandTable } from './brand.macro.ts' with { type: 'macro' };
 const TABLE = brandTable();
 /** Fewer digits than this are searched among the prefixes; up to eight are padded with zeros. */
 const LEAD_DIGITS = 5;
+/** The digits of the segments. */
 const STRETCH_DIGITS = 8;
 /** The lengths of card numbers (ISO/IEC 7812-1). */
 const LENGTH_MIN = 12;

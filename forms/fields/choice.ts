@@ -13,6 +13,7 @@ export function createChoice(plan: FieldPlan, changed: () => void): Part {
   );
   const box = h('div', { class: 'vf-choices' }, ...options);
   box.addEventListener('change', changed);
+  // An unknown value deselects all choices.
   const choose = (value: string): void => {
     for (const input of inputs) {
       input.checked = input.value === value;

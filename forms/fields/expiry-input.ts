@@ -9,6 +9,7 @@ export interface Expiry {
 
 /** Two digits of a year are always of this century. */
 const CENTURY = 2000;
+/** Later dates are typing mistakes. */
 const YEARS_AHEAD_MAX = 50;
 
 /** Accepted notations. */
@@ -29,6 +30,7 @@ export function parseExpiry(text: string): Expiry | undefined {
   return undefined;
 }
 
+/** The last two digits of a number. */
 function two(value: number): string {
   return String(value % 100).padStart(2, '0');
 }
@@ -88,6 +90,7 @@ export const editExpiry: Edit = ({ before, value, caret, kind }) => {
   if (date !== undefined) {
     return { value: showExpiry(date), caret: 5 };
   }
+  // Deleting the slash deletes the digit before it.
   const lostSlash = !inserting && value === before.replace('/', '') && caret === value.length;
   const text = asciiDigits(lostSlash ? value.slice(0, -1) : value);
   const [month, year] = partsOf(text.replace(/^\D+/, ''), inserting);

@@ -5,6 +5,7 @@ import type { Edit } from './digits.ts';
 
 /** The definition of a field. `problem` returns an error text; it is called only for values that are not empty. */
 export interface FieldPlan {
+  /** The name of the member that is posted. */
   readonly name: string;
   readonly label: string;
   /** The text next to the label of an optional field. */
@@ -14,12 +15,16 @@ export interface FieldPlan {
   readonly half?: boolean;
   /** Contains digits: written from left to right in every language, and with the keypad if the settings force it. */
   readonly digits?: boolean;
+  /** Formats the text after each change. */
   readonly edit?: Edit;
+  /** Finds the value in a pasted text; undefined: the text is inserted as it is. */
   readonly paste?: (text: string) => string | undefined;
   readonly adornment?: Element;
   /** Undefined: the value is not checked, and may be empty. */
   readonly problem?: ((value: string) => string | undefined) | undefined;
+  /** The error text for an empty field. */
   readonly required: string;
+  /** A field with choices instead of a text. */
   readonly choices?: readonly { readonly value: string; readonly label: string }[];
 }
 

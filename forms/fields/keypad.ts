@@ -17,6 +17,7 @@ export interface Keypad {
 
 /** Replaces the keyboard for these fields: they become read-only, and open the keypad when they get the focus. */
 export function createKeypad(fields: readonly FormField[], texts: Texts): Keypad {
+  // One keypad at a time.
   let open: { readonly field: FormField; readonly element: HTMLElement } | undefined;
   const close = (): void => {
     open?.element.remove();
@@ -76,6 +77,7 @@ export function isInKeypad(target: EventTarget | null): boolean {
 /** The elements of a keypad, in a new order. */
 function build(field: FormField, texts: Texts, close: () => void): HTMLElement {
   const status = h('p', { class: 'vf-hidden', role: 'status' });
+  // The announced number of digits, not the digits, is for screen readers.
   const press = (text: (value: string) => string, kind: string): void => {
     field.put(text(field.inputs[0]?.value ?? ''), kind);
     status.textContent = fillText(texts.entered, { n: digitsOf(field.value()).length });

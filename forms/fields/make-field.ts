@@ -24,7 +24,9 @@ export function createField(plan: FieldPlan, changed: () => void): FormField {
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
   const element = frameOf(plan);
   element.append(...part.children, error);
+  // The element with the ARIA attributes: the input, or the group of choices.
   const marked = plan.choices === undefined ? part.inputs[0] : element;
+  // The error that is shown.
   let said: string | undefined;
   const complain = (sentence: string | undefined): void => {
     said = sentence;

@@ -56,6 +56,7 @@ export function storedValues(item: object, { form_type, settings }: PageConfig):
     text: textOf(name),
   });
   const added = settings.additional_fields;
+  // An item without a card number but with a member of a bank account.
   const isAccount =
     form_type === 'pcd' && !texts.has('card_number') && FIELDS.ach.slice(1).some((name) => texts.has(name));
   const own: readonly string[] = FIELDS[isAccount ? 'ach' : form_type];
@@ -63,6 +64,7 @@ export function storedValues(item: object, { form_type, settings }: PageConfig):
     ...own.map((name) => shownAs(name)),
     ...added.map(({ name, label }) => shownAs(name, label)),
   ].filter(({ text }) => text);
+  // Whether the item has values of this type of form.
   const isMeant =
     form_type === 'custom'
       ? added.length > 0

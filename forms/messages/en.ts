@@ -1,5 +1,6 @@
 /** The texts in English, and the list of texts that every language has. */
 export const EN = {
+  // Labels of fields.
   card_number: 'Card number',
   card_holder: 'Name on card',
   expiry: 'Expiry date',
@@ -8,11 +9,14 @@ export const EN = {
   routing_number: 'Routing number',
   account_type: 'Account type',
   account_holder: 'Account holder',
+  // Types of bank accounts.
   checking: 'Checking',
   savings: 'Savings',
+  // Hints inside fields.
   date: 'MM/YY',
   optional: 'optional',
   name: 'Full name',
+  // Headings, buttons and confirmations by type of form.
   head_pcd: 'Card details',
   head_ach: 'Bank account',
   head_custom: 'Your details',
@@ -23,10 +27,12 @@ export const EN = {
   done_ach: 'Account saved',
   done_custom: 'Saved',
   done: 'Your details have arrived and are stored safely.',
+  // States of the form.
   sending: 'Saving…',
   again: 'Try again',
   secure: 'Sent encrypted and stored in a vault',
   test: 'Test mode',
+  // Errors of fields; their names are the results of `validate.ts`.
   required: 'Please fill in this field.',
   number_short: 'This card number is not complete.',
   number_bad: 'This card number is not valid.',
@@ -38,17 +44,20 @@ export const EN = {
   account_bad: 'An account number has 4 to 17 digits.',
   refused: 'Please check this field.',
   check: 'Please check: {list}.',
+  // The keypad.
   keypad: 'Keypad for: {field}',
   shuffled: 'The digits are in random order.',
   delete: 'Delete last digit',
   close: 'Done',
   entered: 'Digits entered: {n}',
+  // The view of a stored item.
   loading: 'Loading…',
   show: 'Show',
   hide: 'Hide',
   copy: 'Copy',
   copied: 'Copied',
   empty: 'There is nothing to show.',
+  // Failures of requests; `failure-text.ts` chooses between them.
   e_network: 'No connection. Nothing is lost: please try again.',
   e_gone: 'This [link/form] has expired. Please [ask for a new one/reload the page].',
   e_refused: 'This [link/form] is not valid. Please [ask for a new one/reload the page].',
@@ -59,6 +68,7 @@ export const EN = {
   e_busy: 'The service is busy. Please try again in a moment.',
   e_server: 'Something went wrong on our side. Please try again.',
   e_unconnected: 'This form is not connected yet, so nothing can be sent.',
+  // Shown after the values were cleared.
   idle: 'Cleared after 10 minutes, for your safety.',
 };
 

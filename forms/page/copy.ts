@@ -16,6 +16,7 @@ export async function copyText(text: string): Promise<boolean> {
  */
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
+  // The focus is restored afterwards.
   const focused = document.activeElement;
   area.value = text;
   area.readOnly = true;

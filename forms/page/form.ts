@@ -1,4 +1,6 @@
 /** The form: it checks the typed values, sends them once, and shows the result. */
+
+import { members } from '../base/config.ts';
 import { createAch } from '../card/ach.ts';
 import { createCard } from '../card/card.ts';
 import type { CardPart } from '../card/faces.ts';
@@ -96,9 +98,7 @@ function watchField(field: FormField, { art }: FormPart): void {
 
 /** The members of the reply that the parent page may receive. */
 function successMessage(reply: unknown): FormMessage {
-  const given: Readonly<Record<string, unknown>> =
-    typeof reply === 'object' && reply !== null ? { ...reply } : {};
-  const { token, reference, user } = given;
+  const { token, reference, user } = members(reply);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
 }
@@ -153,6 +153,7 @@ export function createForm(context: FormContext): CaptureForm {
   const fields = createFields(context);
   const view = createFormView(context, fields.list, fields.art);
   const attempts = createAttemptKeys();
+  // One request at a time: a second click does nothing.
   let sending = false;
   const clear = (): void => {
     attempts.forget();

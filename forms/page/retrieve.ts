@@ -38,6 +38,7 @@ export function createItemView(context: FormContext): ItemView {
   const { config, visit, texts } = context;
   const body = h('div', { class: 'vf-body' });
   const element = h('div', { class: 'vf-panel' }, createHead(context), body);
+  // Hides the revealed values; replaced when an item is shown.
   let conceal = (): void => undefined;
   const say = (sentence: string, again: boolean): void => {
     const parts = alertParts(sentence, again ? texts.again : undefined);
@@ -100,6 +101,7 @@ function fillBody(body: HTMLElement, values: readonly StoredValue[], context: Fo
   }
   const rows = values.map((value) => createRow(value, context));
   const number = values.find(({ name }) => name === 'card_number')?.text;
+  // The sample card is only shown for items with a card number.
   const isCard = config.form_type !== 'custom' && number !== undefined;
   const art = isCard && !config.settings.hide_card ? createCardArt(texts, false) : undefined;
   const toggle = h('button', { type: 'button', class: 'vf-button vf-show', 'aria-pressed': 'false' });

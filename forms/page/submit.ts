@@ -1,4 +1,5 @@
 /** The request of a form: it stores the typed values, or reads an item. */
+import { members } from '../base/config.ts';
 import { newKey } from '../fields/random.ts';
 
 /** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own sentence. */
@@ -21,6 +22,7 @@ export interface CallDeps {
 /** Retries of a request while the service is busy, and the longest pause before one. */
 const RETRIES_MAX = 3;
 const WAIT_SECONDS_MAX = 10;
+/** The time limit of one attempt. */
 const TIMEOUT_MS = 30_000;
 /** Statuses after which a retry is safe. */
 const BUSY = [429, 503];
@@ -84,6 +86,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
         redirect: 'error',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
+      // NaN without the header, so that there is no retry.
       const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
       if (BUSY.includes(response.status) && tries < RETRIES_MAX && seconds <= WAIT_SECONDS_MAX) {
         await deps.wait(seconds);
@@ -104,9 +107,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
 
 /** The failure that an error reply describes. */
 function failureOf(status: number, body: unknown): CallFailure {
-  const given: Readonly<Record<string, unknown>> =
-    typeof body === 'object' && body !== null ? { ...body } : {};
-  const { code, error, field } = given;
+  const { code, error, field } = members(body);
   return {
     status,
     code: typeof code === 'string' ? code : 'unknown',

@@ -36,6 +36,7 @@ export function applyTheme(form: HTMLElement, config: PageConfig, locale: Locale
   root.dataset['style'] = theme.style;
   root.dataset['display'] = display_mode;
   const dark = matchMedia('(prefers-color-scheme: dark)');
+  // CSS selects the scheme by this attribute.
   const follow = (): void => {
     root.dataset['scheme'] =
       color_mode === 'dark' || (color_mode === 'auto' && dark.matches) ? 'dark' : 'light';
