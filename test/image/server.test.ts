@@ -75,7 +75,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
     let printed = '';
     for await (const chunk of server.stdout) {
       printed += decoder.decode(chunk, { stream: true });
-      if (printed.includes('Ctrl-C stops it.')) {
+      if (printed.includes('Ctrl-C stops the server.')) {
         break;
       }
     }
