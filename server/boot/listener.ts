@@ -2,7 +2,7 @@ import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { createApp } from '../http/app.ts';
-import { type Listener, openListener } from '../http/listen/listener.ts';
+import { type Listener, openListener } from '../http/listen/listen.ts';
 import { findFreePort, probePort } from '../http/listen/port.ts';
 import { logFault } from '../http/plugins/http-context.ts';
 import type { HttpParts } from '../http/plugins/http-parts.ts';

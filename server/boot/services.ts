@@ -117,7 +117,7 @@ function createAccess(
     metering,
     idempotency,
     rates: createRates({ rateStore, now, settings }),
-    admission: createAdmission(() => performance.now()),
+    admission: createAdmission(performance.now.bind(performance)),
     accounts: createAccounts({ crypto, accountStore, attempts, audit, now, randomId, settings, observer }),
     keys: createKeys({ crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId }),
   };

@@ -6,9 +6,9 @@ import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
 import readItemsText from './lua/item/read-items-n.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
-import type { Bucket } from './records/name.ts';
+import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
-import { bucketOf, redisKeys } from './redis/keys.ts';
+import { redisKeys } from './redis/keys.ts';
 import { asBytes, asCount, asList, asOneOf, asPairs, asText, isOk } from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);

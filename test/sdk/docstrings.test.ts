@@ -57,7 +57,10 @@ const HOVERED: readonly (readonly [line: string, text: RegExp])[] = [
   ['client.vault.store({ user: "a", |reference|: "r", data: {} })', /^Your own reference for lookups/],
   ['client.vault.store({ user: "a", |algorithm|: "luhn", data: {} })', /^The format of the token/],
   ['client.vault.store({ user: "a", |data|: {} })', /^An object, or the exact JSON text of one/],
-  ['client.vault.store({ user: "a", |passphrase|: "p", data: {} })', /^The passphrase of the vault key; by default that of the client/],
+  [
+    'client.vault.store({ user: "a", |passphrase|: "p", data: {} })',
+    /^The passphrase of the vault key; by default that of the client/,
+  ],
   ['client.vault.|store|({ user: "a", data: {} })', /^Stores an object.*@see \/guide\/items.*@example/s],
   ['client.capture.create({ user: "a", |ttl|: "1h" })', /^The lifetime of the endpoint/],
   ['client.forms.create({ theme: { |primary_color|: "red" } })', /^Colour of the button/],

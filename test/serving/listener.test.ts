@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { Elysia } from 'elysia';
-import { type Listener, openListener } from '../../server/http/listen/listener.ts';
+import { type Listener, openListener } from '../../server/http/listen/listen.ts';
 import { findFreePort, probePort } from '../../server/http/listen/port.ts';
 import { newAuthority } from '../outbound/certificates.ts';
 import { createCaller } from './connection.ts';

@@ -44,6 +44,8 @@ export interface InFlightSlot {
   readonly work: 'write' | 'read';
   /** The account that it is taken for, or the source where no account is known. */
   readonly account: string;
+  /** The name of its queue. */
+  readonly queue: string;
 }
 
 /** What a request has counted for its account. Only metering reads and changes it. */

@@ -1,5 +1,11 @@
 import { VaultError } from '../../core/errors.ts';
-import { createFairSemaphore, enter, type FairSemaphore, leave } from '../common/fair-queue.ts';
+import { bindParts } from '../common/bind.ts';
+import {
+  createFairSemaphore,
+  leave as endTask,
+  type FairSemaphore,
+  enter as startTask,
+} from '../common/fair-queue.ts';
 import type { RequestContext } from '../common/request-context.ts';
 
 /**
@@ -7,27 +13,6 @@ import type { RequestContext } from '../common/request-context.ts';
  * that is short), listings without data, listings with it.
  */
 export type WorkClass = 'write' | 'read' | 'list' | 'open';
-
-/** Bounds the work in flight of this process, before it is started. */
-export interface Admission {
-  /**
-   * Takes a place for a piece of work of an account, or of a source where no account is known; rejects at once, with
-   * `overloaded`, when there is none. What it gives must be called when the work is over; once more does nothing.
-   */
-  readonly start: (work: WorkClass, account: string) => () => void;
-  /** The same for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
-  readonly open: (account: string) => Promise<() => void>;
-  /**
-   * Takes the one place of a request for short work, and waits while too much is running: accounts are served fairly,
-   * and so are the classes of one account. `leave` releases it.
-   */
-  readonly enter: (ctx: RequestContext, work: 'write' | 'read', account: string) => Promise<void> | undefined;
-  /** Releases the place of a request, if it has one. */
-  readonly leave: (ctx: RequestContext) => void;
-  /** Runs the planning and the start of a listing: few at once, accounts served fairly. */
-  readonly plan: <T>(account: string, work: () => Promise<T>) => Promise<T>;
-  readonly stats: () => AdmissionStats;
-}
 
 /** The work in flight, and how much was rejected so far. */
 export interface AdmissionStats {
@@ -164,6 +149,10 @@ function release(state: AdmissionState, work: WorkClass, account: string): void 
   }
 }
 
+/**
+ * Takes a place for a piece of work of an account, or of a source where no account is known; rejects at once, with
+ * `overloaded`, when there is none. The returned function ends the work; a second call does nothing.
+ */
 function start(state: AdmissionState, work: WorkClass, account: string): () => void {
   take(state, work, account);
   let isOver = false;
@@ -202,46 +191,54 @@ function waitToOpen(state: AdmissionState, account: string): Promise<() => void>
   });
 }
 
-function queueOf(work: WorkClass, account: string): string {
-  return `${work} ${account}`;
+/** `start` for reading a whole key, after a wait of a few seconds at the most where all places are taken. */
+async function open(state: AdmissionState, account: string): Promise<() => void> {
+  return hasPlace(state, 'open', account) ? start(state, 'open', account) : waitToOpen(state, account);
 }
 
-function enterShort(
+/**
+ * Takes the one place of a request for short work, and waits while too much is running: accounts are served fairly, and
+ * so are the classes of one account. `leave` releases it.
+ */
+function enter(
   state: AdmissionState,
   ctx: RequestContext,
   work: 'write' | 'read',
   account: string,
 ): Promise<void> | undefined {
   take(state, work, account);
-  const turn = enter(state.short, queueOf(work, account));
-  if (turn === undefined) {
-    ctx.slot = { work, account };
+  const slot = { work, account, queue: `${work} ${account}` };
+  const started = startTask(state.short, slot.queue);
+  if (started === undefined) {
+    ctx.slot = slot;
     return undefined;
   }
-  return turn.then(() => {
-    ctx.slot = { work, account };
+  return started.then(() => {
+    ctx.slot = slot;
   });
 }
 
-function leaveShort(state: AdmissionState, ctx: RequestContext): void {
+/** Releases the place of a request, if it has one. */
+function leave(state: AdmissionState, ctx: RequestContext): void {
   const { slot } = ctx;
   if (slot !== undefined) {
     ctx.slot = undefined;
-    leave(state.short, queueOf(slot.work, slot.account));
+    endTask(state.short, slot.queue);
     release(state, slot.work, slot.account);
   }
 }
 
+/** Runs the planning and the start of a listing: few at once, accounts served fairly. */
 async function plan<T>({ plans }: AdmissionState, account: string, work: () => Promise<T>): Promise<T> {
-  await enter(plans, account);
+  await startTask(plans, account);
   try {
     return await work();
   } finally {
-    leave(plans, account);
+    endTask(plans, account);
   }
 }
 
-function statsOf({ short, places, rejected }: AdmissionState): AdmissionStats {
+function stats({ short, places, rejected }: AdmissionState): AdmissionStats {
   const { write, read, list, open } = places;
   return {
     running: short.running,
@@ -254,7 +251,7 @@ function statsOf({ short, places, rejected }: AdmissionState): AdmissionStats {
  * Bounds the work in flight before it is started. Each class has places of its own, so that none fills those of another,
  * and in each the account with the most is rejected before accounts with few.
  */
-export function createAdmission(clock: () => number, openWaitMs: number = OPEN_WAIT_MS): Admission {
+export function createAdmission(clock: () => number, openWaitMs: number = OPEN_WAIT_MS) {
   const state: AdmissionState = {
     clock,
     openWaitMs,
@@ -270,12 +267,10 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     waiting: [],
   };
   return {
-    start: (work, account) => start(state, work, account),
-    open: async (account) =>
-      hasPlace(state, 'open', account) ? start(state, 'open', account) : waitToOpen(state, account),
-    enter: (ctx, work, account) => enterShort(state, ctx, work, account),
-    leave: (ctx) => leaveShort(state, ctx),
-    plan: (account, work) => plan(state, account, work),
-    stats: () => statsOf(state),
+    ...bindParts(state, { start, open, enter, leave, stats }),
+    plan: <T>(account: string, work: () => Promise<T>) => plan(state, account, work),
   };
 }
+
+/** Bounds the work in flight of this process. */
+export type Admission = ReturnType<typeof createAdmission>;

@@ -1,41 +1,10 @@
 import type { MeterOperation } from '../../http/schema/admin.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { Observer } from '../../telemetry/observer.ts';
+import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { joinTick } from '../common/coalesce.ts';
 import type { Account, AccountContext, RequestContext, UsageAhead } from '../common/request-context.ts';
-
-/** What every request of an account is counted with. */
-export interface Metering {
-  /** Counts one request, with all that was counted for it, once; resolves when that is stored. */
-  readonly request: (ctx: AccountContext) => Promise<void>;
-  /** Takes back what is stored ahead of a request that has failed, and forgets what is not. */
-  readonly takeBack: (ctx: RequestContext) => void;
-}
-
-/**
- * Counts what accounts use. A count is stored before the request that caused it is answered, and only if it is: what
- * a request has counted goes with it when it is rejected.
- */
-export interface MeteringService extends Metering {
-  /** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
-  readonly count: (ctx: AccountContext, operation: MeterOperation, n?: number) => void;
-  /**
-   * Counts a request and its operation while its write is under way; `request` then waits for both. A second call does
-   * nothing, and what fails is taken back. A server that dies in between, or a count that Redis stores without an answer
-   * in time, has counted what may not have been stored; the other order would make each request wait for one write after
-   * the other.
-   */
-  readonly countAhead: (ctx: AccountContext, operation: MeterOperation) => void;
-  /** Stores what a request has counted so far, whatever becomes of it. */
-  readonly settle: (ctx: AccountContext) => Promise<void>;
-  /** Resolves when everything that was handed over before is stored, or has failed. */
-  readonly flush: () => Promise<void>;
-  /** Forgets all that a deleted account has used. */
-  readonly forget: (account: Pick<Account, 'aid'>) => Promise<void>;
-  /** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
-  readonly read: (account: Pick<Account, 'aid'>, month: string) => Promise<ReadonlyMap<string, number>>;
-}
 
 const REQUESTS = 'api_requests';
 /** No vault has counted anything before: a month has a key of its own, and no directory names them. */
@@ -148,11 +117,13 @@ function take({ usage }: RequestContext): Map<string, number> {
   return counts;
 }
 
-function count(meter: Meter, ctx: AccountContext, operation: MeterOperation, n: number): void {
+/** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
+function count(meter: Meter, ctx: AccountContext, operation: MeterOperation, n = 1): void {
   meter.observer.count('operation', operation, n);
   add(ctx, operation, n);
 }
 
+/** Stores what a request has counted so far, whatever its outcome. */
 async function settle(meter: Meter, ctx: AccountContext): Promise<void> {
   const counts = take(ctx);
   if (counts.size > 0) {
@@ -171,6 +142,12 @@ function handOverRequest(meter: Meter, ctx: AccountContext, operation?: MeterOpe
   return stored;
 }
 
+/**
+ * Counts a request and its operation while its write is in flight; `request` then waits for both. A second call does
+ * nothing, and what fails is taken back. A server that dies in between, or a count that Redis stores without an answer in
+ * time, has counted what may not have been stored; the other order would make each request wait for one write after the
+ * other.
+ */
 function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
   if (ctx.usage.ahead === undefined) {
     add(ctx, operation, 1);
@@ -178,7 +155,8 @@ function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation
   }
 }
 
-async function countRequest(meter: Meter, ctx: AccountContext): Promise<void> {
+/** Counts one request, with all that was counted for it, once; resolves when that is stored. */
+async function request(meter: Meter, ctx: AccountContext): Promise<void> {
   const { ahead } = ctx.usage;
   if (ahead === undefined) {
     await handOverRequest(meter, ctx);
@@ -200,6 +178,7 @@ function giveBack(meter: Meter, { aid, month, counts }: UsageAhead): void {
   void meter.send();
 }
 
+/** Takes back what is stored ahead of a request that has failed, and forgets what is not. */
 function takeBack(meter: Meter, { usage }: RequestContext): void {
   const { ahead } = usage;
   usage.counted = undefined;
@@ -211,14 +190,32 @@ function takeBack(meter: Meter, { usage }: RequestContext): void {
   );
 }
 
+/** Forgets all that a deleted account has used. */
+function forget({ accountStore, now }: Meter, { aid }: Pick<Account, 'aid'>): Promise<void> {
+  return accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now()));
+}
+
+/** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
+function read(
+  { accountStore }: Meter,
+  { aid }: Pick<Account, 'aid'>,
+  month: string,
+): Promise<ReadonlyMap<string, number>> {
+  return accountStore.readUsage(aid, month);
+}
+
+/** Resolves when everything that was handed over before is stored, or has failed. */
 async function flush(meter: Meter): Promise<void> {
   // What is stored only now may be taken back then, by a request that has failed meanwhile.
   await Promise.all([meter.send(), ...meter.sends]);
   await Promise.all([meter.send(), ...meter.sends]);
 }
 
-/** Makes the one meter of a server; what many requests hand over at once is stored in one step an account. */
-export function createMetering({ accountStore, now, observer }: MeteringDependencies): MeteringService {
+/**
+ * Makes the one meter of a server: it counts what accounts use. A count is stored before the request that caused it is
+ * answered, and only if it is answered with success. What many requests hand over at once is stored in one step an account.
+ */
+export function createMetering({ accountStore, now, observer }: MeteringDependencies) {
   const meter: Meter = {
     ...{ accountStore, now, observer },
     batch: new Map(),
@@ -226,14 +223,10 @@ export function createMetering({ accountStore, now, observer }: MeteringDependen
     sends: new Set(),
     send: joinTick(() => startSending(meter)),
   };
-  return {
-    count: (ctx, operation, n = 1) => count(meter, ctx, operation, n),
-    countAhead: (ctx, operation) => countAhead(meter, ctx, operation),
-    request: (ctx) => countRequest(meter, ctx),
-    settle: (ctx) => settle(meter, ctx),
-    takeBack: (ctx) => takeBack(meter, ctx),
-    flush: () => flush(meter),
-    forget: ({ aid }) => accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now())),
-    read: ({ aid }, month) => accountStore.readUsage(aid, month),
-  };
+  return bindParts(meter, { count, countAhead, request, settle, takeBack, flush, forget, read });
 }
+
+export type MeteringService = ReturnType<typeof createMetering>;
+
+/** What every request of an account is counted with. */
+export type Metering = Pick<MeteringService, 'request' | 'takeBack'>;

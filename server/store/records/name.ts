@@ -101,3 +101,13 @@ export function keyOf({ scope, make }: Name, aid: string, id: string): string {
   }
   return typeof make === 'string' ? make : scope === 'account' ? make(aid, id) : make(id);
 }
+
+/** The bucket of a token: FNV-1a over its characters, fixed for the life of the vault. */
+export function bucketOf(kid: string, token: string, buckets: number): Bucket {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < token.length; i++) {
+    hash ^= token.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return { kid, number: (hash >>> 0) % buckets };
+}
