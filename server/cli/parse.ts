@@ -55,11 +55,30 @@ function parsedAs({ kind }: Option) {
     : ({ type: 'string', multiple: kind === 'list' } as const);
 }
 
+/**
+ * The arguments as `parseArgs` supports them: a switch without a value means true, and a value may begin with a dash, as
+ * generated ids do.
+ */
+function normalizeArguments(args: readonly string[], options: OptionSet): string[] {
+  const full: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const [arg = '', next = ''] = args.slice(at, at + 2);
+    const kind = arg.startsWith('--') ? options[arg.slice(2)]?.kind : undefined;
+    if (kind === 'switch') {
+      full.push(`${arg}=true`);
+    } else if (kind !== undefined && kind !== 'flag' && /^-[^-]/.test(next)) {
+      full.push(`${arg}=${next}`);
+      at += 1;
+    } else {
+      full.push(arg);
+    }
+  }
+  return full;
+}
+
 /** Parses the options; the message of an error is its first sentence. */
 function parse(args: readonly string[], options: OptionSet) {
-  const switches = Object.keys(options).filter((name) => options[name]?.kind === 'switch');
-  // A switch without a value means true, which parseArgs does not support.
-  const full = args.map((arg) => (switches.some((name) => arg === `--${name}`) ? `${arg}=true` : arg));
+  const full = normalizeArguments(args, options);
   const own = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, parsedAs(option)]));
   try {
     return parseArgs({ args: full, options: { ...own, ...COMMON }, allowPositionals: true, strict: true });

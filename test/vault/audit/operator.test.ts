@@ -50,9 +50,7 @@ describe('what the operator does', () => {
     expect(own[0]).toMatchObject({ actor: 'operator', source_ip: 'local' });
     expect(own[0]?.user_agent).toMatch(/^cardvault-cli\/\S+ \(\S+\)$/);
     await run('account', 'delete', 'shop', '--yes');
-    expect((await exported(`--account-id=${aid}`)).map(lineOf)[0]).toBe(
-      'account.delete success account/shop',
-    );
+    expect((await exported('--account-id', aid)).map(lineOf)[0]).toBe('account.delete success account/shop');
     expect((await exported()).map(lineOf)).toEqual([
       'audit.read success',
       'account.delete success account/shop',
@@ -60,6 +58,9 @@ describe('what the operator does', () => {
       'password.change failed account/nobody',
       ...own.map(lineOf),
     ]);
+    // One id in 64 begins with a dash.
+    expect(await exported('--account-id', '-no-such-account-AAAAA')).toEqual([]);
+    expect(await exported('--account-id=-no-such-account-AAAAA')).toEqual([]);
   });
 });
 
