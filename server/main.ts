@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const { health } = httpParts;
   health.hold('starting');
   const listener = await openConfiguredListener(config, httpParts, vault);
-  // After the port is taken, so that a failed start never creates an account whose password nobody has seen.
+  // After the port is taken, so that a failed start never creates an account whose password was not shown.
   const first = await ensureFirstAccount(vault, config.bootstrap);
   await recordServer(vault, 'server.start', config);
   health.release();

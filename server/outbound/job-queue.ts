@@ -147,7 +147,7 @@ async function handle(state: QueueState, job: Job, token: string | undefined): P
     // Another process runs the id, or will when the lock has expired.
     state.watch.onError();
   }
-  // Tells the library that the job is delayed. It would store the text of any other error.
+  // Signals to the library that the job is delayed. It would store the text of any other error.
   throw new DelayedError();
 }
 

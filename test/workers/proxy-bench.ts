@@ -80,7 +80,7 @@ const actor = { ip: '203.0.113.7', ua: 'shop/1', now: NOW } as const;
 function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
   return {
     ...{ ...actor, source: 'proxy', aid: AID, kid: KID, algorithm: 'full', candidate: 0 },
-    ...{ refuseTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0, ...changes },
+    ...{ rejectTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0, ...changes },
   };
 }
 

@@ -104,7 +104,7 @@ describe('a reply that is stored as it is', () => {
 
   test('with a test card is refused where these are', async () => {
     const body = `{"n":"${NUMBER}"}`;
-    expect(await refusal(plain, body, { refuseTestCards: true })).toBe('test_card');
+    expect(await refusal(plain, body, { rejectTestCards: true })).toBe('test_card');
     expect(await refusal(plain, body)).toBe('ok');
   });
 

@@ -170,7 +170,7 @@ export function message<S extends Shape>(shape: S): Codec<Plain<GivenShape<S>>, 
   };
 }
 
-/** One of several objects, told apart by their `kind`. */
+/** One of several objects, distinguished by their `kind`. */
 export function oneOf<V extends Variants>(variants: V): Codec<GivenVariant<V>, TakenVariant<V>> {
   const kinds = Object.keys(variants);
   const codecs: readonly AnyCodec[] = Object.values(variants).map(message);

@@ -9,7 +9,7 @@ export const DEADLINE_MS: Readonly<Record<Lane, number>> = { hot: 5_000, bulk: 2
 export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
   /** Hot: short, a caller waits. Bulk: one page of long work. Cold: as long as a passphrase takes. */
   readonly lane: Lane | ((input: Given<Input>) => Lane);
-  /** The account, or part of it, whose fair share of the lane a job uses; left out: one share for all. */
+  /** The account, or part of it, whose fair share of the lane a job uses; omitted: one share for all. */
   readonly share?: (input: Given<Input>) => string;
   readonly input: Input;
   readonly output: Output;

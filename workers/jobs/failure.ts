@@ -5,7 +5,7 @@ import { EndpointSecretError } from '../crypto/endpoint/secret.ts';
 import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
 import { type Failure, failureOf } from '../pool/failure.ts';
 
-/** An error as it crosses to the server. An error that nobody expected has the code `internal`. */
+/** An error as it crosses to the server. An unexpected error has the code `internal`. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof VaultError) {
     return failureOf(error, error.code, error.field);

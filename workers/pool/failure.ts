@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode, VaultError } from '../../server/core/errors.ts'
 
 /** Why a job has no result. */
 export interface Failure {
-  /** `internal` for what nobody expected. */
+  /** `internal` for an unexpected error. */
   readonly code: ErrorCode;
   /** The place in the request that the code is about, never a value. */
   readonly field?: string | undefined;

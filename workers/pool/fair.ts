@@ -67,7 +67,7 @@ export function takeMany(queue: FairQueue, countMax: number): PendingJob[] {
   return taken;
 }
 
-/** Removes the newest job of the longest line: whoever sends most gives way when there is no room. */
+/** Removes the newest job of the longest line: the account with the most jobs loses one when there is no room. */
 export function drop(queue: FairQueue): PendingJob | undefined {
   let longest: PendingJob[] = [];
   for (const line of queue.lines.values()) {

@@ -77,7 +77,7 @@ export function encodeFrame(messages: readonly FrameMessage[]): ArrayBuffer {
   return buffer;
 }
 
-function refuse(): never {
+function malformed(): never {
   throw new RangeError('malformed frame');
 }
 
@@ -87,32 +87,32 @@ function refuse(): never {
  */
 export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
   if (buffer.byteLength < WORD) {
-    return refuse();
+    return malformed();
   }
   const headerWords = new Uint32Array(buffer, 0, 1)[0] ?? 0;
   if (headerWords < EMPTY_HEADER_WORDS || headerWords * WORD > buffer.byteLength) {
-    return refuse();
+    return malformed();
   }
   const header = new Uint32Array(buffer, 0, headerWords);
   const messages: DecodedMessage[] = [];
   let offset = headerWords * WORD;
   for (let word = EMPTY_HEADER_WORDS; word < headerWords; ) {
     const id = header[word++] ?? 0;
-    const shape = header[word++] ?? refuse();
+    const shape = header[word++] ?? malformed();
     const end = word + (shape >>> 8);
     if (end > headerWords || shape >>> 8 > FIELDS_MAX) {
-      return refuse();
+      return malformed();
     }
     const fields: Uint8Array[] = [];
     for (; word < end; word++) {
       const length = header[word] ?? 0;
       if (length > buffer.byteLength - offset) {
-        return refuse();
+        return malformed();
       }
       fields.push(new Uint8Array(buffer, offset, length));
       offset += length;
     }
     messages.push({ id, kind: shape & KIND_MAX, fields });
   }
-  return offset === buffer.byteLength ? messages : refuse();
+  return offset === buffer.byteLength ? messages : malformed();
 }

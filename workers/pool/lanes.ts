@@ -94,7 +94,7 @@ export function restoreJob<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJo
   }
 }
 
-/** Gives back the place of a job that has left its thread. */
+/** Releases the place of a job that has left its thread. */
 export function release<T extends ThreadLoad>(lanes: Lanes<T>, { lane, account }: PendingJob): void {
   if (lane === 'bulk') {
     lanes.bulkRunning -= 1;

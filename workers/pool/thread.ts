@@ -39,7 +39,7 @@ interface ThreadState {
 
 /**
  * Serves the pool until the thread ends; to be called once, by the thread's entry file, after everything it
- * needs has been loaded: the call tells the pool that this thread is ready. A handler that throws or rejects
+ * needs has been loaded: the call signals to the pool that this thread is ready. A handler that throws or rejects
  * costs its own job only, which is answered with `toFailure(error)`; a kind without a handler, a result that is not
  * a list of fields and a `toFailure` that throws are answered with `internal`.
  * The id of the job begun last, and whether its handler is still on the stack, are kept in shared memory, which

@@ -3,7 +3,7 @@
 const FIRST_MS = 500;
 /** No pause is longer, whatever the other side asks for. */
 const MAX_MS = 60_000;
-/** Chance adds up to this share, so that calls which failed together do not come back together. */
+/** The random part of a pause, at most, so that calls which failed together are not repeated together. */
 const JITTER = 0.5;
 
 /**

@@ -18,7 +18,7 @@ export type WebhookParts =
       readonly kind: 'get';
       readonly headers: HeaderLines;
       readonly statusCode: number;
-      /** Left out when the reply was not stored. */
+      /** Omitted when the reply was not stored. */
       readonly tokenInfo?: JsonObject | undefined;
       /** The reply with tags in place of what was stored; only smart parse makes one. */
       readonly body?: string | undefined;

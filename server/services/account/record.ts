@@ -17,7 +17,7 @@ interface Rights {
   readonly hosts: readonly string[];
 }
 
-/** Rights to set; those that are left out or undefined stay as they are. */
+/** Rights to set; omitted ones stay as they are. */
 export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] | undefined };
 
 /** An account as its sealed record holds it. */

@@ -77,7 +77,7 @@ async function billing({ metering, now, prices }: AdminParts, { account }: Accou
   return { currency: prices.currency, amount: formatMoney(sum), from, to: formatExpiry(at), items };
 }
 
-/** Keys and tokens as they are now, requests of a month (`YYYY-MM`); of the current one when it is left out. */
+/** Keys and tokens as they are now, requests of a month (`YYYY-MM`); of the current one when it is omitted. */
 async function usage(
   parts: AdminParts,
   { account }: AccountContext,

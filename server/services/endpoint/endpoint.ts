@@ -22,7 +22,7 @@ export interface CreateEndpointInput {
   readonly user: string;
   readonly passphrase: SecretBytes;
   readonly unique_id?: string | undefined;
-  /** A duration such as `45m` or `P1D`; 24 hours when left out. */
+  /** A duration such as `45m` or `P1D`; 24 hours when omitted. */
   readonly ttl?: string | undefined;
   readonly rules: readonly string[];
   readonly return_card_metadata?: boolean | undefined;

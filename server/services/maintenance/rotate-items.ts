@@ -33,7 +33,7 @@ async function replace(
 
 /**
  * Re-encrypts the items of one bucket with their logs. Metadata and every entry of a log are records of their own, and
- * each is replaced by itself: a log of any length verifies at every moment, and entries that are written meanwhile name
+ * each is replaced separately: a log of any length verifies at every moment, and entries that are written meanwhile name
  * what they follow by names that stay.
  */
 export async function reencryptBucket(

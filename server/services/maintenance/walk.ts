@@ -130,7 +130,7 @@ async function visitAccount(
   }
 }
 
-/** Visits all that accounts have, or one of them; tells the ids of those whose record opens, and if there was any record. */
+/** Visits all that accounts have, or one of them; returns the ids of those whose record opens, and whether there was any record. */
 export async function visitAccounts(
   parts: MaintenanceDependencies,
   visitor: Visitor,
@@ -151,7 +151,7 @@ export async function visitAccounts(
 
 /**
  * Visits what belongs to no account that is there: the vault's own, what outlives accounts, and what is found by its name
- * alone; false where Redis forbids to search for that. What has to come last is left out.
+ * alone; false where Redis forbids to search for that. What has to come last is omitted.
  */
 export async function visitRest(
   parts: MaintenanceDependencies,

@@ -35,7 +35,7 @@ export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
 /** A request whose reply is stored. */
 export interface ProxyGetInput extends ProxyInput, AttemptsInput {
   readonly user: string;
-  /** How the token is made; `full` when left out. */
+  /** How the token is made; `full` when omitted. */
   readonly algorithm?: string | undefined;
   readonly smart_parse: boolean;
 }

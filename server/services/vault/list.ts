@@ -19,7 +19,7 @@ import type { ListFilter, Range } from './range.ts';
 import type { ReadView, View } from './read.ts';
 import { type TreeBranch, type TreeStream, toAsync, treeStream } from './tree.ts';
 
-/** A part of a listing as a caller asks for it; what is left out is the account's preference. */
+/** A part of a listing as a caller asks for it; what is omitted is the account's preference. */
 export interface ListInput extends Omit<ListFilter, 'limit'> {
   readonly limit?: number | undefined;
 }

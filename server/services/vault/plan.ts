@@ -139,7 +139,7 @@ async function cutRanges(
   let left = limit;
   for await (const key of keys) {
     const range = await findRange(key);
-    // One more than wanted tells whether there is a next page.
+    // One more than wanted shows whether there is a next page.
     const places = await firstOf(itemStore, range, left + 1);
     const picked = places.slice(0, left);
     if (picked.length > 0 || (user !== undefined && left > 0)) {

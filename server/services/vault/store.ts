@@ -79,7 +79,7 @@ function firstParams(
     algorithm,
     uuid: seed === undefined ? undefined : uuidFromSeed(seed),
     candidate: 0,
-    refuseTestCards: parts.settings.environment === 'production',
+    rejectTestCards: parts.settings.environment === 'production',
     wantsCard: return_card_metadata,
     sadExpiresAt: sadExpiry(parts),
     seen: 0,

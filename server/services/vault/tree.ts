@@ -49,8 +49,8 @@ async function* treeChunks(
 }
 
 /**
- * The tree as a stream of JSON text. A key without items is left out, unless it is the one that was asked for. An error
- * before the first chunk rejects. `end` is called when the stream is over, also when nobody reads it to its end.
+ * The tree as a stream of JSON text. A key without items is omitted, unless it is the requested one. An error
+ * before the first chunk rejects. `end` is called when the stream is over, also when it is cancelled.
  */
 export function treeStream(
   branches: AsyncIterable<TreeBranch>,

@@ -11,7 +11,7 @@ export class CertificateError extends Error {
   readonly code: Fault;
 
   constructor(code: Fault) {
-    super('The certificate was refused.');
+    super('The certificate was rejected.');
     this.name = 'CertificateError';
     this.code = code;
   }
@@ -104,7 +104,7 @@ function expiryOf({ validToDate }: X509Certificate): string {
 /**
  * Reads one certificate in PEM, which those that issued it may follow, each after the one that it issued: at
  * most eight, in at most 65,536 characters. An expired one is read like any other, since the third party decides.
- * Refuses with `CertificateError`: `certificate_private_key` for a text with a private key in it,
+ * Rejects with `CertificateError`: `certificate_private_key` for a text with a private key in it,
  * `certificate_mismatch` for a key of a type that no request of ours has, `certificate_invalid` for all else.
  */
 export function readCertificate(pem: string): ClientCertificate {

@@ -93,7 +93,7 @@ function newKeyPair(keyType: ClientKeyType) {
 }
 
 /**
- * Makes a key pair and a request for a certificate of it. Refuses a subject that `toCsrSubject` refuses before
+ * Makes a key pair and a request for a certificate of it. Rejects a subject that `toCsrSubject` rejects before
  * any key is made. An RSA pair takes 40 to 400 ms of one core, away from the calling thread.
  */
 export async function createCsr(

@@ -45,7 +45,7 @@ import {
   type SecretKind,
 } from './secret.ts';
 
-/** Names a wrap to be opened: its vault key and its generation are those that the policy's JSON tells. */
+/** Names a wrap to be opened: its vault key and its generation are those in the policy's JSON. */
 export interface EndpointWrapId extends EndpointId {
   readonly kid: string;
   readonly gen: number;
@@ -121,7 +121,7 @@ function sealWrap(
 
 /**
  * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
- * policy, whose bytes are bound as they are: nothing here reads them. Refuses, with RangeError, another vault key, and one that was itself opened through an endpoint.
+ * policy, whose bytes are bound as they are: nothing here reads them. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,
@@ -149,8 +149,8 @@ export function sealEndpoint(
 }
 
 /**
- * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Nobody
- * without the service master key can have edited it; against one who has it, only the wrap proves it.
+ * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Only a
+ * holder of the service master key can have edited it; against one, only the wrap proves it.
  */
 export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uint8Array): OpenedPolicy {
   const plain = sealer.open('record', place.aid, 'endpoint', [place.id], record);
@@ -166,7 +166,7 @@ export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uin
 }
 
 /**
- * The plaintext of a wrap, of the length that kind and generation ask for. The secret is checked first: whoever has it
+ * The plaintext of a wrap, of the length that kind and generation ask for. The secret is checked first: a caller who has it
  * not learns nothing of the wrap, not even that it is damaged.
  */
 function openWrap(
@@ -194,7 +194,7 @@ function openWrap(
 
 /**
  * Opens a capture endpoint. A wrong or malformed secret: `EndpointSecretError`; a record that is damaged,
- * edited or moved, or another generation than the policy tells: `IntegrityError`.
+ * edited or moved, or another generation than in the policy: `IntegrityError`.
  */
 export function openCaptureWrap(
   sealer: ServiceSealer,

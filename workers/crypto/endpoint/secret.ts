@@ -44,7 +44,7 @@ const SECRET_BYTES = 32;
 const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
 const PREFIX_CHARACTERS = 5;
 const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
-/** Stands in for a malformed secret, so that refusing one takes as long as refusing a wrong one. */
+/** Stands in for a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
 const NO_SECRET = new Uint8Array(SECRET_BYTES);
 
 /** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
@@ -94,7 +94,7 @@ export function deriveEndpointKey(
 
 /**
  * A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`; the text is the
- * only form of the secret that is left, and nobody stores it.
+ * only form of the secret that is left, and it is not stored.
  */
 export function newEndpointSecret(
   place: EndpointName,
@@ -110,7 +110,7 @@ export function newEndpointSecret(
 
 /**
  * The wrap's key when the secret is right, and undefined otherwise, after the same work: one HKDF and one comparison in
- * constant time, so that timing tells nothing of a guess.
+ * constant time, so that timing reveals nothing about a guess.
  */
 function matchSecret(
   place: EndpointName,

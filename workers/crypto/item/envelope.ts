@@ -113,7 +113,7 @@ interface Sender {
 
 /** At most one of these is kept for each vault key; a fresh one costs two X25519, 80 us. */
 const SENDERS_MAX = 256;
-/** One `enc` on many items tells that they were captured together: within a minute, and 1,024 of them. */
+/** One `enc` on many items reveals that they were captured together: within a minute, and 1,024 of them. */
 const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
 const senders = new Map<string, Sender>();
@@ -161,7 +161,7 @@ function senderTo({ gen, publicKey }: PublicGeneration, ctx: KeyContext): Sender
 
 /**
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
- * export-only. Refuses, with `IntegrityError`, a public key that is no 32-byte point of full order. HPKE Base names no
+ * export-only. Rejects, with `IntegrityError`, a public key that is no 32-byte point of full order. HPKE Base names no
  * sender: that an item was stored by this service is proven by the hash in its sealed metadata (`meta.ts`).
  */
 export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
@@ -216,7 +216,7 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
   }
 }
 
-/** The data key of an envelope of either kind. Refuses damage and any other context with `IntegrityError`. */
+/** The data key of an envelope of either kind. Rejects damage and any other context with `IntegrityError`. */
 export function unwrapDek(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {
     throw new IntegrityError('envelope');

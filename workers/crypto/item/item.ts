@@ -1,10 +1,10 @@
 /**
  * An item: part 0 (the stored object) and, where there is any, part 1 (its sensitive authentication data),
  * each with a data key of its own, stored as envelope and content one after the other, and the metadata
- * that pins both. An envelope's type byte tells its length, so the two need no separator.
+ * that pins both. An envelope's type byte implies its length, so the two need no separator.
  *
  * Content: `header 4 | nonce 12 | ciphertext | tag 16` under the part's data key. The plaintext is the length in 4
- * bytes, the bytes, and zeros up to the next step, so that what is stored tells a length only roughly.
+ * bytes, the bytes, and zeros up to the next step, so that a stored size reveals a length only roughly.
  */
 import { generationOf, type PublicGeneration, type UnlockedKey } from '../key/unlocked.ts';
 import {
@@ -129,7 +129,7 @@ export function sealContent(
 }
 
 /**
- * Opens a content record; the plaintext is a view without its padding. Refuses damage, any other context or revision, and
+ * Opens a content record; the plaintext is a view without its padding. Rejects damage, any other context or revision, and
  * a padded length that `sealContent` would not have made, with `IntegrityError`.
  */
 export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array {
@@ -155,7 +155,7 @@ function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uin
 }
 
 /**
- * Seals an item under fresh data keys and a fresh revision: what one store or update writes. Refuses, with RangeError,
+ * Seals an item under fresh data keys and a fresh revision: what one store or update writes. Rejects, with RangeError,
  * an open key of another id than the item's.
  */
 export function sealItem(request: SealItemRequest): SealedItem {

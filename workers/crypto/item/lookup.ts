@@ -10,7 +10,7 @@ import { createCipheriv } from 'node:crypto';
 import { aad, utf8 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 
-/** Length of an identity tag: 128 bits tell all numbers of a vault key apart. */
+/** Length of an identity tag: 128 bits are collision-free for all numbers of a vault key. */
 export const IDENTITY_BYTES = 16;
 
 const BLOCK_BYTES = 16;
@@ -33,7 +33,7 @@ export function tokenDigest(
   return hmac(tokenKey, aad('cardvault token', [candidate, ...identified]));
 }
 
-/** The 16 bytes that tell whether a short token already means this number and reference. */
+/** The 16 bytes that show whether a short token already means this number and reference. */
 export function identityTag(tokenKey: Uint8Array, number: string, reference: string | undefined): Uint8Array {
   const identified = reference === undefined ? [number] : [number, reference];
   return hmac(tokenKey, aad('cardvault identity', identified)).slice(0, IDENTITY_BYTES);

@@ -1,5 +1,5 @@
 /**
- * An item's metadata: a service record that pins the stored parts by their SHA-256, so that whoever can
+ * An item's metadata: a service record that pins the stored parts by their SHA-256, so that an attacker who can
  * write to the store cannot put a forged or older part in place of the one that was stored.
  *
  * Plaintext: `type 1 | gen 4 | revision 8 | SHA-256 of part 0 32 | flags 1 | [SHA-256 of part 1 32 | expiry in
@@ -89,7 +89,7 @@ function encode(meta: OpenedMeta): Uint8Array {
   return out;
 }
 
-/** Reads a plaintext whose seal was opened. Refuses unknown flags and another length with `IntegrityError`. */
+/** Reads a plaintext whose seal was opened. Rejects unknown flags and another length with `IntegrityError`. */
 function decode(bytes: Uint8Array): OpenedMeta {
   const flags = readU8(bytes, FLAGS_AT);
   if (bytes[0] !== PLAINTEXT_TYPE || flags > (HAS_SAD | HAS_REFERENCE)) {
@@ -126,7 +126,7 @@ export function sealMeta(sealer: ServiceSealer, ids: ItemContext, meta: OpenedMe
   return sealer.seal('record', ids.aid, 'item', [ids.kid, ids.token], encode(meta));
 }
 
-/** Opens an item's metadata. Refuses damage and any other item's with `IntegrityError`. */
+/** Opens an item's metadata. Rejects damage and any other item's with `IntegrityError`. */
 export function openMeta(sealer: ServiceSealer, ids: ItemContext, meta: Uint8Array): OpenedMeta {
   return decode(sealer.open('record', ids.aid, 'item', [ids.kid, ids.token], meta));
 }

@@ -32,7 +32,7 @@ export const COMMITMENT_BYTES = 32;
 const GENERATIONS_MAX = 4096;
 
 /**
- * What a key record tells without its passphrase: views into it, of the right lengths. Nothing of it is authenticated by
+ * The parts of a key record that need no passphrase: views into it, of the right lengths. Nothing of it is authenticated by
  * itself, but it comes out of a service record.
  */
 export interface ParsedVaultKey {
@@ -48,7 +48,7 @@ export interface ParsedVaultKey {
 }
 
 /**
- * Takes a record apart. Refuses wrong lengths and unbounded Argon2 parameters with `IntegrityError`, before either costs
+ * Takes a record apart. Rejects wrong lengths and unbounded Argon2 parameters with `IntegrityError`, before either costs
  * anything: at most 4,096 generations, and what `checkStoredParams` lets pass.
  */
 export function parseVaultKey(record: Uint8Array): ParsedVaultKey {

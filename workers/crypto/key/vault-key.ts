@@ -61,7 +61,7 @@ function readKey({ kid, gen, publicKeys }: ParsedVaultKey, secrets: Uint8Array):
 }
 
 /**
- * Opens a record with its passphrase. The commitment tells a wrong passphrase (`PassphraseError`) from a damaged record
+ * Opens a record with its passphrase. The commitment distinguishes a wrong passphrase (`PassphraseError`) from a damaged record
  * (`IntegrityError`); it is compared in constant time, once Argon2id is paid.
  */
 async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> {
@@ -102,7 +102,7 @@ export function throwawayKey(kid: string): UnlockedKey {
 
 /**
  * The record of a new vault key of one generation, with a random token key. Nothing of the key stays in memory: its maker
- * unlocks it like everybody. Refuses a setting under the floor with RangeError.
+ * unlocks it like everybody. Rejects a setting under the floor with RangeError.
  */
 export async function createVaultKey(
   ctx: KeyContext,

@@ -1,7 +1,7 @@
 /**
  * Checkpoints of security logs: how far a chain had come and the link of its newest entry, signed with Ed25519
  * (RFC 8032). A copy kept elsewhere shows a chain that was cut back or written anew, even by somebody with the
- * database; and everybody can check one who has the public key.
+ * database; and anyone with the public key can verify one.
  *
  * What is signed is UTF-8 text of six lines, each ended by a line feed: `cardvault audit checkpoint 1`, environment,
  * account id (empty for the operator's own chain), sequence, link in hex, time in RFC 3339.
@@ -31,7 +31,7 @@ const PKCS8_HEAD = Uint8Array.fromHex('302e020100300506032b657004220420');
 /** What may stand in a line: ids, hex and times, and nothing that could end it. */
 const FIELD = /^[A-Za-z0-9_.:-]*$/;
 
-/** The text that is signed. Refuses, with `IntegrityError`, what would not fit its lines. */
+/** The text that is signed. Rejects, with `IntegrityError`, what would not fit its lines. */
 function textOf(env: string, { account, sequence, head, time }: CheckpointFacts): Uint8Array {
   // Without a line feed in any field, no two checkpoints have one text.
   if (![account, head, time].every((field) => FIELD.test(field)) || !Number.isSafeInteger(sequence)) {

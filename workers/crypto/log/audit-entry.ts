@@ -24,11 +24,11 @@ import {
 import { hmac } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 
-/** What an entry tells; every text is cut at 255 bytes of UTF-8, between characters. */
+/** The content of an entry; every text is cut at 255 bytes of UTF-8, between characters. */
 export interface AuditEvent {
   readonly timeMs: number;
   readonly action: string;
-  /** `success`, or the code of the refusal. */
+  /** `success`, or the code of the error. */
   readonly outcome: string;
   readonly actor: string;
   readonly ip: string;
@@ -44,7 +44,7 @@ export interface AuditEvent {
 export interface MarkFacts {
   /** From 1; 0 stands for the beginning of a chain, before its first entry. */
   readonly sequence: number;
-  /** 64 hex digits. Links are compared as text: each lies in a sealed record, where nobody can try another. */
+  /** 64 hex digits. Links are compared as text: each lies in a sealed record, so no attacker can try another. */
   readonly link: string;
   /** The latest time of all entries so far: unlike their times it never steps back. */
   readonly latestMs: number;
@@ -52,7 +52,7 @@ export interface MarkFacts {
   readonly stepBackMs: number;
 }
 
-/** An opened entry: what it tells, its own mark, and the link that it names as the one before. */
+/** An opened entry: its content, its own mark, and the link to the previous one. */
 export interface ChainEntry extends AuditEvent {
   readonly mark: MarkFacts;
   /** Hex, as links are. */
@@ -151,7 +151,7 @@ function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
 
 /**
  * Seals the entry that follows `before`, and gives its mark. `key` is the account's chain key, 32 bytes of the root.
- * Times before 1970 are refused with RangeError.
+ * Times before 1970 are rejected with RangeError.
  */
 export function sealAuditEntry(
   sealer: ServiceSealer,
@@ -165,7 +165,7 @@ export function sealAuditEntry(
   return { record: sealer.seal(PURPOSE, aid, KIND, [String(mark.sequence)], plaintext), mark };
 }
 
-/** Opens the entry at `sequence`. Refuses damage, and any other chain's or place's, with `IntegrityError`. */
+/** Opens the entry at `sequence`. Rejects damage, and any other chain's or place's, with `IntegrityError`. */
 export function openAuditEntry(
   sealer: ServiceSealer,
   key: Uint8Array,
@@ -201,7 +201,7 @@ export function sealAuditMark(
   return sealer.seal(PURPOSE, aid, `${KIND} ${kind}`, [kind], bytes);
 }
 
-/** Opens a mark. Refuses damage and any other chain's or kind's with `IntegrityError`. */
+/** Opens a mark. Rejects damage and any other chain's or kind's with `IntegrityError`. */
 export function openAuditMark(
   sealer: ServiceSealer,
   aid: string,

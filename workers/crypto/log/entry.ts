@@ -139,7 +139,7 @@ function readIp(bytes: Uint8Array): { readonly ip: string; readonly end: number 
   return { ip: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: IP_AT + length };
 }
 
-/** Reads a plaintext. Refuses unknown actions and sources, and texts that are no UTF-8, with `IntegrityError`. */
+/** Reads a plaintext. Rejects unknown actions and sources, and texts that are no UTF-8, with `IntegrityError`. */
 function decode(bytes: Uint8Array): ActionLogEntry {
   const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
   const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
@@ -174,7 +174,7 @@ export function sealLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: Act
   return sealer.seal('audit', ids.aid, 'log', [ids.kid, ids.token], encode(entry));
 }
 
-/** Opens one entry. Refuses damage and any other item's with `IntegrityError`. */
+/** Opens one entry. Rejects damage and any other item's with `IntegrityError`. */
 export function openLogEntry(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): ActionLogEntry {
   return decode(openLogRecord(sealer, ids, entry));
 }

@@ -1,7 +1,7 @@
 /**
  * How a log entry stays what it is when the master key is changed. Entries name those before them by their last 16
  * bytes, which are at first the seal's tag. An entry that is sealed again gets another tag, so it carries the first one
- * behind it, as its name, bound to the seal: `record of type 21 | name 16`. Each entry is renewed by itself, and those
+ * behind it, as its name, bound to the seal: `record of type 21 | name 16`. Each entry is re-encrypted separately, and those
  * that name it, among them one that is being written just now, stay right.
  */
 
@@ -36,7 +36,7 @@ function pathOf({ kid, token }: ItemContext, name: Uint8Array): readonly string[
   return [kid, token, name.toHex()];
 }
 
-/** The plaintext of a stored log entry, renewed or not. Refuses damage and any other place with `IntegrityError`. */
+/** The plaintext of a stored log entry, re-encrypted or not. Rejects damage and any other place with `IntegrityError`. */
 export function openLogRecord(sealer: ServiceSealer, ids: ItemContext, entry: Uint8Array): Uint8Array {
   const renewed = splitRenewed(entry);
   return renewed

@@ -35,7 +35,7 @@ export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** The text of UTF-8 bytes. Refuses anything that is not well-formed with `IntegrityError`. */
+/** The text of UTF-8 bytes. Rejects anything that is not well-formed with `IntegrityError`. */
 export function textOf(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
@@ -59,7 +59,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
-/** Writes an unsigned 32-bit integer at `at`. Refuses a number that does not fit. */
+/** Writes an unsigned 32-bit integer at `at`. Rejects a number that does not fit. */
 export function writeU32(out: Uint8Array, at: number, value: number): void {
   if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) {
     throw new RangeError('not a 32-bit integer');
@@ -70,7 +70,7 @@ export function writeU32(out: Uint8Array, at: number, value: number): void {
   out[at + 3] = value;
 }
 
-/** Writes an unsigned 64-bit integer at `at`. Refuses anything but a safe integer of 0 or more. */
+/** Writes an unsigned 64-bit integer at `at`. Rejects anything but a safe integer of 0 or more. */
 export function writeU64(out: Uint8Array, at: number, value: number): void {
   if (!Number.isSafeInteger(value) || value < 0) {
     throw new RangeError('not a safe unsigned integer');
@@ -143,7 +143,7 @@ export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
 const VERSION = 0x01;
 /** AES-256-GCM, HMAC- and HKDF-SHA-256, X25519. 0x02 is kept for the hybrid with ML-KEM-768. */
 const SUITE = 0x01;
-/** Reserved: a reader refuses any other value. */
+/** Reserved: a reader rejects any other value. */
 const FLAGS = 0x00;
 
 /** Length of the header that every record begins with: version, type, suite, flags, a byte each. */
@@ -173,7 +173,7 @@ export function writeHeader(out: Uint8Array, type: RecordType): void {
   out[3] = FLAGS;
 }
 
-/** Refuses, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
+/** Rejects, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
 export function checkHeader(record: Uint8Array, type: RecordType, bytesMin: number): void {
   const known = record[0] === VERSION && record[1] === type && record[2] === SUITE && record[3] === FLAGS;
   if (!known || record.length < bytesMin) {
@@ -225,7 +225,7 @@ function writeField(out: Uint8Array, at: number, field: Field): number {
 /**
  * Encodes a label and a list of fields so that no two different lists of well-formed texts, bytes and
  * numbers give the same bytes: every field has a type byte, and text and bytes have a 32-bit length.
- * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder. Refuses, with
+ * It is the AAD of every AEAD call and the input of every keyed hash and derivation of this folder. Rejects, with
  * RangeError, a number that is no safe integer of 0 or more.
  */
 export function aad(label: string, fields: readonly Field[]): Uint8Array {

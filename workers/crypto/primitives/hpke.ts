@@ -22,7 +22,7 @@ export interface KeyPair {
   readonly publicKey: Uint8Array;
 }
 
-/** Before any arithmetic: a key of another length is damage, whoever sent it. */
+/** Before any arithmetic: a key of another length is a damaged record. */
 function checkLength(key: Uint8Array): void {
   if (key.length !== POINT_BYTES) {
     throw new IntegrityError();
@@ -53,7 +53,7 @@ export function generateKeyPair(): KeyPair {
 }
 
 /**
- * The shared secret of a private and a public key. Refuses, with `IntegrityError`, a public key that is
+ * The shared secret of a private and a public key. Rejects, with `IntegrityError`, a public key that is
  * not 32 bytes or of low order: an all-zero result is no secret (RFC 7748, section 6.1).
  */
 export function agree(privateKey: KeyObject, publicKey: Uint8Array): Uint8Array {
@@ -160,7 +160,7 @@ function schedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeCon
 
 /**
  * SetupBaseS (section 5.1.1): a context for the holder of `publicKey`, and the `enc` of 32 bytes that lets it be found
- * again. `ephemeral` is given by tests of known answers only. The ephemeral private key is wiped. Refuses a bad point with `IntegrityError`.
+ * again. `ephemeral` is given by tests of known answers only. The ephemeral private key is wiped. Rejects a bad point with `IntegrityError`.
  */
 export function setupSender(
   publicKey: Uint8Array,
@@ -179,7 +179,7 @@ export function setupSender(
 
 /**
  * SetupBaseR (section 5.1.1): the context that the sender of `enc` made. Another private key gives another context, and
- * no error: what is sealed under it does not open. Refuses a bad point with `IntegrityError`.
+ * no error: what is sealed under it does not open. Rejects a bad point with `IntegrityError`.
  */
 export function setupReceiver(
   enc: Uint8Array,

@@ -30,14 +30,14 @@ function isReadable({ memoryKiB, passes, parallelism }: Argon2Params): boolean {
   return isWithin(memoryKiB, 19_456, 1_048_576) && isWithin(passes, 1, 10) && isWithin(parallelism, 1, 16);
 }
 
-/** Refuses parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
+/** Rejects parameters out of bounds in a stored record: a forged one must not cost 64 GiB. */
 export function checkStoredParams(params: Argon2Params): void {
   if (!isReadable(params)) {
     throw new IntegrityError();
   }
 }
 
-/** Refuses, with RangeError, a setting under the floor or over the bounds that readers accept. */
+/** Rejects, with RangeError, a setting under the floor or over the bounds that readers accept. */
 export function checkNewParams(params: Argon2Params): void {
   if (!isReadable(params) || params.passes < ARGON2_FLOOR.passes) {
     throw new RangeError('Argon2 setting out of bounds');
@@ -84,7 +84,7 @@ const PHC =
 
 /**
  * A verifier of an account password as a PHC string: Argon2id at the floor over HMAC-SHA-256(pepper,
- * password). Without the pepper nobody can test guesses against it.
+ * password). Without the pepper no guess can be tested against it.
  */
 export async function hashPassword(password: Uint8Array, pepper: Uint8Array): Promise<string> {
   const { memoryKiB, passes, parallelism } = ARGON2_FLOOR;

@@ -64,7 +64,7 @@ export function sealInto(
   out.set(cipher.getAuthTag(), at + body.length);
 }
 
-/** Decrypts ciphertext and tag. Refuses with `IntegrityError`, and then no plaintext is left behind. */
+/** Decrypts ciphertext and tag. Rejects with `IntegrityError`, and then no plaintext is left behind. */
 export function openSealed(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -78,7 +78,7 @@ export function openSealed(
   const decipher = createDecipheriv(CIPHER, key, nonce, OPTIONS);
   decipher.setAAD(associated);
   decipher.setAuthTag(sealed.subarray(bodyBytes));
-  // GCM gives plaintext before the tag is checked; nobody sees it until `final` has.
+  // GCM gives plaintext before the tag is checked; it is not returned until `final` has succeeded.
   const plaintext = decipher.update(sealed.subarray(0, bodyBytes));
   try {
     decipher.final();
@@ -105,7 +105,7 @@ export function sealAt(
   sealInto(out, bodyAt, key, out.subarray(at, bodyAt), plaintext, associated);
 }
 
-/** Opens what `sealAt` has written at `at`, up to the record's end. Refuses all else with `IntegrityError`. */
+/** Opens what `sealAt` has written at `at`, up to the record's end. Rejects all else with `IntegrityError`. */
 export function openAt(record: Uint8Array, at: number, key: Uint8Array, associated: Uint8Array): Uint8Array {
   const bodyAt = at + NONCE_BYTES;
   if (record.length < bodyAt + TAG_BYTES) {
@@ -139,7 +139,7 @@ export function sealMessage(
 }
 
 /**
- * Opens a message of `sealMessage` whose header, of `headerBytes` bytes, the caller has checked. Refuses one that is
+ * Opens a message of `sealMessage` whose header, of `headerBytes` bytes, the caller has checked. Rejects one that is
  * too short, damaged, or sealed under another key or associated data with `IntegrityError`.
  */
 export function openMessage(

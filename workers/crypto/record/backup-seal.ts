@@ -1,7 +1,7 @@
 /**
  * The frames of a backup: a stream of AES-256-GCM messages under a key of the file's own, which derives from the
  * service master key. A frame's nonce is its number and whether it is the last, so that frames cannot be swapped,
- * repeated, left out or cut off (the STREAM construction); the header is bound to each of them.
+ * repeated, omitted or truncated (the STREAM construction); the header is bound to each of them.
  */
 
 import { aad, equalBytes, writeU64 } from '../primitives/bytes.ts';
@@ -33,7 +33,7 @@ export interface BackupSeal {
   /** Binds all frames to the header's bytes; to be called before the first frame. */
   bind(header: Uint8Array): void;
   seal(place: FramePlace, plaintext: Uint8Array): Uint8Array;
-  /** Refuses with `IntegrityError` whatever was not sealed for this place of this file. */
+  /** Rejects with `IntegrityError` whatever was not sealed for this place of this file. */
   open(place: FramePlace, frame: Uint8Array): Uint8Array;
 }
 

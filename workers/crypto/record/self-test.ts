@@ -52,7 +52,7 @@ function check(name: string, answer: Uint8Array, expected: string): void {
 
 /**
  * Runs the start-up self-test in a few milliseconds. Rejects, naming the primitive, when one of them gives
- * another answer than its standard; the server must then refuse to serve.
+ * another answer than its standard; the server must then reject to serve.
  */
 export async function selfTest(): Promise<void> {
   check('AES-256-GCM', gcmAnswer(), 'cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919');

@@ -63,7 +63,7 @@ export interface ServiceSealer {
     plaintext: Uint8Array,
   ): Uint8Array;
   /**
-   * Opens a record under whichever ring key sealed it. Refuses damage, another place and a key that is not in the ring
+   * Opens a record under whichever ring key sealed it. Rejects damage, another place and a key that is not in the ring
    * with `IntegrityError`.
    */
   open(
@@ -132,7 +132,7 @@ function createRingKey(id: string, key: Uint8Array, env: string): RingKey {
   return { id, head, subkeyOf: createSubkeys(key.slice(), 'cardvault seal', env) };
 }
 
-/** The keys by the tags of their ids, which records name them by. Refuses two ids of one tag with RangeError. */
+/** The keys by the tags of their ids, which records name them by. Rejects two ids of one tag with RangeError. */
 function keysByTag({ keys }: KeyRing, env: string): Map<number, RingKey> {
   const byTag = new Map<number, RingKey>();
   for (const [id, key] of keys) {
@@ -147,7 +147,7 @@ function keysByTag({ keys }: KeyRing, env: string): Map<number, RingKey> {
 }
 
 /**
- * Seals and opens the service's own records. Refuses, with RangeError, a ring whose write key is missing,
+ * Seals and opens the service's own records. Rejects, with RangeError, a ring whose write key is missing,
  * a key that is not 32 bytes, and two ids whose tags are the same.
  */
 export function createServiceSealer(options: {

@@ -10,7 +10,7 @@ import type { CERT_JOBS } from './jobs.ts';
 /** The handlers of `CERT_JOBS`. */
 export const CERT_HANDLERS: ThreadHandlers<typeof CERT_JOBS> = {
   async createCsr({ sealer }, { place: { aid, id }, keyType, subject: given }) {
-    // JSON has left out the members that are undefined.
+    // JSON omits members that are undefined.
     const asked = { ...(given as CsrSubject), keyType };
     const { csrPem, privateKey, publicKey, subject } = await pkcs10.createCsr(asked);
     try {

@@ -12,7 +12,7 @@ export interface CertPlace {
 /** The same with members that were not given. */
 type GivenSubject = { readonly [Name in keyof CsrSubject]: CsrSubject[Name] | undefined };
 
-/** A request as the API shows it; parts of the subject that were not given are left out. */
+/** A request as the API shows it; parts of the subject that were not given are omitted. */
 export interface CsrText extends CsrSubject {
   readonly id: string;
   readonly data: string;

@@ -74,7 +74,7 @@ export const ENDPOINT_JOBS = {
     output: jsonText<EndpointPolicy>(),
   }),
   /**
-   * The policy, for whoever has the secret; `endpoint_refused` when the secret is another one. With `wrap`, which
+   * The policy, for a caller who has the secret; `endpoint_refused` when the secret is another one. With `wrap`, which
    * an endpoint has until it is stopped, that is opened as well: a policy counts only where a wrap is bound to it.
    */
   checkEndpoint: defineJob({
@@ -82,7 +82,7 @@ export const ENDPOINT_JOBS = {
     input: message({ place: json<EndpointPlace>(), policy: bytes, wrap: optional(bytes), secret }),
     output: jsonText<EndpointPolicy>(),
   }),
-  /** The records of an endpoint whose secret nobody knows. */
+  /** The records of an endpoint without a usable secret. */
   decoyEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<EndpointPlace>() }),

@@ -33,7 +33,7 @@ export interface StoreParams extends KeyName, ActorParams {
   readonly uuid?: string | undefined;
   /** The first candidate to try, after a clash. */
   readonly candidate: number;
-  readonly refuseTestCards: boolean;
+  readonly rejectTestCards: boolean;
   readonly wantsCard: boolean;
   /** ms since 1970; 0 = kept. */
   readonly sadExpiresAt: number;
@@ -75,7 +75,7 @@ export interface DescribeItemParams extends ItemName {
   readonly rule: 'check' | 'lookup';
 }
 
-/** An entry of the action log that is sealed by itself. */
+/** An entry of the action log that is sealed separately. */
 export interface SealLogParams extends KeyName, ActorParams {
   readonly token: string;
   readonly action: 'encrypt' | 'decrypt';
@@ -142,7 +142,7 @@ const STORED = {
   /** The item's member of the reference index. */
   refMember: bytes,
   logEntry: bytes,
-  /** Tells whether a token that is taken already means the same number. */
+  /** Shows whether a token that is taken already stands for the same number. */
   identity: bytes,
 };
 /** An item to be written. */

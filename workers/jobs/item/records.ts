@@ -105,7 +105,7 @@ export function logEntry(
   );
 }
 
-/** Skipped candidates in a row that cannot happen by chance (each is skipped with less than 3% probability). */
+/** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */
 const CANDIDATES_MAX = 64;
 
 /** A token, with the number of the candidate that it was, and its identity tag (may be empty). */
@@ -196,7 +196,7 @@ export function sealNew(
   if (number === undefined) {
     throw new VaultError('number_missing');
   }
-  if (params.refuseTestCards && isTestCard(number)) {
+  if (params.rejectTestCards && isTestCard(number)) {
     throw new VaultError('test_card');
   }
   return sealStored(context, {

@@ -67,7 +67,7 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly what: 'post' | 'network_token';
   readonly debug: 'none' | 'masked' | 'plain';
   readonly requesterId?: string | undefined;
-  /** Whether the account sees numbers masked: then no error may tell what an item holds. */
+  /** Whether the account sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
 }
 

@@ -72,7 +72,7 @@ function webhookReport(
   return webhookBody(parts, metadata.length === 0 ? undefined : parseStoredObject(metadata));
 }
 
-/** What a caller who has waited gets of a reply, and of the request when it is to be shown. */
+/** The part of a reply that a waiting caller gets, and of the request when it is to be shown. */
 function sentReply(
   { statusCode, headers }: Outcome<'reply'>,
   content: Uint8Array,
