@@ -231,6 +231,6 @@ test.each([
     }
   })();
   expect(toFailure(refused)).toMatchObject({ code, field: 'body', cause: undefined });
-  expect(refused).toMatchObject({ name: 'CertificateError', message: 'The certificate was refused.' });
+  expect(refused).toMatchObject({ name: 'CertificateError', message: 'The certificate was rejected.' });
   expect(JSON.stringify(refused)).not.toContain('canary');
 });
