@@ -19,7 +19,15 @@ export interface Artifact {
 }
 
 async function fingerprintOf(sources: readonly string[]): Promise<string> {
-  const paths = new Set(sources.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]));
+  const paths = new Set(
+    sources.flatMap((pattern) => {
+      const found = [...new Glob(pattern).scanSync(ROOT)];
+      if (found.length === 0) {
+        throw new Error(`No source matches ${pattern}: its changes would not be noticed.`);
+      }
+      return found;
+    }),
+  );
   const hasher = new Bun.CryptoHasher('sha256').update(Bun.version);
   for (const path of [...paths].sort()) {
     hasher.update(`\n${path}\n`).update(await Bun.file(join(ROOT, path)).bytes());

@@ -52,7 +52,8 @@ const isMade = await makeArtifact({
   folder,
   // The lock file represents the compiler.
   sources: [
-    'sdk/{*,calls/*,transport/*,webhook/*}.{ts,json,md}',
+    'sdk/*.{ts,json,md}',
+    'sdk/*/*.ts',
     'LICENSE',
     'bun.lock',
     'tsconfig.json',
