@@ -2119,6 +2119,16 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
              *
@@ -2302,11 +2312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /**
-             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
-             *
-             *     `key_changed`: Another request changed the key at the same time.
-             */
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2451,16 +2457,6 @@ export interface operations {
              *     `key_not_found`: The key does not exist.
              */
             404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `key_changed`: Another request changed the key at the same time. */
-            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -2638,11 +2634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /**
-             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
-             *
-             *     `key_changed`: Another request changed the key at the same time.
-             */
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6020,7 +6012,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
+            /**
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
+             *
+             *     `key_changed`: Another request changed the key at the same time.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6469,7 +6465,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
+            /**
+             * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
+             *
+             *     `key_changed`: Another request changed the key at the same time.
+             */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -40,7 +40,7 @@ const post = defineRoute({
   query: ProxyPostQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyPostReply,
-  errors: [...ITEM, ...RULES, 'template_limit', ...ACCEPTING, ...SENDING],
+  errors: [...ITEM, ...RULES, 'template_limit', ...ACCEPTING, ...SENDING, 'key_changed'],
   meter: ['proxy_attempt'],
   audit: {
     action: 'proxy.send',
@@ -103,7 +103,7 @@ const networkToken = defineRoute({
   query: NetworkTokenQuery,
   body: { kind: 'stored', schema: NetworkTokenOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyAccepted,
-  errors: [...ITEM, 'number_missing', ...ACCEPTING],
+  errors: [...ITEM, 'number_missing', ...ACCEPTING, 'key_changed'],
   meter: ['network_token'],
   audit: {
     action: 'proxy.send',

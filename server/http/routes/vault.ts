@@ -38,14 +38,7 @@ const storeItem = defineRoute({
   passphrase: 'required',
   body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
   response: TokenInfo,
-  errors: [
-    'number_missing',
-    'test_card',
-    'passphrase_wrong',
-    'key_not_found',
-    'key_changed',
-    'integrity_failed',
-  ],
+  errors: ['number_missing', 'test_card', 'passphrase_wrong', 'key_not_found', 'integrity_failed'],
   meter: ['store'],
   idempotent: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
@@ -80,6 +73,7 @@ const readItems = defineRoute({
     'token_not_found',
     'rule_not_found',
     'rule_limit',
+    'key_changed',
     'integrity_failed',
   ],
   meter: ['decrypt', 'list'],
@@ -103,7 +97,6 @@ const readItems = defineRoute({
       ? await services.vault.decryptAll(ctx, {
           ...filter,
           ...view,
-          token,
           user: needed(user, 'query.user'),
           passphrase: needed(passphrase, 'query.passphrase'),
         })
@@ -124,7 +117,7 @@ const removeItem = defineRoute({
   passphrase: 'none',
   body: { kind: 'none' },
   response: Message,
-  errors: ['reference_required', 'token_not_found', 'key_not_found', 'key_changed', 'integrity_failed'],
+  errors: ['reference_required', 'token_not_found', 'key_not_found', 'integrity_failed'],
   meter: ['delete'],
   idempotent: false,
   audit: {
@@ -158,7 +151,6 @@ const updateItem = defineRoute({
     'token_not_found',
     'rule_not_found',
     'rule_limit',
-    'key_changed',
     'integrity_failed',
   ],
   meter: ['update'],

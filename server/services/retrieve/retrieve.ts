@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
+import { recover } from '../common/coalesce.ts';
 import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
@@ -140,8 +141,14 @@ async function use(
   owner.source = input.form_type === undefined ? 'retrieve' : 'form';
   return parts.endpointAuth.recordFailure(owner, endpoint, async () => {
     const { token, reference } = withinLock(endpoint, input);
-    return token === undefined
-      ? readTree(parts, owner, endpoint, input, reference)
-      : readOne(parts, owner, endpoint, input, { token, reference });
+    if (token !== undefined) {
+      return readOne(parts, owner, endpoint, input, { token, reference });
+    }
+    const tree = await recover(readTree(parts, owner, endpoint, input, reference), 'key_changed', undefined);
+    if (tree === undefined) {
+      // A new passphrase ends all endpoints of the key.
+      throw new VaultError('endpoint_gone');
+    }
+    return tree;
   });
 }
