@@ -46,10 +46,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/crypto',
     files: CRYPTO,
-    may: [
-      CORE,
-      /^workers\/(?:pool\/|table\.ts$|jobs\/(?:(?:[a-z]+\/jobs|codec|define)\.ts$|(?:audit-|proxy-|walk-)?kinds\.ts$))/,
-    ],
+    may: [CORE, /^workers\/(?:pool\/|table\.ts$|jobs\/(?:(?:[a-z]+\/jobs|codec|define)\.ts$))/],
   },
   {
     name: 'server/services',

@@ -54,7 +54,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     files: SERVER_SIDE,
     except:
       /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/plugins\/call\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
-    why: 'secrets are used by server/crypto*.ts, read and returned at the HTTP edge, and sent by outbound alone',
+    why: 'secrets are used by server/crypto/client.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {
     what: 'the environment',

@@ -81,7 +81,9 @@ export function createAuditStore(redis: RedisLink): AuditStore {
       return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: asBytes(current) };
     },
     async readMarks(aid) {
-      const [head, start, entries] = asList(await redis.run(readMarks, [redisKeys.auditChain(aid)], []));
+      const [head, start, entries] = asList(
+        await redis.runUnreplicated(readMarks, [redisKeys.auditChain(aid)], []),
+      );
       return { head: asMark(head), start: asMark(start), entries: asCount(entries) };
     },
     async read(aid, sequences) {

@@ -221,7 +221,7 @@ async function read(
     redisKeys.fence(bucket),
   ];
   const [word, item, meta, logLength, logTail, storedAt, sad] = asList(
-    await redis.run(readItem, keys, [token, gen ?? '']),
+    await redis.runUnreplicated(readItem, keys, [token, gen ?? '']),
   );
   switch (asText(word)) {
     case 'ok':
@@ -252,7 +252,9 @@ async function readMany(
   if (part === 'full') {
     keys.push(...tokens.map((token) => redisKeys.sad(bucket, token)));
   }
-  const [word, blob, items] = asList(await redis.run(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]));
+  const [word, blob, items] = asList(
+    await redis.runUnreplicated(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]),
+  );
   if (!isOk(word)) {
     return asFenced(asText(word));
   }

@@ -3,8 +3,8 @@ import * as fair from './fair.ts';
 import type { Lane, PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
-/** How long bulk jobs stand back for hot ones; after that the two take turns while both wait. */
-const BULK_STANDS_BACK_MS = 100;
+/** How long bulk jobs give way to hot ones; after that the two alternate while both wait. */
+const BULK_GIVES_WAY_MS = 100;
 
 /** Most hot jobs in one frame: few enough that a job waits for little, enough to spread a message's cost. */
 const FRAME_JOBS_MAX = 16;
@@ -33,7 +33,7 @@ export interface LaneOptions<T extends ThreadLoad> {
 
 /**
  * Cold jobs first (they hold a thread for microseconds, and have limits of their own), then hot, then bulk; but a
- * bulk job that has stood back for long goes before hot ones, one for each frame of theirs. In each lane accounts
+ * bulk job that has given way for long goes before hot ones, one for each frame of theirs. In each lane accounts
  * take turns. A thread gets its next frame when it has answered the last one: what arrives meanwhile gathers, so
  * batches form under load and a single caller never waits. Idle threads share what has gathered. Bulk jobs travel
  * alone, and one thread is kept free of them, so that a hot job seldom waits for a page to end.
@@ -42,8 +42,8 @@ export interface Lanes<T extends ThreadLoad = Thread> {
   readonly options: LaneOptions<T>;
   readonly hot: fair.FairQueue;
   /**
-   * Hot jobs that came back from a dead thread, and are cleared of its death. They go first, and never share a frame
-   * with new ones, so that a run of poisonous jobs cannot take them down again.
+   * Hot jobs that came back from a dead thread and did not cause its end. They go first, and never share a frame with new
+   * ones, so that further jobs that crash a thread cannot affect them again.
    */
   cleared: PendingJob[];
   readonly bulk: fair.FairQueue;
@@ -114,7 +114,7 @@ export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonl
   const dropped = lanes.cold.size > 0 ? sendCold(lanes, threads) : [];
   if (waitingOf(lanes, 'hot') + lanes.bulk.size > 0) {
     const idle = threads.filter((thread) => thread.held === 0);
-    if (!lanes.hotHasTurn && fair.longestWaitMs(lanes.bulk, performance.now()) > BULK_STANDS_BACK_MS) {
+    if (!lanes.hotHasTurn && fair.longestWaitMs(lanes.bulk, performance.now()) > BULK_GIVES_WAY_MS) {
       sendBulk(lanes, idle);
     }
     sendHot(lanes, idle);

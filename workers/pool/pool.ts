@@ -142,7 +142,7 @@ function acceptJob(
     reject(poolError('overloaded', 'PoolDraining'));
     return;
   }
-  // A job outside the frame format would spoil its neighbours' frame.
+  // A job outside the frame format would make the whole frame unreadable.
   if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
     reject(poolError('internal', 'MessageInvalid'));
     return;

@@ -52,8 +52,8 @@ export async function recordSuccess(
 }
 
 /**
- * Writes the entry of a rejected request: of an account's by what its route declares; of a request without an account,
- * where one is needed, as a sign-in. Sign-ins with credentials are recorded by what checks them.
+ * Writes the entry of a rejected request. With an account: the action of the route. Where an account is needed and no
+ * credentials came: `sign_in`. Wrong credentials are recorded by the sign-in itself.
  */
 export async function recordRejection(
   { audit, auth }: Route,

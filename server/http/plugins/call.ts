@@ -106,8 +106,8 @@ function readIdempotencyKey(headers: Headers): string | undefined {
 }
 
 /**
- * From request to call, in this order: limits, credentials present, body received, credentials verified, then query,
- * headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
+ * From request to call, in this order: size limit, rate of the source, credentials present, body received, credentials
+ * verified, rate of the account, admission, then query, headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
  * never costs a password hash. The secret of an endpoint is only read here; its service verifies it.
  */
 export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {

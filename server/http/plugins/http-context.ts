@@ -26,7 +26,7 @@ export interface HttpContext extends RequestContext {
   /** The route template; requests outside every route share `(none)`. */
   readonly route: string;
   readonly startedMs: number;
-  /** Whether credentials of an account came with it, and are, or were, checked. */
+  /** Whether it carries Basic Auth credentials, right or wrong. */
   hasCredentials: boolean;
   code: ErrorCode | undefined;
   /** Its span, if it is traced. */
@@ -50,7 +50,7 @@ function userAgentOf(headers: Headers): string {
   return text.length > USER_AGENT_CHARACTERS_MAX ? text.slice(0, USER_AGENT_CHARACTERS_MAX) : text;
 }
 
-/** Where a request has arrived. */
+/** Where a request came from, and the route that it reached. */
 export interface Arrival {
   /** The route template. */
   readonly route: string;

@@ -136,7 +136,7 @@ async function begin(parts: ListParts, aid: string, { next_token, ...filter }: Q
   const from =
     next_token === undefined
       ? await findNewest(parts, aid, filter)
-      : Number(parts.cursors.open(scope, next_token));
+      : Number(parts.cursors.verify(scope, next_token));
   return { scope, from };
 }
 
@@ -168,7 +168,7 @@ async function list(
   const { events, next } = await find(parts, aid, from, query, limit);
   return {
     entries: events.map(shown),
-    ...(next > 0 ? { nextToken: parts.cursors.seal(scope, next) } : {}),
+    ...(next > 0 ? { nextToken: parts.cursors.sign(scope, next) } : {}),
   };
 }
 

@@ -7,7 +7,7 @@ export interface FairSemaphore {
   running: number;
 }
 
-/** A queue may have so many times what is free: alone seven eighths, so that a newcomer need not wait for an end. */
+/** A queue may run less than this many times the free places: alone 7/8 of all, so that another one need not wait. */
 const SHARE = 7;
 
 /** Makes a fair queue for at most `max` tasks at once, of which each queue has less than seven eighths. */

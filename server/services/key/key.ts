@@ -132,7 +132,7 @@ async function list(
   const { aid, preferences } = ctx.account;
   const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
   const scope = [aid, 'GET /v1/key'];
-  const after = input.next_token === undefined ? undefined : String(cursors.open(scope, input.next_token));
+  const after = input.next_token === undefined ? undefined : String(cursors.verify(scope, input.next_token));
   // One more than asked for shows whether there is a next page.
   const found = await keyStore.users(aid, after, limit < 0 ? -1 : limit + 1);
   const page = limit < 0 ? found : found.slice(0, limit);
@@ -140,7 +140,7 @@ async function list(
   metering.count(ctx, 'key');
   return {
     keys: page.map((user) => ({ user })),
-    ...(found.length > page.length && last !== undefined ? { nextToken: cursors.seal(scope, last) } : {}),
+    ...(found.length > page.length && last !== undefined ? { nextToken: cursors.sign(scope, last) } : {}),
   };
 }
 

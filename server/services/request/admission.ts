@@ -28,7 +28,7 @@ const BURST = 2_400;
 const STEADY = 512;
 /** How long there may be more than that. */
 const BURST_MS = 1_000;
-/** An account may have so many times what is free: alone seven eighths, and two alike the same. */
+/** An account is admitted while it has less than this many times the free places: alone it gets 7/8, two alike 7/15 each. */
 const SHARE = 7;
 /** An account with no more than so many is admitted even while the rest of another account's burst is worked off. */
 const FEW = 16;
@@ -150,8 +150,8 @@ function release(state: AdmissionState, work: WorkClass, account: string): void 
 }
 
 /**
- * Takes a place for a piece of work of an account, or of a source where no account is known; rejects at once, with
- * `overloaded`, when there is none. The returned function ends the work; a second call does nothing.
+ * Takes a place for work of an account, or of a source where no account is known; rejects at once with `overloaded` when
+ * there is none. Returns the function that releases the place; a second call has no effect.
  */
 function start(state: AdmissionState, work: WorkClass, account: string): () => void {
   take(state, work, account);

@@ -61,7 +61,7 @@ export async function planListing(parts: PlanParts, request: PlanRequest): Promi
   const { ctx, route, filter, only } = request;
   const { user, reference, reference_prefix, stored_after, stored_before, next_token, limit } = filter;
   const scope = [ctx.account.aid, route, user, reference, reference_prefix, stored_after, stored_before];
-  const from = next_token === undefined ? undefined : (cursors.open(scope, next_token) as Place); // sealed below
+  const from = next_token === undefined ? undefined : (cursors.verify(scope, next_token) as Place); // signed below
   if (only && filter.token !== undefined) {
     return { ranges: toAsync([await rangeOfOne(itemStore, only, filter.token)]) };
   }
@@ -73,7 +73,7 @@ export async function planListing(parts: PlanParts, request: PlanRequest): Promi
     return { ranges: wholeRanges(keys, findRange) };
   }
   const { ranges, last } = await cutRanges(itemStore, keys, findRange, filter);
-  return { ranges: toAsync(ranges), nextToken: last && cursors.seal(scope, last) };
+  return { ranges: toAsync(ranges), nextToken: last && cursors.sign(scope, last) };
 }
 
 async function selectionOf(

@@ -59,7 +59,7 @@ interface VaultParts {
   readonly turns: ReturnType<typeof createKeyedMutex>;
 }
 
-/** Stores an item under a new token. */
+/** Stores an item, or replaces the one with the same number and reference. */
 async function store(
   parts: VaultParts,
   ctx: AccountContext,
@@ -256,7 +256,7 @@ async function log(
   const { read } = await address(parts, key, input);
   const scope = [aid, 'GET /v1/vault/metadata', kid, token];
   // The item may have been deleted and stored anew since the cursor was given: then its log is shorter.
-  const asked = next_token === undefined ? read.logLength : Number(cursors.open(scope, next_token));
+  const asked = next_token === undefined ? read.logLength : Number(cursors.verify(scope, next_token));
   const from = Math.min(asked, read.logLength);
   const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
   const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
@@ -266,7 +266,7 @@ async function log(
     entries.push(...(await crypto.readLog({ params: { aid, kid, token, newest }, entries: sealed })));
   }
   metering.count(ctx, 'log');
-  return { entries, ...(to > 1 ? { nextToken: cursors.seal(scope, to - 1) } : {}) };
+  return { entries, ...(to > 1 ? { nextToken: cursors.sign(scope, to - 1) } : {}) };
 }
 
 /** The routes of the vault itself: items stored, read, changed, removed and listed. */

@@ -104,7 +104,7 @@ async function readItems(
     ...tokens.map((token) => redisKeys.item(bucket, token)),
     ...tokens.map((token) => redisKeys.sad(bucket, token)),
   ];
-  const replies = asList(await redis.run(copyItems, keys, [PAGE_BYTES, ...tokens]));
+  const replies = asList(await redis.runUnreplicated(copyItems, keys, [PAGE_BYTES, ...tokens]));
   return replies.map((reply, at) => copiedItems(tokens[at] ?? '', reply));
 }
 
@@ -138,7 +138,7 @@ async function* membersOf(redis: RedisLink, key: string): AsyncGenerator<readonl
 export function createCopyStore(redis: RedisLink): CopyStore {
   return {
     async keys(names) {
-      const replies = asList(await redis.run(copyKeys, names, []));
+      const replies = asList(await redis.runUnreplicated(copyKeys, names, []));
       return replies.flatMap((reply, at) => copiedKeys(names[at] ?? '', reply));
     },
     items: (bucket) => itemsOf(redis, bucket),

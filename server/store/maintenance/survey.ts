@@ -52,7 +52,7 @@ export function createSurveyStore(redis: RedisLink): SurveyStore {
         ...tokens.map((token) => redisKeys.sad(bucket, token)),
       ];
       const args = [LOG_ENTRIES_MAX, SURVEY_BYTES, ...tokens];
-      const [blob, items] = asList(await redis.run(surveyItems, keys, args));
+      const [blob, items] = asList(await redis.runUnreplicated(surveyItems, keys, args));
       return { blob: asBytes(blob), items: asCount(items) };
     },
     async replace(bucket, tokens, records) {

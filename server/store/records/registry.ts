@@ -289,7 +289,7 @@ export const RECORD_KINDS = {
   times: { name: bucketName('t'), backup: 'own' },
   /** Sorted set: encoded references. A backup creates it again from the items. */
   references: { name: bucketName('r'), backup: 'own' },
-  /** Hash: epoch and state of the bucket. */
+  /** Hash: generation and state of the bucket. */
   fence: { name: bucketName('f'), backup: 'own' },
   /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },

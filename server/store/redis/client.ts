@@ -33,7 +33,7 @@ export interface RedisLink {
   command(name: string, args: readonly Argument[]): Promise<unknown>;
   /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
-  /** Runs a script whose effects may be lost; binary replies. It does not wait for replicas. */
+  /** Runs a script that only reads, or whose effects may be lost; binary replies. It does not wait for replicas. */
   runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a writing command, with the guarantees of `run`. */
   write(name: string, args: readonly Argument[]): Promise<unknown>;
