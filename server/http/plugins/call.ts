@@ -106,7 +106,7 @@ function readIdempotencyKey(headers: Headers): string | undefined {
 }
 
 /**
- * From request to call, in this order: size limit, rate of the source, credentials present, body received, credentials
+ * From request to call, in this order: rate of the source, size limit, credentials present, body received, credentials
  * verified, rate of the account, admission, then query, headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
  * never costs a password hash. The secret of an endpoint is only read here; its service verifies it.
  */
@@ -114,10 +114,10 @@ export async function readCall(reader: CallReader, ctx: HttpContext, params: Pat
   const { route, parts, secretHeader, isWrite } = reader;
   const { request } = ctx;
   const { headers } = request;
+  await parts.rates.source(ctx.ip);
   if (route.body.kind !== 'none') {
     rejectLargeBody(headers, route.body.bytesMax);
   }
-  await parts.rates.source(ctx.ip);
   const credentials = route.auth === 'basic' ? readCredentials(headers) : undefined;
   ctx.hasCredentials = credentials !== undefined;
   let bytes: Uint8Array | undefined;

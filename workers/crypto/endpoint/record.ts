@@ -12,7 +12,7 @@ import {
   generationOf,
   PAIR_BYTES,
   type PublicGeneration,
-  packPairs,
+  pairsOf,
   TOKEN_KEY_BYTES,
   type UnlockedKey,
   unlockedKey,
@@ -107,7 +107,7 @@ function sealWrap(
   key: UnlockedKey,
 ): Uint8Array {
   const { gen, publicKey } = generationOf(key);
-  const secrets = place.kind === 'capture' ? concat([publicKey, key.tokenKey]) : packPairs(key.generations);
+  const secrets = concat(place.kind === 'capture' ? [publicKey, key.tokenKey] : pairsOf(key));
   try {
     const out = new Uint8Array(NONCE_AT + NONCE_BYTES + secrets.length + TAG_BYTES);
     writeHeader(out, TYPES[place.kind]);

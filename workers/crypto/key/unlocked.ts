@@ -3,7 +3,7 @@
  * wipes it, best with `using`, which does so at the end of the block whatever happens in it.
  */
 import type { KeyObject } from 'node:crypto';
-import { aad, concat, IntegrityError, wipe } from '../primitives/bytes.ts';
+import { aad, IntegrityError, wipe } from '../primitives/bytes.ts';
 import { importPrivate, type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 
@@ -61,13 +61,13 @@ function wipeThis(this: UnlockedKey): void {
   }
 }
 
-/** Public and private half of every generation, one after the other: 64 bytes each, to be wiped. */
-export function packPairs(generations: readonly Generation[]): Uint8Array {
-  return concat(generations.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]));
+/** Public and private half of every generation, 32 bytes each, in order: the key's own bytes, to be copied once. */
+export function pairsOf({ generations }: UnlockedKey): Uint8Array[] {
+  return generations.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]);
 }
 
 /**
- * The first `count` generations out of bytes of `packPairs` that begin at `at`; they are views. The caller has checked
+ * The first `count` generations out of joined `pairsOf` that begin at `at`; they are views. The caller has checked
  * the length and opened a seal over them; that both halves belong together is not proven here.
  */
 export function unpackPairs(bytes: Uint8Array, at: number, count: number): Generation[] {

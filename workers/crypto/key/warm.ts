@@ -25,7 +25,7 @@ import type { KeyContext } from '../record/service-record.ts';
 import { parseVaultKey } from './record.ts';
 import {
   PAIR_BYTES,
-  packPairs,
+  pairsOf,
   TOKEN_KEY_BYTES,
   type UnlockedKey,
   unlockedKey,
@@ -63,7 +63,7 @@ export function sealWarm(
   const saltAt = genAt + 4;
   const ownSaltAt = saltAt + SALT_BYTES;
   const nonceAt = ownSaltAt + SALT_BYTES;
-  const secrets = concat([key.tokenKey, packPairs(key.generations)]);
+  const secrets = concat([key.tokenKey, ...pairsOf(key)]);
   const out = new Uint8Array(nonceAt + NONCE_BYTES + secrets.length + TAG_BYTES);
   writeHeader(out, TYPE.warm);
   out[HEADER_BYTES] = kid.length;
