@@ -8,6 +8,7 @@ import {
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
+import { wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { type ItemOwner, openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
@@ -92,4 +93,13 @@ test('tokens made through either capture endpoint are the same as the owner make
     toHex(tokenDigest(key.tokenKey, '4111111111111111', 'reference', 0));
   expect(digest(captureOf(first))).toBe(digest(first));
   expect(digest(captureOf(second))).toBe(digest(first));
+});
+
+test('captures of one minute share their set-up, though each opens and wipes its own key', () => {
+  const opened = endpointOf('capture', first);
+  const encs = Array.from({ length: 3 }, () => {
+    using capture = openCaptureWrap(...opened);
+    return toHex(wrapDekSealed(capture, { ...IDS, part: 0 }, utf8('d'.repeat(32))).subarray(8, 40));
+  });
+  expect(new Set(encs).size).toBe(1);
 });

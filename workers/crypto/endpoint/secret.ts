@@ -121,7 +121,7 @@ function matchSecret(
   const { key, commitment } = deriveEndpointKey(place, check.salt, secret ?? NO_SECRET);
   try {
     const isSame = equalBytes(commitment, check.commitment);
-    return isSame && secret ? key.slice() : undefined;
+    return isSame && secret ? new Uint8Array(key) : undefined;
   } finally {
     wipe(secret, key, commitment);
   }

@@ -149,7 +149,8 @@ function senderTo({ gen, publicKey }: PublicGeneration, ctx: KeyContext): Sender
   const { exporterSecret } = context;
   const sender = {
     info,
-    publicKey: publicKey.slice(),
+    // Not `slice`: of a Buffer that is a view, and its owner wipes it.
+    publicKey: new Uint8Array(publicKey),
     enc,
     exporterSecret,
     bornMs: performance.now(),

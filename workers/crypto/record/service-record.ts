@@ -129,7 +129,7 @@ function createRingKey(id: string, key: Uint8Array, env: string): RingKey {
   const head = new Uint8Array(HEAD_BYTES);
   writeHeader(head, TYPE.service);
   head.set(sha256(utf8(id)).subarray(0, ID_TAG_BYTES), ID_TAG_AT);
-  return { id, head, subkeyOf: createSubkeys(key.slice(), 'cardvault seal', env) };
+  return { id, head, subkeyOf: createSubkeys(new Uint8Array(key), 'cardvault seal', env) };
 }
 
 /** The keys by the tags of their ids, which records name them by. Rejects two ids of one tag with RangeError. */
