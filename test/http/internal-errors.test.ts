@@ -3,11 +3,14 @@ import { X509Certificate } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { causeOf } from '../../server/core/error-cause.ts';
 import { VaultError } from '../../server/core/errors.ts';
+import { createCrypto } from '../../server/crypto/client.ts';
 import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { mountRoutes } from '../../server/http/plugins/shell.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { type RedisLink, script } from '../../server/store/redis/client.ts';
+import { createPool, type Pool } from '../../workers/pool/pool.ts';
+import { JOBS } from '../../workers/table.ts';
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { acceptedId, type Item, newItem, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
@@ -24,6 +27,7 @@ let thirdParty: ThirdParty;
 let authority: Authority;
 let item: Item;
 let certificate: string;
+let faultyPool: Pool;
 
 /** A certificate that the account shows to third parties. */
 async function issued(account: AccountClient): Promise<string> {
@@ -40,8 +44,12 @@ beforeAll(async () => {
   vault = await openProxyVault({ alone: true });
   item = await newItem(vault);
   certificate = await issued(item.account);
+  const entry = new URL('../workers/fixtures/faulty-thread.ts', import.meta.url);
+  faultyPool = createPool({ entry, threads: 1, workerData: {}, queueMax: 8, coldConcurrency: 1 });
+  await faultyPool.ready();
 });
 afterAll(async () => {
+  await faultyPool.drain();
   await vault.close();
   thirdParty.stop();
 });
@@ -55,6 +63,10 @@ afterEach(() => {
 
 function remember(spy: { readonly mockRestore: () => void }): void {
   undo = () => spy.mockRestore();
+}
+
+function faultyEncoding(): never {
+  throw new TypeError(`cannot encode: ${CANARY}`);
 }
 
 async function faultyWork(): Promise<never> {
@@ -95,10 +107,10 @@ function insteadOf(name: string, lua: string): void {
   whenRun(name, (run, _, keys, args) => run(script('-- prelude\n', `-- ${name}\n${lua}`), keys, args));
 }
 
-function store(handle: Handle = vault.handle): Promise<Answer> {
+function store(handle: Handle = vault.handle, passphrase = PASSPHRASE): Promise<Answer> {
   return item.account.via(handle).send('POST', '/vault', {
     query: { user: item.user, reference: CANARY },
-    passphrase: PASSPHRASE,
+    passphrase,
     headers: { 'User-Agent': CANARY },
     body: { card_number: '4111111111111111', note: CANARY },
   });
@@ -124,6 +136,24 @@ function breakSending(): void {
   remember(check);
 }
 
+/** The items of the key with their data. */
+function readAll(): Promise<Answer> {
+  const query = { user: item.user, decrypt_all: 'true', reference_prefix: CANARY };
+  return item.account.send('GET', '/vault', {
+    query,
+    passphrase: PASSPHRASE,
+    headers: { 'User-Agent': CANARY },
+  });
+}
+
+/** Lets a job run in a thread in which every job fails. */
+function breakJob(name: 'storeItem' | 'decryptItems' | 'unlockKey'): void {
+  const faulty = createCrypto(faultyPool);
+  remember(spyOn(vault.opened.crypto, name).mockImplementation(faulty[name] as never));
+}
+
+const IN_THREAD = /^at faultyJob \(\/.+\/faulty-thread\.ts:\d+:\d+\)$/;
+
 interface Fault {
   readonly layer: string;
   /** Puts the fault in place, and sends the request that meets it. */
@@ -146,6 +176,43 @@ const FAULTS: readonly Fault[] = [
     meet: () => store(withFaultyService()),
     error: 'TypeError',
     places: [HERE, /server\/http\/routes\/vault\.ts:\d+/],
+  },
+  {
+    layer: 'crypto client: an input cannot be encoded',
+    meet: () => {
+      remember(spyOn(JOBS.storeItem.input, 'write').mockImplementation(faultyEncoding));
+      return store();
+    },
+    error: 'TypeError',
+    places: [HERE, /server\/crypto\/client\.ts:\d+/],
+  },
+  {
+    layer: 'worker, hot lane: a handler throws',
+    meet: () => {
+      breakJob('storeItem');
+      return store();
+    },
+    error: 'TypeError',
+    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
+  },
+  {
+    layer: 'worker, bulk lane: a handler throws',
+    meet: async () => {
+      await store();
+      breakJob('decryptItems');
+      return readAll();
+    },
+    error: 'TypeError',
+    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
+  },
+  {
+    layer: 'worker, cold lane: a handler throws',
+    meet: () => {
+      breakJob('unlockKey');
+      return store(vault.handle, `wrong ${CANARY}`);
+    },
+    error: 'TypeError',
+    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
   },
   {
     layer: 'store: a call throws',
