@@ -40,7 +40,8 @@ export interface ProxyCalls {
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
-   * `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`, `outcome_unknown`
+   * `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`, `outcome_unknown`,
+   * `key_changed`
    * @example
    * const request = {
    *   method: 'POST',
@@ -83,7 +84,8 @@ export interface ProxyCalls {
    * calls the webhook. Alpha: this may change.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
-   * `token_not_found`, `reference_required`, `number_missing`, `destination_refused`, `jobs_full`
+   * `token_not_found`, `reference_required`, `number_missing`, `destination_refused`, `jobs_full`,
+   * `key_changed`
    * @example
    * const webhook = { url: 'https://shop.example.com/webhooks', secret };
    * const { id } = await client.proxy.networkToken({ user: 'customers', token, requester_id: 'sim', webhook });

@@ -32,7 +32,7 @@ export interface VaultCalls {
    * integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most 262,144 bytes.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `number_missing`, `test_card` (production),
-   * `passphrase_wrong`, `key_not_found`, `key_changed`
+   * `passphrase_wrong`, `key_not_found`
    * @example
    * const data = { card_number: '4111111111111111', expiry: '12/29' };
    * const { token } = await client.vault.store({ user: 'customers', reference: 'customer-4711', data });
@@ -82,7 +82,7 @@ export interface VaultCalls {
    * for the next piece. Each item counts as one decryption.
    * @see /guide/items
    * @throws `conflicting_parameters`, `cursor_invalid`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
-   * `rule_limit`
+   * `rule_limit`, `key_changed`
    * @example
    * for await (const { token, data } of client.vault.decryptAll({ user: 'customers', stored_after: '2026-01-01T00:00:00Z' })) {
    *   console.log(token, data['card_holder']);
@@ -97,7 +97,7 @@ export interface VaultCalls {
    * of the number are ignored.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
-   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `key_changed`
+   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`
    * @example
    * await client.vault.update({ user: 'customers', token, data: { expiry: '01/31' } });
    */
@@ -106,7 +106,7 @@ export interface VaultCalls {
    * Deletes an item. Throws `reference_required`, and `token_not_found` also when an earlier attempt, whose
    * reply was lost, had succeeded.
    * @see /guide/items
-   * @throws `reference_required`, `token_not_found`, `key_not_found`, `key_changed`
+   * @throws `reference_required`, `token_not_found`, `key_not_found`
    * @example
    * await client.vault.delete({ user: 'customers', token });
    */

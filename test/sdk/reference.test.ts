@@ -61,13 +61,13 @@ test('the class of the error lists what any call can be answered with', () => {
   expect(ofAll.filter((code) => !COMMON.includes(code))).toEqual([]);
 });
 
-const OF_DATA = ['passphrase_wrong', 'reference_required', 'rule_not_found', 'rule_limit'];
+const OF_DATA = ['passphrase_wrong', 'reference_required', 'rule_not_found', 'rule_limit', 'key_changed'];
 const OF_LISTS = ['reference_required', 'rule_not_found', 'rule_limit'];
 /** Codes of an operation that a call cannot be answered with, since it uses a part of the operation. */
 const NEVER: Readonly<Record<string, readonly string[]>> = {
   'vault.decryptAll': ['reference_required', 'token_not_found'],
-  'vault.decrypt': ['cursor_invalid'],
-  'vault.decryptText': ['cursor_invalid'],
+  'vault.decrypt': ['cursor_invalid', 'key_changed'],
+  'vault.decryptText': ['cursor_invalid', 'key_changed'],
   'vault.list': OF_DATA,
   'vault.pages': OF_DATA,
   'retrieve.decrypt': ['cursor_invalid'],
