@@ -13,7 +13,7 @@ import { createTickJoin, isTransient, pause, recover } from '../common/coalesce.
 import { createMemory } from '../common/memory.ts';
 import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { isRetry, type KeyRef, type Retry } from '../key/open.ts';
+import type { Done, KeyRef, Retry } from '../key/open.ts';
 import type { RateService } from '../request/rate.ts';
 
 /** An endpoint as its user names it; every id and every secret is one that may be tried. */
@@ -100,11 +100,11 @@ export function createEndpointAuth(dependencies: AuthDependencies) {
      * Repeats `attempt` while the bucket is closed. A generation that is no longer the newest, and a key that is gone, end
      * the endpoint: `endpoint_gone`.
      */
-    async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<T | Retry>): Promise<T> {
+    async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<Done<T> | Retry>): Promise<T> {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const result = await attempt();
-        if (!isRetry(result)) {
-          return result;
+        if (result.kind === 'done') {
+          return result.value;
         }
         if (result.kind !== 'closed') {
           throw new VaultError('endpoint_gone');

@@ -14,7 +14,7 @@ import { mapAhead, recover } from '../common/coalesce.ts';
 import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import type { KeyHandle } from '../key/open.ts';
+import { done, type KeyHandle } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 /** What an endpoint of either kind is created with. */
@@ -144,7 +144,7 @@ async function create(
     const { aid, kid, gen } = key;
     const params = { aid, kid, gen, id, kind };
     const made = await crypto.createEndpoint({ params, blob, passphrase, policy: { ...common, kid, gen } });
-    return made.kind === 'warm_miss' ? made : { ...made, kind: 'sealed' as const, key };
+    return made.kind === 'warm_miss' ? made : done({ ...made, key });
   });
   await place(parts, { kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
   metering.count(ctx, `${kind}_create`);

@@ -45,6 +45,17 @@ export interface Unlocked {
 /** What an attempt under a key may end with instead of a result. */
 export type Retry = WarmMiss | Fenced;
 
+/** The result of an attempt under a key. */
+export interface Done<T> {
+  readonly kind: 'done';
+  readonly value: T;
+}
+
+/** Ends an attempt with its result. */
+export function done<T>(value: T): Done<T> {
+  return { kind: 'done', value };
+}
+
 interface Warm {
   readonly gen: number;
   readonly blob: WarmBlob;
@@ -57,24 +68,18 @@ function failureOf(error: unknown) {
     : 'failed';
 }
 
-/** Whether an attempt ended without a result. */
-export function isRetry(result: unknown): result is Retry {
-  const kind = typeof result === 'object' && result !== null && 'kind' in result ? result.kind : undefined;
-  return kind === 'closed' || kind === 'stale' || kind === 'warm_miss';
-}
-
 /**
- * What an attempt ends with that has found no item: `missing`, for the holder of the passphrase alone; a warm blob that
- * does not open under it leads to the full unlock.
+ * The end of an attempt that has found no item: undefined, for the holder of the passphrase alone; a warm blob that does
+ * not open under it leads to the full unlock.
  */
 export async function provenMissing(
   crypto: Pick<Crypto, 'checkWarm'>,
   key: KeyRef,
   blob: WarmBlob,
   passphrase: SecretBytes,
-): Promise<'missing' | WarmMiss> {
+): Promise<Done<undefined> | WarmMiss> {
   const warm = await crypto.checkWarm({ key, blob, passphrase });
-  return warm.kind === 'open' ? 'missing' : warm;
+  return warm.kind === 'open' ? done(undefined) : warm;
 }
 
 interface KeyOpenerDependencies {
@@ -191,7 +196,7 @@ async function withUnlocked<T>(
   account: Account,
   user: string,
   passphrase: SecretBytes,
-  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
+  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
 ): Promise<T> {
   const { known, warm, accountStore, attempts, observer } = opener;
   let cold = false;
@@ -202,12 +207,12 @@ async function withUnlocked<T>(
     // Only a key as it is stored now may say that a passphrase is wrong.
     const key = kept ? remembered : await find(opener, account, user);
     const result = await attempt(key, kept ?? (await unlock(opener, key, passphrase)));
-    if (!isRetry(result)) {
+    if (result.kind === 'done') {
       if (kept) {
         observer.count('unlock', 'warm');
       }
       attempts.succeed(accountStore.passphraseCounter(key.aid, key.kid));
-      return result;
+      return result.value;
     }
     cold = result.kind === 'warm_miss';
     if (cold) {
@@ -230,7 +235,7 @@ function prove(opener: Opener, account: Account, user: string, passphrase: Secre
       return warm;
     }
     const stored = await opener.keyStore.read(key.aid, key.user);
-    return stored?.equals(key.record) ? { key, blob } : { kind: 'stale' };
+    return stored?.equals(key.record) ? done({ key, blob }) : { kind: 'stale' };
   });
 }
 
@@ -253,7 +258,7 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
       account: Account,
       user: string,
       passphrase: SecretBytes,
-      attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T | Retry>,
+      attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
     ) => withUnlocked(opener, account, user, passphrase, attempt),
     close: () => clearInterval(sweeper),
   };

@@ -8,7 +8,7 @@ import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { provenMissing } from '../key/open.ts';
+import { done, provenMissing } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ItemAddress } from '../vault/read.ts';
 
@@ -128,9 +128,9 @@ export async function fillJob(
     if (logged.kind !== 'appended') {
       return logged;
     }
-    return logged.present[0] ? made : 'missing';
+    return done(logged.present[0] ? made : undefined);
   });
-  if (filled === 'missing') {
+  if (filled === undefined) {
     throw new VaultError('token_not_found');
   }
   if (filled.kind === 'rejected') {
@@ -152,11 +152,12 @@ export async function prepareFetch(
   const algorithm = input.algorithm ?? account.preferences.default_algorithm;
   // Otherwise a missing rule is found only when the reply has arrived.
   await rules.find(account.aid, input.rules, 'query.rules');
-  const made = await keys.withUnlocked(account, input.user, passphrase, (key, blob) => {
+  const { job } = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
     const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
     const { ip, userAgent: ua, requestId } = ctx;
     const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
-    return crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
+    const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
+    return made.kind === 'warm_miss' ? made : done(made);
   });
-  return { job: made.job, shown: NO_BYTES };
+  return { job, shown: NO_BYTES };
 }

@@ -24,7 +24,6 @@ import {
 } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
-import { isRetry } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { Storing } from '../vault/store.ts';
 
@@ -304,10 +303,10 @@ async function store(
         return made.parts;
       },
     );
-    if (isRetry(stored)) {
+    if (stored.kind !== 'done') {
       await requireKey(parts, job);
       return undefined;
     }
-    return { tokenInfo: stored, extra };
+    return { tokenInfo: stored.value, extra };
   });
 }

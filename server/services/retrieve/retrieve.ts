@@ -99,7 +99,7 @@ async function readOne(
   const opened = await parts.endpointAuth.whileLive(endpoint, () =>
     parts.reading.openOne(ctx, endpoint.key, opening, { ...item, view, onOpened }),
   );
-  if (opened === 'missing') {
+  if (opened === undefined) {
     throw new VaultError('token_not_found');
   }
   return opened;

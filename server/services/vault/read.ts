@@ -5,7 +5,7 @@ import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
-import type { KeyRef, Retry } from '../key/open.ts';
+import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
 
 /** One item; `reference` is needed when it was stored with one. */
@@ -46,17 +46,17 @@ interface ReadRequest {
   readonly onOpened: () => void;
 }
 
-/** The object as JSON bytes, after its reading was logged. */
+/** The object as JSON bytes, after its reading was logged; undefined when there is none. */
 async function openOne(
   { crypto, itemStore, cards, now }: ReadingParts,
   ctx: AccountContext,
   { aid, kid, gen }: KeyRef,
   opening: Opening,
   { token, reference, view, onOpened }: ReadRequest,
-): Promise<Uint8Array | 'missing' | Retry> {
+): Promise<Done<Uint8Array | undefined> | Retry> {
   const item = await itemStore.read(kid, token, gen);
   if (item?.kind !== 'item') {
-    return item ?? 'missing';
+    return item ?? done(undefined);
   }
   const { rules, ...masks } = view;
   const ids = { aid, kid, token, reference, seen: item.logLength };
@@ -71,10 +71,10 @@ async function openOne(
     return logged;
   }
   if (!logged.present[0]) {
-    return 'missing';
+    return done(undefined);
   }
   const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;
-  return isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card));
+  return done(isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card)));
 }
 
 /** How one item is read, by whichever way its key was opened. */

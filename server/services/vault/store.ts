@@ -9,7 +9,7 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
-import type { KeyRef, Retry } from '../key/open.ts';
+import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
 
 /** More clashes in a row than random tokens can have. */
@@ -117,7 +117,7 @@ async function storeUnder(
   key: KeyRef,
   request: StoreRequest,
   seal: (params: StoreParams) => ReturnType<Crypto['storeItem']>,
-): Promise<TokenInfo | Retry> {
+): Promise<Done<TokenInfo> | Retry> {
   let params = firstParams(parts, ctx, key, request);
   for (;;) {
     const sealed = await seal(params);
@@ -129,7 +129,7 @@ async function storeUnder(
     const outcome = await writeItem(parts, key.kid, params, sealed, request.seed);
     switch (outcome.kind) {
       case 'ok':
-        return tokenInfo(parts, facts, key.user, outcome.storedAt);
+        return done(await tokenInfo(parts, facts, key.user, outcome.storedAt));
       case 'closed':
       case 'stale':
         return outcome;

@@ -11,7 +11,7 @@ import { createKeyedMutex, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { type KeyHandle, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
+import { type Done, done, type KeyHandle, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -109,16 +109,19 @@ async function decrypt(
   const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
-    const text = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
-    return text === 'missing' ? provenMissing(crypto, key, blob, passphrase) : text;
+    const read = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
+    const isMissing = read.kind === 'done' && read.value === undefined;
+    return isMissing ? provenMissing(crypto, key, blob, passphrase) : read;
   });
-  if (opened === 'missing') {
+  if (opened === undefined) {
     throw new VaultError('token_not_found');
   }
   return opened;
 }
 
-/** One try of an update: `changed` when somebody else has changed the item meanwhile. */
+type Updated = { readonly kind: 'updated'; readonly info: TokenInfo } | { readonly kind: 'changed' };
+
+/** One try of an update: `changed` when another request has changed the item meanwhile, undefined when there is none. */
 async function updateOnce(
   { crypto, itemStore, metering, storing, now }: VaultParts,
   ctx: AccountContext,
@@ -126,7 +129,7 @@ async function updateOnce(
   { key, blob }: Unlocked,
   applied: RuleSet,
   seed: string | undefined,
-): Promise<TokenInfo | 'missing' | 'changed' | Retry> {
+): Promise<Done<Updated | undefined> | Retry> {
   const { token, reference } = input;
   const item = await itemStore.read(key.kid, token, key.gen);
   if (!item) {
@@ -162,12 +165,12 @@ async function updateOnce(
   });
   switch (outcome.kind) {
     case 'ok':
-      return storing.tokenInfo(facts, key.user, outcome.storedAt);
+      return done({ kind: 'updated', info: await storing.tokenInfo(facts, key.user, outcome.storedAt) });
     case 'closed':
     case 'stale':
       return outcome;
     case 'changed':
-      return 'changed';
+      return done({ kind: 'changed' });
     default:
       throw new VaultError('internal');
   }
@@ -190,11 +193,11 @@ async function update(
       );
     for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
       const result = await turns(`${account.aid} ${user} ${token}`, updateUnlocked);
-      if (result === 'missing') {
+      if (result === undefined) {
         throw new VaultError('token_not_found');
       }
-      if (result !== 'changed') {
-        return result;
+      if (result.kind === 'updated') {
+        return result.info;
       }
     }
     throw new VaultError('overloaded');
