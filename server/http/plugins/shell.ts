@@ -188,12 +188,11 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
     methods.set('HEAD', mountedPage);
   }
   const preflight = preflightOf(ofPath);
-  const hasFormsHost = parts.http.formsUrl !== undefined;
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
   app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
-    if (hasFormsHost && !isOpenMethod && isOnFormsHost(parts.http, request)) {
+    if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
       return answerUnrouted(request, { route: '(none)' }, parts);
     }
     if (mounted !== undefined) {

@@ -16,7 +16,7 @@ import { type CardMetadataSource, withCardMetadata } from './card.ts';
 import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, readItemPages } from './page.ts';
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
-import type { ReadView, View } from './read.ts';
+import { type ReadView, type View, viewOf } from './read.ts';
 import { type TreeBranch, type TreeStream, toAsync, treeStream } from './tree.ts';
 
 /** A part of a listing as a caller asks for it; what is omitted is the account's preference. */
@@ -76,12 +76,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
 async function decryptAll(parts: Parts, ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
   const { rules, keys } = parts;
   const { account } = ctx;
-  const view = {
-    rules: await rules.find(account.aid, input.rules, 'query.rules'),
-    forcedMask: !account.unmasked,
-    maskFields: input.mask_fields ?? account.preferences.mask_fields,
-    wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
-  };
+  const view = await viewOf(rules, account, input);
   const { key, blob } = await keys.prove(account, input.user, input.passphrase);
   return openTree(parts, {
     ctx,

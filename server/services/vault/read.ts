@@ -4,8 +4,9 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type AccountContext, actorOf } from '../common/request-context.ts';
+import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
+import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
 
 /** One item; `reference` is needed when it was stored with one. */
@@ -28,6 +29,20 @@ export interface ReadView {
   readonly rules: RuleSet;
   readonly maskFields: readonly string[];
   readonly wantsCard: boolean;
+}
+
+/** How an account's own reading changes data. Rejects a rule that does not exist at `query.rules`. */
+export async function viewOf(
+  rules: Pick<Rules, 'find'>,
+  { aid, unmasked, preferences }: Account,
+  view: View,
+): Promise<ReadView> {
+  return {
+    rules: await rules.find(aid, view.rules, 'query.rules'),
+    forcedMask: !unmasked,
+    maskFields: view.mask_fields ?? preferences.mask_fields,
+    wantsCard: view.return_card_metadata ?? preferences.return_card_metadata,
+  };
 }
 
 interface ReadingParts {

@@ -16,7 +16,7 @@ import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { createVaultList } from './list.ts';
-import type { ItemAddress, Reading, View } from './read.ts';
+import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
 import type { Storing } from './store.ts';
 
 export interface StoreInput {
@@ -100,12 +100,7 @@ async function decrypt(
 ): Promise<Uint8Array> {
   const { account } = ctx;
   const { user, token, reference, passphrase } = input;
-  const view = {
-    rules: await rules.find(account.aid, input.rules, 'query.rules'),
-    forcedMask: !account.unmasked,
-    maskFields: input.mask_fields ?? account.preferences.mask_fields,
-    wantsCard: input.return_card_metadata ?? account.preferences.return_card_metadata,
-  };
+  const view = await viewOf(rules, account, input);
   const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
