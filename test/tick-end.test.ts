@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { runAtTickEnd } from '../server/core/tick-end.ts';
+import { keepContextAtTickEnd, runAtTickEnd } from '../server/core/tick-end.ts';
 
 function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -22,7 +22,8 @@ test('what is due runs at the end of the tick, in order, with what it adds behin
   expect(seen.at(-1)).toBe('next');
 });
 
-test('each runs in the asynchronous context of its caller', async () => {
+test('each runs in the asynchronous context of its caller, where contexts are kept', async () => {
+  keepContextAtTickEnd();
   const place = new AsyncLocalStorage<string>();
   const seen: (string | undefined)[] = [];
   const look = (): void => runAtTickEnd(() => seen.push(place.getStore()));

@@ -1,24 +1,34 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Callbacks of the current tick; module state, because there is one event loop per thread. */
+/** Module state, because there is one event loop per thread: callbacks of the current tick, and whether contexts are used. */
 const queue: (() => void)[] = [];
+let keepsContext = false;
+
+/**
+ * From now on a callback runs in the asynchronous context of its caller. Only traces need that, and it costs 1 us per
+ * callback.
+ */
+export function keepContextAtTickEnd(): void {
+  keepsContext = true;
+}
 
 /**
  * Runs a callback at the end of this tick: after the I/O events of one round of the event loop, so that the work of many
  * requests can be combined. Callbacks run in order, without anything else between them, and so do callbacks that they add.
- * A callback keeps the asynchronous context of its caller. It must not throw.
+ * A callback must not throw.
  */
 export function runAtTickEnd(callback: () => void): void {
-  if (queue.push(AsyncLocalStorage.bind(callback)) > 1) {
-    return;
+  if (queue.push(keepsContext ? AsyncLocalStorage.bind(callback) : callback) === 1) {
+    setImmediate(runQueue);
   }
-  setImmediate(() => {
-    try {
-      for (const next of queue) {
-        next();
-      }
-    } finally {
-      queue.length = 0;
+}
+
+function runQueue(): void {
+  try {
+    for (const next of queue) {
+      next();
     }
-  });
+  } finally {
+    queue.length = 0;
+  }
 }
