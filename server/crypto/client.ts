@@ -1,5 +1,5 @@
 /** The typed client of the worker threads: every sealing, opening and derivation goes through it. */
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { type Given, readAll, type Taken } from '../../workers/jobs/codec.ts';
 import { type AnyJob, DEADLINE_MS, type JobTable, type Numbered } from '../../workers/jobs/define.ts';
 import type { Pool } from '../../workers/pool/pool.ts';
@@ -11,8 +11,8 @@ export type WarmBlob = Uint8Array;
 
 /** A method for each job of the threads, and what is done with secrets on this side. */
 export interface Crypto extends JobClient<typeof JOBS> {
-  /** A digest of a secret and of what it belongs to, good for comparing within this process only. */
-  digestSecret(context: readonly string[], secret: Secret<Uint8Array>): string;
+  /** A digest of a secret and of what it belongs to (without NUL), good for comparing within this process only. */
+  digestSecret(context: string, secret: Secret<Uint8Array> | Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
 }
 
@@ -22,8 +22,8 @@ export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypt
   return {
     ...createJobClient(pool, JOBS, report),
     digestSecret: (context, secret) =>
-      createHmac('sha256', digestKey)
-        .update(JSON.stringify(context))
+      new Bun.CryptoHasher('sha256', digestKey)
+        .update(`${context}\0`)
         .update(secret.expose())
         .digest('base64'),
     lengthOf: (secret) => secret.expose().length,

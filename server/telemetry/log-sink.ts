@@ -11,8 +11,8 @@ export interface LogLine {
   readonly route?: string;
   readonly status?: number;
   readonly ms?: number;
-  readonly account?: string;
-  readonly code?: ErrorCode;
+  readonly account?: string | undefined;
+  readonly code?: ErrorCode | undefined;
   /** The class of an unexpected error; its message may contain data and is omitted. */
   readonly error?: string;
   /** At most twelve stack frames, without messages. */

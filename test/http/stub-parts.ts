@@ -150,7 +150,9 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     ...stubAccount(note),
     ...createStubEndpoints(note),
     accounts: {
-      signIn: async (ctx, { name, password }) => {
+      recall: () => ({ digest: '', known: undefined }),
+      signIn: async (ctx, _recalled, readCredentials) => {
+        const { name, password } = readCredentials();
         asked.push({ operation: 'signIn', input: { name, password, ip: ctx.ip } });
         const text = new TextDecoder().decode(password.expose());
         if (name !== 'shop' || text !== 'pa:ss') {

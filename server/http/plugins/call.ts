@@ -3,12 +3,14 @@ import ipaddr from 'ipaddr.js';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { sourceOf } from '../../domain/text/source.ts';
+import type { AccountCredentials, Recalled } from '../../services/account/sign-in.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
+import { readBody, rejectLargeBody } from './body.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
-import { compileJsonBody, compileQuery, type QueryDecoder, readBody, rejectLargeBody } from './input.ts';
+import { compileJsonBody, compileQuery, type QueryDecoder } from './input.ts';
 import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
@@ -105,6 +107,18 @@ function readIdempotencyKey(headers: Headers): string | undefined {
   return key;
 }
 
+/** Begins the sign-in of a request. Rejects credentials that are missing or malformed, before the body is read. */
+function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
+  const { headers } = ctx.request;
+  rejectOtherSites(headers);
+  const recalled = parts.accounts.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
+  if (recalled.known === undefined) {
+    readCredentials(headers);
+  }
+  ctx.hasCredentials = true;
+  return recalled;
+}
+
 /**
  * From request to call, in this order: rate of the source, size limit, credentials present, body received, credentials
  * verified, rate of the account, admission, then query, headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
@@ -114,26 +128,38 @@ export async function readCall(reader: CallReader, ctx: HttpContext, params: Pat
   const { route, parts, secretHeader, isWrite } = reader;
   const { request } = ctx;
   const { headers } = request;
-  await parts.rates.source(ctx.ip);
+  const sourceRate = parts.rates.source(ctx.ip);
+  if (sourceRate !== undefined) {
+    await sourceRate;
+  }
   if (route.body.kind !== 'none') {
     rejectLargeBody(headers, route.body.bytesMax);
   }
-  const credentials = route.auth === 'basic' ? readCredentials(headers) : undefined;
-  ctx.hasCredentials = credentials !== undefined;
+  const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
   let bytes: Uint8Array | undefined;
   if (route.body.kind !== 'none') {
     ctx.body = 'reading';
     bytes = await readBody(request, route.body.bytesMax, parts.http.bodyTimeoutMs);
     ctx.body = 'read';
   }
-  if (credentials !== undefined) {
-    const { account } = await parts.accounts.signIn(ctx, credentials);
-    await parts.rates.account(account);
+  if (recalled !== undefined) {
+    const { account } = await parts.accounts.signIn(ctx, recalled, () => readCredentials(headers));
+    const accountRate = parts.rates.account(account);
+    if (accountRate !== undefined) {
+      await accountRate;
+    }
   }
   // Calls of third parties may take long, and have bounds of their own.
   if (route.noun !== 'proxy') {
     // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
-    await parts.admission.enter(ctx, isWrite ? 'write' : 'read', ctx.account?.aid ?? sourceOf(ctx.ip));
+    const place = parts.admission.enter(
+      ctx,
+      isWrite ? 'write' : 'read',
+      ctx.account?.aid ?? sourceOf(ctx.ip),
+    );
+    if (place !== undefined) {
+      await place;
+    }
   }
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
@@ -210,16 +236,21 @@ const COLON = 0x3a;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
- * Anything else, a missing header included, is `unauthenticated`. What a browser sends on behalf of another site is
- * `not_allowed`: a page elsewhere must not be able to use credentials that the browser remembers. Other clients do not
- * send `Sec-Fetch-Site`.
+ * What a browser sends on behalf of another site is `not_allowed`: a page elsewhere must not be able to use credentials
+ * that the browser remembers. Other clients do not send `Sec-Fetch-Site`.
  */
-function readCredentials(headers: Headers): { readonly name: string; readonly password: SecretBytes } {
+function rejectOtherSites(headers: Headers): void {
   const site = headers.get('sec-fetch-site');
   if (site === 'cross-site' || site === 'same-site') {
     throw new VaultError('not_allowed');
   }
+}
+
+/**
+ * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
+ * Anything else, a missing header included, is `unauthenticated`.
+ */
+function readCredentials(headers: Headers): AccountCredentials {
   const header = headers.get('authorization');
   const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
   if (encoded == null) {

@@ -8,8 +8,9 @@ import {
 } from '../../services/common/request-context.ts';
 import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { RequestSpan } from '../../telemetry/observer.ts';
+import { hasLongBody } from './body.ts';
 import type { HttpParts } from './http-parts.ts';
-import { hasLongBody } from './input.ts';
+
 import { errorResponse, type HeaderList } from './replies.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
@@ -128,8 +129,8 @@ export function endRequest(
     route,
     status,
     ms: Math.round(elapsedMs * 1000) / 1000,
-    ...(account !== undefined && hasCredentials ? { account: account.name } : {}),
-    ...(code === undefined ? {} : { code }),
+    account: hasCredentials ? account?.name : undefined,
+    code,
   });
   return response;
 }

@@ -34,8 +34,9 @@ export interface KnownAccount {
   readonly account: Account;
 }
 
-/** A sign-in that was right: the password hash that it fits, and its counter of failed attempts. */
-interface Verified {
+/** A sign-in that was right: the account, the password hash that it fits, and its counter of failed attempts. */
+export interface Verified {
+  readonly name: string;
   readonly phc: string;
   readonly counter: string;
 }
@@ -48,7 +49,7 @@ export function createAccountParts(dependencies: AccountDependencies) {
   const { now } = dependencies;
   return {
     ...dependencies,
-    /** By a digest of name, address and password that only this process can compute. */
+    /** By a digest of credentials and address that only this process can compute. */
     verified: createMemory<Verified>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Opened records by the name of their account, used only while the stored record is the same. */
     opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),

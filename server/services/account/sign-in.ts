@@ -1,15 +1,15 @@
 import { VaultError } from '../../core/errors.ts';
-import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
+import { encodeSecret, type Secret, type SecretBytes } from '../../core/secret.ts';
 import { readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
-import type { AccountParts, KnownAccount } from './parts.ts';
+import type { AccountParts, KnownAccount, Verified } from './parts.ts';
 import { openAccount } from './record.ts';
 
 /** What an account signs in with. */
-interface AccountCredentials {
+export interface AccountCredentials {
   readonly name: string;
   readonly password: SecretBytes;
 }
@@ -96,32 +96,59 @@ async function verify(
   }
 }
 
-async function signInOnce(
+/** What is remembered of the credentials of a request, when it has arrived. */
+export interface Recalled {
+  /** Stands for the credentials and the address of the caller. */
+  readonly digest: string;
+  /** The account, as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
+  readonly known: Promise<KnownAccount | undefined> | undefined;
+}
+
+/** The account, if its password is still the one that was verified. Any server may have changed it. */
+async function confirm(
+  parts: AccountParts,
+  { name, phc, counter }: Verified,
+): Promise<KnownAccount | undefined> {
+  const known = await readKnown(parts, name);
+  if (known?.phc !== phc) {
+    return undefined;
+  }
+  parts.attempts.succeed(counter);
+  return known;
+}
+
+/**
+ * Begins the sign-in of a request by its Authorization header: the record of an account whose credentials were verified
+ * lately is read while the body arrives. `signIn` ends it.
+ */
+export function recall(parts: AccountParts, ip: string, header: Secret<string>): Recalled {
+  const digest = parts.crypto.digestSecret(ip, header);
+  const earlier = parts.verified.get(digest);
+  if (earlier === undefined) {
+    return { digest, known: undefined };
+  }
+  const known = parts.observer.step('sign_in', () => confirm(parts, earlier));
+  // A request that fails before its sign-in does not wait for this.
+  known.catch(() => undefined);
+  return { digest, known };
+}
+
+async function verifyOnce(
   parts: AccountParts,
   ctx: RequestContext,
   credentials: AccountCredentials,
-): Promise<AccountContext> {
-  const { crypto, accountStore, attempts, observer, verified } = parts;
-  const { name, password } = credentials;
-  const digest = crypto.digestSecret(['sign-in', name, ctx.ip], password);
-  const earlier = verified.get(digest);
-  let known = earlier && (await readKnown(parts, name));
-  // Any server may have changed the password: that ends what is remembered at once.
-  if (earlier && known?.phc === earlier.phc) {
-    attempts.succeed(earlier.counter);
-    observer.count('sign_in', 'cached');
-  } else {
-    const counter = accountStore.signInCounter(name, sourceOf(ctx.ip));
-    // A request shares a verification only with those that read the same record: never one from before it came.
-    const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
-    known = await parts.verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
-      verify(parts, ctx, credentials, record, counter),
-    );
-    verified.set(digest, { phc: known.phc, counter });
-    observer.count('sign_in', 'verified');
-  }
-  ctx.signInProof = known.phc;
-  return actFor(ctx, known.account);
+  digest: string,
+): Promise<KnownAccount> {
+  const { accountStore, verified, verifying } = parts;
+  const { name } = credentials;
+  const counter = accountStore.signInCounter(name, sourceOf(ctx.ip));
+  // A request shares a verification only with those that read the same record: never one from before it came.
+  const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
+  const known = await verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
+    verify(parts, ctx, credentials, record, counter),
+  );
+  verified.set(digest, { name, phc: known.phc, counter });
+  return known;
 }
 
 function failureOf(error: unknown) {
@@ -132,19 +159,29 @@ function failureOf(error: unknown) {
 }
 
 /**
- * Lets the request act for the account of these credentials. Rejects with `unauthenticated` or `too_many_failures`. Each
+ * Lets the request act for the account of its credentials. Rejects with `unauthenticated` or `too_many_failures`. Each
  * full verification of a password, and each rejection, is an entry of the security log.
  */
-export function signIn(
+export async function signIn(
   parts: AccountParts,
   ctx: RequestContext,
-  credentials: AccountCredentials,
+  { digest, known: recalled }: Recalled,
+  readCredentials: () => AccountCredentials,
 ): Promise<AccountContext> {
   const { observer } = parts;
-  return observer
-    .step('sign_in', () => signInOnce(parts, ctx, credentials))
-    .catch((error: unknown) => {
-      observer.count('sign_in', failureOf(error));
-      throw error;
-    });
+  try {
+    let known = await recalled;
+    if (known === undefined) {
+      const credentials = readCredentials();
+      known = await observer.step('sign_in', () => verifyOnce(parts, ctx, credentials, digest));
+      observer.count('sign_in', 'verified');
+    } else {
+      observer.count('sign_in', 'cached');
+    }
+    ctx.signInProof = known.phc;
+    return actFor(ctx, known.account);
+  } catch (error) {
+    observer.count('sign_in', failureOf(error));
+    throw error;
+  }
 }

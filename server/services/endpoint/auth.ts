@@ -209,7 +209,7 @@ async function admit(
   const { unique_id: id, secret } = address;
   let stored: StoredEndpoint | undefined;
   try {
-    const digest = crypto.digestSecret([kind, id], secret);
+    const digest = crypto.digestSecret(`${kind} ${id}`, secret);
     const seen = proven.get(digest);
     // All that must be as it was is read at once. Only a secret that was right before is worth it.
     const ahead = seen && readOwner(parts, seen.stored.aid, seen.policy);

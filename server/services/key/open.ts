@@ -175,7 +175,7 @@ async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretByte
 /** The full unlock. Callers with the same passphrase share one; each different guess counts. */
 function unlock(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
   const { crypto, observer, unlocking } = opener;
-  return unlocking(crypto.digestSecret([key.kid, String(key.gen)], passphrase), async () => {
+  return unlocking(crypto.digestSecret(`${key.kid} ${key.gen}`, passphrase), async () => {
     try {
       const blob = await observer.step('unlock', () => unlockCold(opener, key, passphrase));
       observer.count('unlock', 'cold');

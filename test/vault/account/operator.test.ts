@@ -43,10 +43,10 @@ function bytesOf(secret: Secret<string>) {
 
 /** An account of this name, signed in with the password that it was made with. */
 function signedIn(name: string, password: string): Promise<AccountContext> {
-  return vault.opened.services.accounts.signIn(
-    createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' }),
-    { name, password: bytesOf(new Secret(password)) },
-  );
+  const { accounts } = vault.opened.services;
+  const ctx = createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' });
+  const recalled = accounts.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`));
+  return accounts.signIn(ctx, recalled, () => ({ name, password: bytesOf(new Secret(password)) }));
 }
 
 describe('accounts', () => {

@@ -1,0 +1,158 @@
+import { peek } from 'bun';
+import { VaultError } from '../../core/errors.ts';
+
+function tooLarge(): VaultError {
+  return new VaultError('body_too_large', { field: 'body' });
+}
+
+/** The Content-Length of a request; undefined when it has none, as with chunked bodies. */
+function declaredLength(headers: Headers): number | undefined {
+  const text = headers.get('content-length');
+  return text === null ? undefined : Number(text);
+}
+
+/** Rejects a body whose declared length is over the limit, before a byte of it is read. */
+export function rejectLargeBody(headers: Headers, bytesMax: number): void {
+  const length = declaredLength(headers);
+  if (length !== undefined && !(length <= bytesMax)) {
+    throw tooLarge();
+  }
+}
+
+/**
+ * Whether a body that is not read is long or endless, so that the connection should end with the reply instead of
+ * receiving the rest of it.
+ */
+export function hasLongBody(headers: Headers): boolean {
+  return headers.has('transfer-encoding') || (declaredLength(headers) ?? 0) > 65_536;
+}
+
+/** One buffer of its own for the pieces: these bytes may be handed to another thread. */
+function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}
+
+function broken(): VaultError {
+  return new VaultError('invalid_request', { field: 'body' });
+}
+
+/** A body that is being read, and the end of its time on `performance.now()`. */
+interface Reading {
+  readonly endMs: number;
+  readonly reject: (error: VaultError) => void;
+}
+
+/** Module state: one timer serves all bodies. It is set for the end of the first one, and seldom set again. */
+const readings = new Set<Reading>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+let timerEndMs = Number.POSITIVE_INFINITY;
+
+function setTimer(endMs: number): void {
+  clearTimeout(timer);
+  timerEndMs = endMs;
+  timer = setTimeout(rejectOverdue, Math.max(0, Math.ceil(endMs - performance.now())));
+  timer.unref();
+}
+
+/** Rejects the bodies whose time is over, and waits for the next one. */
+function rejectOverdue(): void {
+  const now = performance.now();
+  let nextMs = Number.POSITIVE_INFINITY;
+  for (const reading of readings) {
+    if (reading.endMs <= now) {
+      readings.delete(reading);
+      reading.reject(broken());
+    } else {
+      nextMs = Math.min(nextMs, reading.endMs);
+    }
+  }
+  timerEndMs = Number.POSITIVE_INFINITY;
+  if (nextMs < timerEndMs) {
+    setTimer(nextMs);
+  }
+}
+
+/** The outcome of `body`. One that is not there in time, or breaks off, is the client's error: `invalid_request`. */
+function within<Value>(body: Promise<Value>, timeoutMs: number): Promise<Value> {
+  // What came together with the head of the request is there already.
+  if (peek.status(body) === 'fulfilled') {
+    return body;
+  }
+  return new Promise((resolve, reject) => {
+    const reading = { endMs: performance.now() + timeoutMs, reject };
+    readings.add(reading);
+    if (reading.endMs < timerEndMs) {
+      setTimer(reading.endMs);
+    }
+    body.then(
+      (value) => {
+        readings.delete(reading);
+        resolve(value);
+      },
+      () => {
+        readings.delete(reading);
+        reject(broken());
+      },
+    );
+  });
+}
+
+/** The bytes of a stream; undefined as soon as there are more than `bytesMax`. */
+async function readChunks(
+  reader: { readonly read: () => Promise<{ readonly value?: Uint8Array | undefined }> },
+  bytesMax: number,
+): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const step = await reader.read();
+    if (step.value === undefined) {
+      return joinChunks(chunks, length);
+    }
+    length += step.value.byteLength;
+    if (length > bytesMax) {
+      return undefined;
+    }
+    chunks.push(step.value);
+  }
+}
+
+async function readStream(
+  stream: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  timeoutMs: number,
+): Promise<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    const bytes = await within(readChunks(reader, bytesMax), timeoutMs);
+    if (bytes === undefined) {
+      throw tooLarge();
+    }
+    return bytes;
+  } catch (error) {
+    reader.cancel().catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length is the caller's to
+ * check first (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
+ * that an endless body costs no memory. No body is an empty one.
+ */
+export async function readBody(request: Request, bytesMax: number, timeoutMs: number): Promise<Uint8Array> {
+  const length = declaredLength(request.headers);
+  if (length === 0) {
+    return new Uint8Array(0);
+  }
+  if (length !== undefined) {
+    return within(request.bytes(), timeoutMs);
+  }
+  return request.body === null ? new Uint8Array(0) : readStream(request.body, bytesMax, timeoutMs);
+}
