@@ -1,5 +1,6 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { StartError } from '../core/errors.ts';
+import { createRandomId } from '../services/common/clock.ts';
 import { createCursors } from '../services/common/cursor.ts';
 import { isHalfRestored, probeRedis } from '../store/installation.ts';
 import { openRedis, type RedisLink } from '../store/redis/client.ts';
@@ -54,7 +55,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   const { settings, ring, observer, recordEvent, now = Date.now } = options;
   const { pool, crypto, buckets } = await openWorkers(redis, options);
   const stores = openStores(redis, buckets);
-  const randomId = (): string => randomBytes(16).toString('base64url');
+  const randomId = createRandomId();
   const services = createServices({
     ...{ options, settings, stores, crypto, observer, recordEvent, now, randomId },
     random: () => randomInt(FRACTIONS) / FRACTIONS,

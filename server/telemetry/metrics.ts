@@ -3,7 +3,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import { COUNTERS, EVENT_COUNTERS } from './counters.ts';
 import { watchEventLoop } from './event-loop.ts';
 import { addGauges, type GaugeSources } from './gauges.ts';
-import type { Counts, Observer } from './observer.ts';
+import type { Observer } from './observer.ts';
 import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
 
 /** The metrics of HTTP requests. */
@@ -89,20 +89,29 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | '
   };
 }
 
-/** The counters of `COUNTERS`, as one function. */
+/** The counters of `COUNTERS`, as one function. Counts are added to the library's counters only at a scrape. */
 function addObservedCounters(registry: Registry): Observer['count'] {
-  const counters = Object.fromEntries(
-    Object.entries(COUNTERS).map(([key, { name, help, label }]) => [
-      key,
-      { label, counter: addCounter(registry, name, help, label) },
-    ]),
-    // The keys are those of COUNTERS.
-  ) as Readonly<Record<keyof Counts, { readonly label: string; readonly counter: Counter }>>;
+  const counts = new Map<string, Map<string, number>>();
+  for (const [key, { name, help, label }] of Object.entries(COUNTERS)) {
+    const ofResult = new Map<string, number>();
+    counts.set(key, ofResult);
+    new Counter({
+      ...{ name, help },
+      labelNames: [label],
+      registers: [registry],
+      collect() {
+        for (const [result, times] of ofResult) {
+          this.inc({ [label]: result }, times);
+        }
+        ofResult.clear();
+      },
+    });
+  }
   return (name, result, times = 1) => {
-    const { counter, label } = counters[name];
+    const ofResult = counts.get(name);
     // A counter must not decrease. What is counted in advance and then fails is rare; usage records are exact.
     if (times > 0) {
-      counter.inc({ [label]: result }, times);
+      ofResult?.set(result, (ofResult.get(result) ?? 0) + times);
     }
   };
 }
