@@ -150,7 +150,8 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     ...stubAccount(note),
     ...createStubEndpoints(note),
     accounts: {
-      recall: () => ({ digest: '', known: undefined }),
+      recall: () => ({ digest: '', assumed: undefined, known: undefined }),
+      assumeAccount: () => undefined,
       signIn: async (ctx, _recalled, readCredentials) => {
         const { name, password } = readCredentials();
         asked.push({ operation: 'signIn', input: { name, password, ip: ctx.ip } });

@@ -119,48 +119,82 @@ function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
   return recalled;
 }
 
+/** What has come of a request: the beginning of its sign-in where an account is needed, and its body where it has one. */
+export interface Received {
+  readonly recalled: Recalled | undefined;
+  readonly bytes: Uint8Array | undefined;
+}
+
 /**
- * From request to call, in this order: rate of the source, size limit, credentials present, body received, credentials
- * verified, rate of the account, admission, then query, headers and body decoded. So a caller without an account learns nothing of a route's checks, and a body over the limit
- * never costs a password hash. The secret of an endpoint is only read here; its service verifies it.
+ * Takes a request in: rate of the source, size limit, credentials present, body received. So a body over the limit never
+ * costs a password hash.
  */
-export async function readCall(reader: CallReader, ctx: HttpContext, params: PathParams): Promise<Call> {
-  const { route, parts, secretHeader, isWrite } = reader;
+export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
+  const { route, parts } = reader;
   const { request } = ctx;
-  const { headers } = request;
-  const sourceRate = parts.rates.source(ctx.ip);
-  if (sourceRate !== undefined) {
-    await sourceRate;
+  const rate = parts.rates.source(ctx.ip);
+  if (rate !== undefined) {
+    await rate;
   }
-  if (route.body.kind !== 'none') {
-    rejectLargeBody(headers, route.body.bytesMax);
+  const { body } = route;
+  if (body.kind !== 'none') {
+    rejectLargeBody(request.headers, body.bytesMax);
   }
   const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
-  let bytes: Uint8Array | undefined;
-  if (route.body.kind !== 'none') {
-    ctx.body = 'reading';
-    bytes = await readBody(request, route.body.bytesMax, parts.http.bodyTimeoutMs);
-    ctx.body = 'read';
+  if (body.kind === 'none') {
+    return { recalled, bytes: undefined };
   }
+  ctx.body = 'reading';
+  const bytes = await readBody(request, body.bytesMax, parts.http.bodyTimeoutMs);
+  ctx.body = 'read';
+  return { recalled, bytes };
+}
+
+/**
+ * Lets a request in: credentials verified, rate of the account, admission. With `assumes`, an account that was verified
+ * lately is assumed to be unchanged, on routes that confirm it later.
+ */
+export async function admit(
+  { route, parts, isWrite }: CallReader,
+  ctx: HttpContext,
+  { recalled }: Received,
+  assumes: boolean,
+): Promise<void> {
   if (recalled !== undefined) {
-    const { account } = await parts.accounts.signIn(ctx, recalled, () => readCredentials(headers));
-    const accountRate = parts.rates.account(account);
-    if (accountRate !== undefined) {
-      await accountRate;
+    const { accounts, rates } = parts;
+    const assumed =
+      assumes && route.confirmsAccount === true ? accounts.assumeAccount(ctx, recalled) : undefined;
+    const { account } =
+      assumed ?? (await accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
+    const rate = rates.account(account);
+    if (rate !== undefined) {
+      await rate;
     }
   }
   // Calls of third parties may take long, and have bounds of their own.
   if (route.noun !== 'proxy') {
     // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
-    const place = parts.admission.enter(
-      ctx,
-      isWrite ? 'write' : 'read',
-      ctx.account?.aid ?? sourceOf(ctx.ip),
-    );
+    const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
+    const place = parts.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
     if (place !== undefined) {
       await place;
     }
   }
+}
+
+/**
+ * Decodes a request that was let in, so that a caller without an account learns nothing of a route's checks. The secret of
+ * an endpoint is only read here; its service verifies it.
+ */
+export function readCall(
+  reader: CallReader,
+  ctx: HttpContext,
+  params: PathParams,
+  { bytes }: Received,
+): Call {
+  const { route, parts, secretHeader } = reader;
+  const { request } = ctx;
+  const { headers } = request;
   const query = reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
   if (inQuery !== undefined) {

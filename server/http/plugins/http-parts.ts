@@ -53,7 +53,7 @@ export interface HttpServices {
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly utility: Utility;
-  readonly accounts: Pick<Accounts, 'recall' | 'signIn' | 'whoami'>;
+  readonly accounts: Pick<Accounts, 'assumeAccount' | 'recall' | 'signIn' | 'whoami'>;
   readonly admin: Admin;
   readonly admission: Admission;
   readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;

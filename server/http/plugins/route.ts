@@ -147,6 +147,8 @@ export interface RouteShape {
   /** The operations that the route may bill; empty for zero-rated routes. */
   readonly meter: readonly MeterOperation[];
   readonly idempotent: boolean;
+  /** Whether its service calls `confirmAccount`, so that it may begin before the record of the account is read. */
+  readonly confirmsAccount?: boolean;
   /** Omitted where neither successes nor errors need an audit entry. */
   readonly audit?: AuditRule;
 }

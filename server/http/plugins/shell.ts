@@ -1,9 +1,18 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
-import { hasAccount } from '../../services/common/request-context.ts';
+import { confirmAccount, hasAccount } from '../../services/common/request-context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
-import { arrivalOf, type CallReader, compileCallReader, type Found, readCall } from './call.ts';
+import {
+  admit,
+  arrivalOf,
+  type CallReader,
+  compileCallReader,
+  type Found,
+  type Received,
+  readCall,
+  receive,
+} from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import {
   beginRequest,
@@ -76,6 +85,7 @@ async function recordAndCount(
 
 /** How far a request came. */
 interface Progress {
+  received: Received | undefined;
   call: Call | undefined;
   /** Set when the route has done its work. */
   reply: Reply | undefined;
@@ -87,12 +97,18 @@ async function handle(
   found: Found,
   parts: HttpParts,
   progress: Progress,
-) {
-  const call = await readCall(mounted.reader, ctx, found.params);
+  assumes: boolean,
+): Promise<Response> {
+  const { reader, route } = mounted;
+  const received = progress.received ?? (await receive(reader, ctx));
+  progress.received = received;
+  await admit(reader, ctx, received, assumes);
+  const call = readCall(reader, ctx, found.params, received);
   progress.call = call;
-  const reply = await mounted.route.handle(call);
+  const reply = await route.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
+  await confirmAccount(ctx);
   await recordAndCount(mounted, ctx, call, reply, parts);
   // A stream that fails half-way is logged.
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
@@ -123,16 +139,42 @@ async function fail(
   }
 }
 
+/** Whether a request has failed that assumed another account than is stored now. It has had no effect. */
+async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
+  return accountCheck !== undefined && !(await accountCheck.catch(() => true));
+}
+
+/** Handles a request again, with the account as it is stored now. */
+function handleAgain(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+  progress: Progress,
+): Promise<Response> {
+  parts.admission.leave(ctx);
+  Object.assign(ctx, { account: undefined, signInProof: undefined, accountCheck: undefined });
+  Object.assign(progress, { call: undefined, reply: undefined });
+  return handle(mounted, ctx, found, parts, progress, false);
+}
+
 async function respond(
   mounted: MountedRoute,
   ctx: HttpContext,
   found: Found,
   parts: HttpParts,
 ): Promise<Response> {
-  const progress: Progress = { call: undefined, reply: undefined };
+  const progress: Progress = { received: undefined, call: undefined, reply: undefined };
   let response: Response;
   try {
-    response = await handle(mounted, ctx, found, parts, progress);
+    try {
+      response = await handle(mounted, ctx, found, parts, progress, true);
+    } catch (error) {
+      if (!(await wasMistaken(ctx))) {
+        throw error;
+      }
+      response = await handleAgain(mounted, ctx, found, parts, progress);
+    }
   } catch (error) {
     response = await fail(mounted, ctx, error, progress, parts);
   } finally {

@@ -41,6 +41,7 @@ const storeItem = defineRoute({
   errors: ['number_missing', 'test_card', 'passphrase_wrong', 'key_not_found', 'integrity_failed'],
   meter: ['store'],
   idempotent: true,
+  confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body, services }) => {
     const { reply, replayed } = await services.vault.store(ctx, {
@@ -78,6 +79,7 @@ const readItems = defineRoute({
   ],
   meter: ['decrypt', 'list'],
   idempotent: false,
+  confirmsAccount: true,
   audit: {
     action: 'item.decrypt',
     of: 'errors',

@@ -7,7 +7,7 @@ import type { Account, AccountContext } from '../common/request-context.ts';
 import { type AccountDependencies, type AccountParts, createAccountParts } from './parts.ts';
 import type { AccountInfo, AccountRecord, AccountSettings } from './record.ts';
 import { changeAccount, openAccount, sealAccount, toAccountInfo } from './record.ts';
-import { lookUp, recall, signIn } from './sign-in.ts';
+import { assumeAccount, lookUp, recall, signIn } from './sign-in.ts';
 
 /** The accounts of a server: who may sign in, and how an account is created, changed and removed. */
 export type Accounts = ReturnType<typeof createAccounts>;
@@ -15,7 +15,7 @@ export type Accounts = ReturnType<typeof createAccounts>;
 /** Makes the accounts of a server, with no sign-in remembered. */
 export function createAccounts(dependencies: AccountDependencies) {
   return bindParts(createAccountParts(dependencies), {
-    ...{ recall, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
+    ...{ recall, assumeAccount, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
     ...{ preferencesOf, changePreferences, remove, makePassword },
   });
 }

@@ -100,7 +100,9 @@ async function verify(
 export interface Recalled {
   /** Stands for the credentials and the address of the caller. */
   readonly digest: string;
-  /** The account, as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
+  /** The account as it was read last, if these credentials were right for it. */
+  readonly assumed: KnownAccount | undefined;
+  /** The account as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
   readonly known: Promise<KnownAccount | undefined> | undefined;
 }
 
@@ -125,12 +127,32 @@ export function recall(parts: AccountParts, ip: string, header: Secret<string>):
   const digest = parts.crypto.digestSecret(ip, header);
   const earlier = parts.verified.get(digest);
   if (earlier === undefined) {
-    return { digest, known: undefined };
+    return { digest, assumed: undefined, known: undefined };
   }
+  const last = parts.opened.get(earlier.name);
   const known = parts.observer.step('sign_in', () => confirm(parts, earlier));
   // A request that fails before its sign-in does not wait for this.
   known.catch(() => undefined);
-  return { digest, known };
+  return { digest, assumed: last?.phc === earlier.phc ? last : undefined, known };
+}
+
+/**
+ * Lets the request act for the account that its credentials were right for last, while that is confirmed; undefined when
+ * nothing can be assumed. The request must call `confirmAccount`.
+ */
+export function assumeAccount(
+  { observer }: Pick<AccountParts, 'observer'>,
+  ctx: RequestContext,
+  { assumed, known }: Recalled,
+): AccountContext | undefined {
+  if (assumed === undefined || known === undefined) {
+    return undefined;
+  }
+  ctx.signInProof = assumed.phc;
+  ctx.accountCheck = known.then((now) => now === assumed);
+  ctx.accountCheck.catch(() => undefined);
+  observer.count('sign_in', 'cached');
+  return actFor(ctx, assumed.account);
 }
 
 async function verifyOnce(

@@ -63,6 +63,11 @@ export interface RequestContext extends RequestOrigin {
   account: Account | undefined;
   /** The password hash that its sign-in was checked against: what a change of the password replaces. */
   signInProof: string | undefined;
+  /**
+   * Whether the account is stored as the request assumes it, while that is still being read; undefined where nothing was
+   * assumed. See `confirmAccount`.
+   */
+  accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
@@ -84,6 +89,7 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
     source,
     account: undefined,
     signInProof: undefined,
+    accountCheck: undefined,
     usage: { counted: undefined, ahead: undefined },
     idempotencyKey: undefined,
     deadlineMs: Number.POSITIVE_INFINITY,
@@ -101,6 +107,21 @@ export function hasAccount<Context extends RequestContext>(
 /** Lets a request act for an account from now on; it is the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
   return Object.assign(ctx, { account });
+}
+
+/** The account is no longer what a request assumed, which has had no effect yet: it starts again. */
+export class AccountChangedError extends Error {
+  override readonly name = 'AccountChangedError';
+}
+
+/**
+ * Makes sure that the account is stored as the request assumes it: its password, its rights and its preferences. To be
+ * awaited before the first effect of the request, and before anything of its data is shown.
+ */
+export async function confirmAccount({ accountCheck }: RequestContext): Promise<void> {
+  if (accountCheck !== undefined && !(await accountCheck)) {
+    throw new AccountChangedError();
+  }
 }
 
 /** Who acts and when, as recorded in the action log. */

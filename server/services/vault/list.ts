@@ -6,7 +6,7 @@ import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createSemaphore, mapAhead } from '../common/coalesce.ts';
-import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
+import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';
@@ -76,6 +76,7 @@ export function createVaultList(dependencies: VaultListDependencies) {
 async function decryptAll(parts: Parts, ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
   const { rules, keys } = parts;
   const { account } = ctx;
+  await confirmAccount(ctx);
   const view = await viewOf(rules, account, input);
   const { key, blob } = await keys.prove(account, input.user, input.passphrase);
   return openTree(parts, {
@@ -190,6 +191,7 @@ async function logPage(
 
 /** The items of an account without their data; with a token its entry alone, or an error if it does not exist. */
 async function list(parts: Parts, ctx: AccountContext, input: ListInput): Promise<TreeStream> {
+  await confirmAccount(ctx);
   const filter = filterOf(ctx.account, input);
   const tree =
     filter.token === undefined

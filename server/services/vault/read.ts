@@ -4,7 +4,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
+import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
@@ -80,6 +80,7 @@ async function openOne(
   if (out.kind === 'warm_miss') {
     return out;
   }
+  await confirmAccount(ctx);
   onOpened();
   const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [out.logEntry], gen);
   if (logged.kind !== 'appended') {

@@ -7,7 +7,7 @@ import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore, WriteOutcome } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type AccountContext, actorOf } from '../common/request-context.ts';
+import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
@@ -124,6 +124,7 @@ async function storeUnder(
     if (sealed.kind === 'warm_miss') {
       return sealed;
     }
+    await confirmAccount(ctx);
     request.onSealed?.();
     const { facts } = sealed;
     const outcome = await writeItem(parts, key.kid, params, sealed, request.seed);

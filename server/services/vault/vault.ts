@@ -9,7 +9,7 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createKeyedMutex, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
-import { type AccountContext, actorOf } from '../common/request-context.ts';
+import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { type Done, done, type KeyHandle, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -86,6 +86,7 @@ async function store(
   if (idempotencyKey === undefined) {
     return { reply: await act(), replayed: false };
   }
+  await confirmAccount(ctx);
   const { key } = await keys.prove(account, user, passphrase);
   // A key that was deleted and created again under the same name is another one.
   const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];

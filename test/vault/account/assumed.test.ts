@@ -1,0 +1,108 @@
+/** A request may begin with the account as it was last read. It ends with the account as it is stored, or has had no effect. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../../server/core/secret.ts';
+import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let second: TestVault;
+
+beforeAll(async () => {
+  vault = await openTestVault({ workers: 2, authFailuresMax: 50 });
+  second = await vault.secondServer();
+});
+afterAll(async () => {
+  await second.close();
+  await vault.close();
+});
+
+const NUMBERS = ['4111111111111111', '5555555555554444', '378282246310005', '6011111111111117'];
+
+function store(client: AccountClient, number: string, headers = {}): Promise<Answer> {
+  return client.send('POST', '/vault', {
+    query: { user: 'k' },
+    passphrase: PASSPHRASE,
+    body: { number },
+    headers,
+  });
+}
+function read(client: AccountClient, token: string): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user: 'k', token }, passphrase: PASSPHRASE });
+}
+/** An account with a key and one item, which this server knows well. */
+async function known(settings = {}): Promise<{ readonly client: AccountClient; readonly token: string }> {
+  const client = await vault.account(settings);
+  await client.key('k');
+  const { token } = (await store(client, '4242424242424242')).as<{ token: string }>();
+  expect((await read(client, token)).status).toBe(200);
+  return { client, token };
+}
+/** How many items there are under the key, and how many fields they have: each log entry is one. */
+async function sizeOf(kid: string): Promise<readonly number[]> {
+  const items = await vault.raw.keys(`{${kid}.*}i*`);
+  return Promise.all(items.map((name) => vault.raw.hlen(name)));
+}
+
+describe('a request that assumes an account', () => {
+  test('stores and shows nothing once another server has changed the password', async () => {
+    const { client, token } = await known();
+    const kid = await vault.kidOf(client, 'k');
+    const before = await sizeOf(kid);
+    expect(
+      await second.opened.services.accounts.setPassword(
+        client.name,
+        new Secret(new TextEncoder().encode('another one')),
+      ),
+    ).toBe(true);
+    const answers = await Promise.all([
+      ...NUMBERS.map((number) => store(client, number)),
+      ...NUMBERS.map((number, i) => store(client, number, { 'Idempotency-Key': `assumed-${i}` })),
+      ...NUMBERS.map(() => read(client, token)),
+      client.send('GET', '/vault'),
+      client.send('GET', '/vault', { query: { user: 'k', decrypt_all: 'true' }, passphrase: PASSPHRASE }),
+      read(client, 'no-such-token'),
+    ]);
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
+    expect(await sizeOf(kid)).toEqual(before);
+  });
+
+  test('ends with the rights and preferences that another server has changed', async () => {
+    const { client, token } = await known({ unmasked: true });
+    expect((await read(client, token)).json).toEqual({ number: '4242424242424242' });
+    await second.opened.services.accounts.set(client.name, { unmasked: false });
+    const shown = await Promise.all(NUMBERS.map(() => read(client, token)));
+    for (const { status, text } of shown) {
+      expect(status).toBe(200);
+      expect(text).not.toContain('42424242');
+    }
+  });
+
+  test('is rejected once the account is gone, and its reply says nothing of keys and items', async () => {
+    const { client, token } = await known();
+    await second.opened.services.accounts.remove(client.name);
+    const answers = await Promise.all([
+      store(client, '4111111111111111'),
+      read(client, token),
+      read(client, 'no-such-token'),
+      client.send('POST', '/vault', {
+        query: { user: 'none' },
+        passphrase: PASSPHRASE,
+        body: { number: '1' },
+      }),
+    ]);
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
+  });
+
+  test('leaves no place taken behind, however often the account changes', async () => {
+    const { client, token } = await known();
+    for (const unmasked of [true, false, true, false]) {
+      await second.opened.services.accounts.set(client.name, { unmasked });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => read(client, token)));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+    expect(vault.opened.services.admission.stats()).toMatchObject({
+      running: 0,
+      inFlight: { write: 0, read: 0 },
+    });
+  });
+});
