@@ -1,5 +1,6 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
+import { keepContextAtTickEnd } from '../core/tick-end.ts';
 import { levelOfEvent, type RecordEvent } from '../telemetry/events.ts';
 import { createLogSink } from '../telemetry/log-sink.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
@@ -23,6 +24,10 @@ export function openTelemetry(config: Config) {
       headers: config.traces.headers.expose(),
       resource: { version, environment: config.env },
     });
+  if (traces !== undefined) {
+    // Calls that many requests share run at the end of a tick.
+    keepContextAtTickEnd();
+  }
   const recordEvent: RecordEvent = (event, fields = {}) => {
     metrics.observeEvent(event, fields);
     traces?.event(event, fields);

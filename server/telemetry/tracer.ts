@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import { keepContextAtTickEnd } from '../core/tick-end.ts';
 import type { Observer, RequestEnd, RequestSpan, Tracing } from './observer.ts';
 import type { Span, SpanAttributes } from './otlp.ts';
 
@@ -222,8 +221,6 @@ function observeWith(state: TracerState, observer: Observer): Observer {
  * together.
  */
 export function createTracer(options: TracerOptions): Tracer {
-  // Calls that many requests share run at the end of a tick.
-  keepContextAtTickEnd();
   const state: TracerState = {
     ...options,
     current: new AsyncLocalStorage(),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { keepContextAtTickEnd } from '../../../server/core/tick-end.ts';
 import { createMetrics } from '../../../server/telemetry/metrics.ts';
 import type { Tracing } from '../../../server/telemetry/observer.ts';
 import { encodeSpans, SPAN_ATTRIBUTES, type Span } from '../../../server/telemetry/otlp.ts';
@@ -21,6 +22,7 @@ let party: ThirdParty;
 let client: AccountClient;
 const spans: Span[] = [];
 let made = 0;
+keepContextAtTickEnd();
 const tracer = createTracer({
   add: (span) => spans.push(span),
   randomHex: (bytes) => {
