@@ -70,16 +70,15 @@ export function beginRequest(
   const { headers } = request;
   const given = headers.get('x-request-id');
   const requestId = given !== null && isRequestId(given) ? given : parts.newRequestId();
-  return {
-    ...createContext({ requestId, ip, userAgent: userAgentOf(headers), source }),
+  return Object.assign(createContext({ requestId, ip, userAgent: userAgentOf(headers), source }), {
     request,
     route,
     startedMs: performance.now(),
     hasCredentials: false,
     code: undefined,
     span: undefined,
-    body: 'untouched',
-  };
+    body: 'untouched' as const,
+  });
 }
 
 /** The reply to a request that failed, in the one error shape; its log line and its metrics will name the code. */

@@ -14,22 +14,21 @@ export interface AccountCredentials {
   readonly password: SecretBytes;
 }
 
-async function openKnown(parts: AccountParts, name: string, record: Buffer): Promise<KnownAccount> {
+/** The account of this name as it is stored now; undefined when there is none. */
+async function readKnown(parts: AccountParts, name: string): Promise<KnownAccount | undefined> {
+  const record = await parts.reading(name, () => parts.accountStore.read(name));
   const known = parts.opened.get(name);
-  if (known?.record.equals(record)) {
-    return known;
-  }
+  return record === undefined || known?.record.equals(record) === true
+    ? record && known
+    : openKnown(parts, name, record);
+}
+
+async function openKnown(parts: AccountParts, name: string, record: Buffer): Promise<KnownAccount> {
   const { phc, aid, unmasked, paying, hosts, preferences = [] } = await openAccount(parts, name, record);
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
   const fresh = { record, phc, account };
   parts.opened.set(name, fresh);
   return fresh;
-}
-
-/** The account of this name as it is stored now; undefined when there is none. */
-async function readKnown(parts: AccountParts, name: string): Promise<KnownAccount | undefined> {
-  const record = await parts.reading(name, () => parts.accountStore.read(name));
-  return record && openKnown(parts, name, record);
 }
 
 /** The account of this name with its rights as they are now; undefined when there is none. */

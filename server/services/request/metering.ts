@@ -35,9 +35,17 @@ interface Meter extends MeteringDependencies {
   readonly send: () => Promise<void>;
 }
 
+/** The last moment that `monthOf` was asked for; module state, since all requests of a millisecond share it. */
+let lastMs = 0;
+let lastMonth = '1970-01';
+
 /** The month that a moment belongs to, in UTC. */
 export function monthOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 7);
+  if (ms !== lastMs) {
+    lastMs = ms;
+    lastMonth = new Date(ms).toISOString().slice(0, 7);
+  }
+  return lastMonth;
 }
 
 /** The months from one moment to the month behind another: a clock may be ahead, and so may what it has counted. */
@@ -132,14 +140,28 @@ async function settle(meter: Meter, ctx: AccountContext): Promise<void> {
 }
 
 /** Hands the request itself over, with what it has counted. */
-function handOverRequest(meter: Meter, ctx: AccountContext, operation?: MeterOperation): Promise<void> {
+function handOverRequest(meter: Meter, ctx: AccountContext): Promise<void> {
   const { aid } = ctx.account;
   const month = monthOf(meter.now());
   const counts = take(ctx);
   addTo(counts, REQUESTS, 1);
   const stored = handOver(meter, aid, month, counts);
-  ctx.usage.ahead = { aid, month, counts, stored, operation };
+  ctx.usage.ahead = { aid, month, counts, stored, operation: undefined };
   return stored;
+}
+
+/** What a request with one operation counts; made once for each operation. */
+const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
+
+function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
+  const counts =
+    AHEAD.get(operation) ??
+    new Map([
+      [operation, 1],
+      [REQUESTS, 1],
+    ]);
+  AHEAD.set(operation, counts);
+  return counts;
 }
 
 /**
@@ -150,8 +172,10 @@ function handOverRequest(meter: Meter, ctx: AccountContext, operation?: MeterOpe
  */
 function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
   if (ctx.usage.ahead === undefined) {
-    add(ctx, operation, 1);
-    void handOverRequest(meter, ctx, operation);
+    const { aid } = ctx.account;
+    const month = monthOf(meter.now());
+    const counts = countsAhead(operation);
+    ctx.usage.ahead = { aid, month, counts, stored: handOver(meter, aid, month, counts), operation };
   }
 }
 
@@ -162,7 +186,7 @@ async function request(meter: Meter, ctx: AccountContext): Promise<void> {
     await handOverRequest(meter, ctx);
     return;
   }
-  await Promise.all([ahead.stored, settle(meter, ctx)]);
+  await (ctx.usage.counted === undefined ? ahead.stored : Promise.all([ahead.stored, settle(meter, ctx)]));
   if (ahead.operation !== undefined) {
     meter.observer.count('operation', ahead.operation, 1);
     ahead.operation = undefined;

@@ -3,11 +3,11 @@ import type { StoredFacts, StoreParams } from '../../../workers/jobs/item/jobs.t
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { formatStoredAt } from '../../domain/text/time-text.ts';
-import type { CardMetadata, TokenInfo } from '../../http/schema/vault.ts';
+import type { TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore, WriteOutcome } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
+import { type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
@@ -54,14 +54,11 @@ async function tokenInfo(
   user: string,
   storedAt: number,
 ): Promise<TokenInfo> {
-  const metadata: CardMetadata | undefined = card && (await cards.of(card));
-  return {
-    token,
-    user,
-    ...(reference === undefined ? {} : { reference }),
-    stored_at: formatStoredAt(storedAt),
-    ...(metadata ? { card_metadata: metadata } : {}),
-  };
+  const stored_at = formatStoredAt(storedAt);
+  const info: TokenInfo =
+    reference === undefined ? { token, user, stored_at } : { token, user, reference, stored_at };
+  const metadata = card && (await cards.of(card));
+  return metadata === undefined ? info : { ...info, card_metadata: metadata };
 }
 
 function firstParams(
@@ -71,7 +68,10 @@ function firstParams(
   { number, reference, algorithm = 'full', seed, return_card_metadata }: StoreRequest,
 ): StoreParams {
   return {
-    ...actorOf(ctx, parts.now()),
+    ip: ctx.ip,
+    ua: ctx.userAgent,
+    source: ctx.source,
+    now: parts.now(),
     aid,
     kid,
     number,
@@ -93,12 +93,23 @@ async function writeItem(
   { crypto, itemStore }: StoringParts,
   kid: string,
   params: StoreParams,
-  { kind: _, facts, ...fields }: SealedItem,
+  { facts: { token, gen, sadExpiresAt }, item, meta, sad, refMember, logEntry: first, identity }: SealedItem,
   seed: string | undefined,
 ): Promise<WriteOutcome> {
-  const { token, gen, sadExpiresAt } = facts;
-  const write = { ...fields, token, gen, sadExpiresAt, seed };
-  const outcome = await itemStore.write(kid, { ...write, seen: 0 });
+  const write = {
+    token,
+    gen,
+    sadExpiresAt,
+    item,
+    meta,
+    sad,
+    refMember,
+    logEntry: first,
+    identity,
+    seed,
+    seen: 0,
+  };
+  const outcome = await itemStore.write(kid, write);
   if (outcome.kind !== 'exists') {
     return outcome;
   }
