@@ -64,13 +64,17 @@ export async function* readItemPages(
   }
 }
 
-async function fill(places: Placed[], positions: AsyncGenerator<Placed>, size: number): Promise<void> {
+async function fill(
+  places: Placed[],
+  positions: AsyncGenerator<readonly Placed[]>,
+  size: number,
+): Promise<void> {
   while (places.length < size) {
     const { done, value } = await positions.next();
     if (done) {
       return;
     }
-    places.push(value);
+    places.push(...value);
   }
 }
 

@@ -4,6 +4,8 @@ import type { KeyRef } from '../key/open.ts';
 
 /** Positions that are read from a bucket at once, at most. */
 const STEP_MAX = 256;
+/** Picked items that are given at once. */
+const PICKED_STEP = 4_096;
 
 /** The items that a listing covers. `limit` -1 means no limit; times are milliseconds since 1970. */
 export interface ListFilter {
@@ -45,8 +47,8 @@ interface BucketWalk {
   readonly number: number;
   /** The time up to which positions have been read. */
   at: number;
-  waiting: readonly Placed[];
-  next: number;
+  /** Positions that were read and not given yet, in order. */
+  waiting: readonly Position[];
   done: boolean;
 }
 
@@ -66,51 +68,66 @@ async function readOn(
   step: number,
 ): Promise<void> {
   const bucket: Bucket = { kid: key.kid, number: walk.number };
-  const found = [...(await itemStore.positions(bucket, walk.at, until, step))];
+  const found = await itemStore.positions(bucket, walk.at, until, step);
   const last = found.at(-1);
   walk.done = found.length < step;
+  walk.waiting = found;
   if (last && !walk.done && last.storedAt >= (start[walk.number] ?? 0)) {
     // The walk has reached the time of its start. One read takes the rest: items that moved meanwhile are in it,
     // and the walk does not wait for later ones.
-    found.push(...(await itemStore.positions(bucket, last.storedAt, until, -1)));
+    walk.waiting = found.concat(await itemStore.positions(bucket, last.storedAt, until, -1));
     walk.done = true;
   }
-  walk.waiting = found.map((position) => ({ ...position, bucket: walk.number }));
-  walk.next = 0;
-  walk.at = found.at(-1)?.storedAt ?? walk.at;
+  walk.at = walk.waiting.at(-1)?.storedAt ?? walk.at;
 }
 
-function earliest(walks: readonly BucketWalk[]): { walk: BucketWalk; place: Placed } | undefined {
-  let first: { walk: BucketWalk; place: Placed } | undefined;
-  for (const walk of walks) {
-    const place = walk.waiting[walk.next];
-    if (place && (!first || compare(place, first.place) < 0)) {
-      first = { walk, place };
-    }
+/** Takes the positions that nothing unread can come before: up to where every bucket is known. */
+function takeKnown(walks: readonly BucketWalk[]): Placed[] {
+  let knownUntil = Number.POSITIVE_INFINITY;
+  for (const { done, at } of walks) {
+    knownUntil = done ? knownUntil : Math.min(knownUntil, at);
   }
-  return first;
+  const known: Placed[] = [];
+  for (const walk of walks) {
+    const { number, waiting } = walk;
+    let taken = 0;
+    for (const { token, storedAt } of waiting) {
+      if (storedAt > knownUntil) {
+        break;
+      }
+      known.push({ token, storedAt, bucket: number });
+      taken += 1;
+    }
+    walk.waiting = waiting.slice(taken);
+  }
+  return known.sort(compare);
 }
 
-/** Merges the buckets of a range into the order of the listing. It reads each bucket `step` positions at a time. */
+/**
+ * Merges the buckets of a range into the order of the listing, some items at a time. It reads each bucket `step` positions
+ * at a time.
+ */
 export async function* mergePositions(
   itemStore: Pick<ItemStore, 'positions'>,
   range: Range,
   step = STEP_MAX,
-): AsyncGenerator<Placed> {
+): AsyncGenerator<readonly Placed[]> {
   if (range.picked) {
-    yield* range.picked;
+    // There may be as many as the key has items.
+    for (let at = 0; at < range.picked.length; at += PICKED_STEP) {
+      yield range.picked.slice(at, at + PICKED_STEP);
+    }
     return;
   }
-  const walks = range.after.map(
-    (at, number): BucketWalk => ({ number, at, waiting: [], next: 0, done: false }),
-  );
-  await Promise.all(walks.map((walk) => readOn(itemStore, range, walk, step)));
-  for (let first = earliest(walks); first; first = earliest(walks)) {
-    const { walk, place } = first;
-    yield place;
-    walk.next += 1;
-    if (walk.next === walk.waiting.length && !walk.done) {
-      await readOn(itemStore, range, walk, step);
+  const walks = range.after.map((at, number): BucketWalk => ({ number, at, waiting: [], done: false }));
+  for (;;) {
+    const unread = walks.filter(({ waiting, done }) => waiting.length === 0 && !done);
+    await Promise.all(unread.map((walk) => readOn(itemStore, range, walk, step)));
+    const known = takeKnown(walks);
+    if (known.length > 0) {
+      yield known;
+    } else if (walks.every(({ done }) => done)) {
+      return;
     }
   }
 }
@@ -178,8 +195,8 @@ export async function firstOf(itemStore: ItemStore, range: Range, limit: number)
   const places: Placed[] = [];
   // Tokens are spread evenly: a bucket's share and half as much again is seldom too little.
   const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
-  for await (const place of mergePositions(itemStore, range, step)) {
-    places.push(place);
+  for await (const some of mergePositions(itemStore, range, step)) {
+    places.push(...some.slice(0, limit - places.length));
     if (places.length === limit) {
       break;
     }
