@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { probeRedis } from '../../server/store/installation.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 

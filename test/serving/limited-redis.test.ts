@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { StartError } from '../../server/core/errors.ts';
-import { openRedis } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { createServerStore } from '../../server/store/server.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
 import { createEndpointStore, type EndpointStore } from '../../server/store/endpoint.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 const ENTRY = { kid: 'kid', kind: 'capture', nonce: 'nonce', id: 'shop' } as const;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createIdempotencyStore, type IdempotencyStore } from '../../server/store/idempotency.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const PRINT = Buffer.from('fingerprint');

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createIdempotencyStore } from '../../server/store/idempotency.ts';
 import { createKeyStore, type KeyStore } from '../../server/store/key.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { openRaw, startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 let server: TestRedis;

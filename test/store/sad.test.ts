@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore } from '../../server/store/item.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const NONE = new Uint8Array(0);

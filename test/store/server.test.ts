@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createSiblings } from '../../server/boot/siblings.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { createServerStore, type ServerEntry } from '../../server/store/server.ts';
 import { startTestRedis, type TestRedis, targetOf } from '../helpers/redis.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createSurveyStore } from '../../server/store/maintenance/survey.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { openRaw, startTestRedis, targetOf } from '../helpers/redis.ts';
 
 const BUCKET = { kid: 'kid', number: 3 };

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore, type ItemWrite } from '../../server/store/item.ts';
-import { openRedis, type RedisLink } from '../../server/store/redis/client.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const KID = 'kid-for-store-tests';

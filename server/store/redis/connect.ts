@@ -1,5 +1,5 @@
 import './tracing-channel.ts';
-import Redis, { Cluster } from 'ioredis';
+import Redis, { type Cluster } from 'ioredis';
 import { StartError } from '../../core/errors.ts';
 import { type NodeOptions, openCluster } from './cluster.ts';
 
@@ -57,6 +57,7 @@ function reconnectMs(times: number): number {
 }
 
 const COMMON = {
+  protocol: 2,
   // A command that cannot be sent, or has no reply in time, fails. It is never sent again automatically: a write whose
   // reply was lost may have been executed.
   enableOfflineQueue: false,
@@ -77,15 +78,40 @@ const PATIENT = {
   socketTimeout: 15_000,
 } satisfies NodeOptions;
 
-/** Opens a connection; it does not wait for Redis. */
-export function connect(target: RedisTarget, options: NodeOptions = COMMON): Redis | Cluster {
-  if (target.kind === 'socket') {
-    return new Redis({ ...options, path: target.path });
-  }
-  if (target.kind === 'url') {
-    return new Redis(target.url, options);
-  }
-  return openCluster(target.urls, options);
+/** The address of one server. */
+export type ServerTarget = Exclude<RedisTarget, { readonly kind: 'cluster' }>;
+
+/** Opens a connection to one server; it does not wait for Redis. */
+export function connectServer(target: ServerTarget, options: NodeOptions = COMMON): Redis {
+  return target.kind === 'socket'
+    ? new Redis({ ...options, path: target.path })
+    : new Redis(target.url, options);
+}
+
+/** Opens the connections to a Cluster; it does not wait for them. */
+export function connectCluster(urls: readonly string[], options: NodeOptions = COMMON): Cluster {
+  return openCluster(urls, options);
+}
+
+/** Reports changes of the connection, once each, however many errors belong to one change. */
+export function watchLink(
+  client: Redis | Cluster,
+  report: ((state: 'disconnected' | 'reconnected') => void) | undefined,
+) {
+  let state: 'reconnected' | 'disconnected' | 'closed' = 'reconnected';
+  const change = (to: 'disconnected' | 'reconnected'): void => {
+    if (state !== 'closed' && state !== to) {
+      state = to;
+      report?.(to);
+    }
+  };
+  client.on('close', () => change('disconnected'));
+  client.on('ready', () => change('reconnected'));
+  return {
+    end: () => {
+      state = 'closed';
+    },
+  };
 }
 
 /**
@@ -94,11 +120,13 @@ export function connect(target: RedisTarget, options: NodeOptions = COMMON): Red
  */
 export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
   let isClosed = false;
-  const client = connect(target, {
+  const options: NodeOptions = {
     ...(patient ? PATIENT : COMMON),
     // A client that is closed without a socket would wait for one forever: its next attempt must fail.
     retryStrategy: (times) => (isClosed ? null : reconnectMs(times)),
-  });
+  };
+  const client =
+    target.kind === 'cluster' ? connectCluster(target.urls, options) : connectServer(target, options);
   client.on('error', () => undefined);
   return {
     client,
@@ -115,7 +143,11 @@ export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
 /**
  * Resolves when Redis answers; retries for `timeoutMs`, then throws a `StartError`. Rejected credentials are not retried.
  */
-export async function waitUntilReady(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+export async function waitUntilReady(
+  client: Redis | Cluster,
+  ping: () => Promise<unknown>,
+  timeoutMs: number,
+): Promise<void> {
   const end = Date.now() + timeoutMs;
   let cause: unknown;
   client.on('error', (error) => {
@@ -123,10 +155,7 @@ export async function waitUntilReady(client: Redis | Cluster, timeoutMs: number)
   });
   for (;;) {
     try {
-      await client.call('PING');
-      // Otherwise the first requests would wait for the connections to their nodes.
-      const masters = client instanceof Cluster ? client.nodes('master') : [];
-      await Promise.allSettled(masters.map((node) => node.ping()));
+      await ping();
       return;
     } catch (error) {
       const reasons = [error, cause].map(describeConnectionError);

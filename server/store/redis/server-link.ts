@@ -1,0 +1,71 @@
+import { VaultError } from '../../core/errors.ts';
+import type { LinkOptions, RedisLink, RedisNode, Script } from './client.ts';
+import { connectServer, type ServerTarget, waitUntilReady, watchLink } from './connect.ts';
+import { createReplicaWait } from './replica-wait.ts';
+import { asCount } from './reply.ts';
+import type { Argument } from './resp.ts';
+import { openWire, type Wire } from './wire.ts';
+
+function evaluate(
+  wire: Wire,
+  script: Script,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
+  return wire.send(script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+}
+
+/** Resolves with a reply when the replicas have what was written before it, on the same connection. */
+function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
+  let epoch = 0;
+  let wait: (() => Promise<boolean>) | undefined;
+  const waitOn = (asked: number): (() => Promise<boolean>) => {
+    const askCount = async (timeoutMs: number): Promise<number> => {
+      if (wire.epoch() !== asked) {
+        throw new VaultError('store_unavailable');
+      }
+      return asCount(await wire.send(undefined, ['WAIT', replicas, timeoutMs]));
+    };
+    return createReplicaWait(replicas, askCount, onCall);
+  };
+  return async (sent: Promise<unknown>): Promise<unknown> => {
+    const asked = wire.epoch();
+    const reply = await sent;
+    if (wait === undefined || epoch !== asked) {
+      epoch = asked;
+      wait = waitOn(asked);
+    }
+    if (!(await wait().catch(() => false))) {
+      throw new VaultError('store_unavailable');
+    }
+    return reply;
+  };
+}
+
+/** Opens the connection to one server. Throws a `StartError` if it does not answer within 30 s. */
+export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
+  const client = connectServer(target);
+  const wire = openWire(client, options.onCall);
+  await waitUntilReady(client, () => wire.send('PING', ['PING']), 30_000);
+  const watch = watchLink(client, options.onLink);
+  const command = (name: string, args: readonly Argument[]) => wire.send(name, [name, ...args]);
+  const { path, host, port } = client.options;
+  const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
+  const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
+  return {
+    command,
+    write: durable === undefined ? command : (name, args) => durable(command(name, args)),
+    run:
+      durable === undefined
+        ? (script, keys, args) => evaluate(wire, script, keys, args)
+        : (script, keys, args) => durable(evaluate(wire, script, keys, args)),
+    runUnreplicated: (script, keys, args) => evaluate(wire, script, keys, args),
+    nodes: () => [node],
+    isCluster: false,
+    isConnected: () => client.status === 'ready',
+    close: async () => {
+      watch.end();
+      client.disconnect();
+    },
+  };
+}

@@ -1,0 +1,199 @@
+/**
+ * Commands to one Redis server in RESP2. The library opens the connection (address, TLS, credentials, back-off) and opens it
+ * again; what goes over it is written and read here, with few objects per command and one write per tick.
+ */
+import type { Redis } from 'ioredis';
+import { runAtTickEnd } from '../../core/tick-end.ts';
+import {
+  isForbiddenCommand,
+  isUnknownScript,
+  type LinkOptions,
+  type Script,
+  toVaultError,
+} from './client.ts';
+import { type Argument, CommandWriter, INCOMPLETE, ReplyError, ReplyReader } from './resp.ts';
+
+/** A command whose reply is awaited. */
+interface Call {
+  /** Its name in metrics; undefined for a call that its sender reports. */
+  readonly label: string | undefined;
+  /** When it was sent, on `performance.now()`. */
+  startedAt: number;
+  readonly parts: readonly Argument[];
+  /** The script that it calls by its digest. */
+  readonly script: Script | undefined;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One connection. A command while there is none fails at once; none is ever sent again after its connection was lost. */
+export interface Wire {
+  /**
+   * Sends the command `parts`; byte strings of the reply are `Buffer`s. A call of a script that Redis does not have is sent
+   * again with its text. Rejects with a VaultError, or with an error that is a bug; where the reply is missing, the command
+   * may have been executed.
+   */
+  readonly send: (label: string | undefined, parts: readonly Argument[], script?: Script) => Promise<unknown>;
+  /** A number that differs for each connection that was opened. */
+  readonly epoch: () => number;
+}
+
+interface WireState {
+  readonly client: Redis;
+  readonly onCall: LinkOptions['onCall'];
+  readonly output: CommandWriter;
+  /** Calls in the order of their replies; those before `first` are done. */
+  readonly calls: Call[];
+  first: number;
+  stream: Redis['stream'] | undefined;
+  reader: ReplyReader;
+  epoch: number;
+  isFlushDue: boolean;
+  checkedAt: number;
+}
+
+/** How long a reply may take before the connection counts as lost, and how often that is checked, ms. */
+const REPLY_MS_MAX = 2_000;
+const CHECK_MS = 250;
+/** Bounds of what may wait: a Redis that stalls must not fill the memory. */
+const CALLS_MAX = 65_536;
+const BYTES_MAX = 128 * 1_024 * 1_024;
+/** Calls that are done are dropped from the list in steps. */
+const DONE_MAX = 4_096;
+
+/** Speaks on the connections of `client`, which must use RESP2 and send no command of its own. */
+export function openWire(client: Redis, onCall: LinkOptions['onCall']): Wire {
+  const state: WireState = {
+    ...{ client, onCall, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
+    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, checkedAt: 0 },
+  };
+  const timer = setInterval(() => checkReplies(state), CHECK_MS);
+  timer.unref();
+  client.on('ready', () => start(state));
+  client.on('close', () => lose(state));
+  client.on('end', () => clearInterval(timer));
+  if (client.status === 'ready') {
+    start(state);
+  }
+  return {
+    send: (label, parts, script) => send(state, label, parts, script),
+    epoch: () => state.epoch,
+  };
+}
+
+/** Takes the connection over from the library, whose commands of the handshake are all answered. */
+function start(state: WireState): void {
+  const { stream } = state.client;
+  stream.removeAllListeners('data');
+  stream.on('data', (chunk: Buffer) => receive(state, stream, chunk));
+  state.stream = stream;
+  state.reader = new ReplyReader();
+  state.epoch += 1;
+}
+
+function lose(state: WireState): void {
+  const lost = state.calls.splice(0).slice(state.first);
+  state.first = 0;
+  state.stream = undefined;
+  state.output.clear();
+  for (const call of lost) {
+    fail(state, call, new Error('the connection was lost'));
+  }
+}
+
+function fail({ onCall }: WireState, { label, startedAt, script, reject }: Call, error: Error): void {
+  if (label !== undefined) {
+    onCall?.(label, startedAt, true);
+  }
+  reject(label === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error, script));
+}
+
+function send(
+  state: WireState,
+  label: string | undefined,
+  parts: readonly Argument[],
+  script: Script | undefined,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const call = { label, startedAt: performance.now(), parts, script, resolve, reject };
+    const { stream, output, calls, first } = state;
+    if (stream === undefined) {
+      fail(state, call, new Error('not connected'));
+    } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
+      fail(state, call, new Error('too many commands wait'));
+    } else {
+      write(state, call, parts);
+    }
+  });
+}
+
+function write(state: WireState, call: Call, parts: readonly Argument[]): void {
+  state.output.add(parts);
+  state.calls.push(call);
+  if (!state.isFlushDue) {
+    state.isFlushDue = true;
+    // After commands that other callbacks send at the end of this tick. One write is one fsync in Redis (group commit).
+    runAtTickEnd(() => runAtTickEnd(() => flush(state)));
+  }
+}
+
+function flush(state: WireState): void {
+  state.isFlushDue = false;
+  if (state.output.size > 0) {
+    state.stream?.write(state.output.take());
+  }
+}
+
+function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void {
+  if (state.stream !== stream) {
+    return;
+  }
+  try {
+    state.reader.add(chunk);
+    for (let reply = state.reader.next(); reply !== INCOMPLETE; reply = state.reader.next()) {
+      answer(state, reply);
+    }
+  } catch (error) {
+    // Nothing that follows could be told apart.
+    stream.destroy(error instanceof Error ? error : undefined);
+    lose(state);
+  }
+}
+
+function answer(state: WireState, reply: unknown): void {
+  const call = state.calls[state.first];
+  if (call === undefined) {
+    throw new TypeError('a reply to no command');
+  }
+  state.first += 1;
+  if (state.first === state.calls.length || state.first >= DONE_MAX) {
+    state.calls.splice(0, state.first);
+    state.first = 0;
+  }
+  const { label, startedAt, parts, script } = call;
+  if (reply instanceof ReplyError) {
+    if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
+      const inFull = ['EVAL', script.text, ...parts.slice(2)];
+      write(state, { ...call, parts: inFull, startedAt: performance.now() }, inFull);
+    } else {
+      fail(state, call, reply);
+    }
+    return;
+  }
+  if (label !== undefined) {
+    state.onCall?.(label, startedAt, false);
+  }
+  call.resolve(reply);
+}
+
+/** Ends a connection whose oldest reply is overdue. A check that is late itself proves nothing: replies may wait to be read. */
+function checkReplies(state: WireState): void {
+  const now = performance.now();
+  const isLate = now - state.checkedAt > 2 * CHECK_MS;
+  state.checkedAt = now;
+  const oldest = state.calls[state.first];
+  if (!isLate && oldest !== undefined && now - oldest.startedAt > REPLY_MS_MAX) {
+    state.stream?.destroy();
+    lose(state);
+  }
+}

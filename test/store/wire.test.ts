@@ -1,0 +1,197 @@
+/** The connection to one server, against a server that does everything wrong. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RedisLink, script } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
+import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
+
+type Answer = (parts: readonly string[], socket: Socket) => string | undefined;
+
+interface Fake {
+  readonly link: RedisLink;
+  readonly seen: string[][];
+  readonly states: string[];
+  readonly sockets: Set<Socket>;
+}
+
+const open: { server: Server; folder: string; link: RedisLink; sockets: Set<Socket> }[] = [];
+
+afterEach(async () => {
+  for (const { server, folder, link, sockets } of open.splice(0)) {
+    await link.close();
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+/** What the library asks when a connection is opened. */
+const HANDSHAKE: Readonly<Record<string, string>> = {
+  CLIENT: '+OK\r\n',
+  INFO: '$25\r\nloading:0\r\nrole:master\r\n\r\n\r\n',
+  PING: '+PONG\r\n',
+};
+
+/** A server that answers what `answer` says; undefined is silence. */
+async function fake(answer: Answer): Promise<Fake> {
+  const folder = mkdtempSync(join(tmpdir(), 'cv-wire-'));
+  const path = join(folder, 's');
+  const seen: string[][] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    const reader = new ReplyReader();
+    socket.on('data', (chunk: Buffer) => {
+      reader.add(chunk);
+      for (let command = reader.next(); command !== INCOMPLETE; command = reader.next()) {
+        const parts = (command as Buffer[]).map(String);
+        const name = (parts[0] ?? '').toUpperCase();
+        const fixed = HANDSHAKE[name];
+        if (fixed !== undefined) {
+          socket.write(fixed);
+          continue;
+        }
+        seen.push(parts);
+        const text = answer(parts, socket);
+        if (text !== undefined) {
+          socket.write(text);
+        }
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  const states: string[] = [];
+  const link = await openRedis(
+    { kind: 'socket', path },
+    { replicas: 0, onLink: (state) => void states.push(state) },
+  );
+  open.push({ server, folder, link, sockets });
+  return { link, seen, states, sockets };
+}
+
+function outcome(sent: Promise<unknown>): Promise<unknown> {
+  return sent.then(String, (error: unknown) =>
+    error instanceof Error ? (Reflect.get(error, 'code') ?? error.name) : error,
+  );
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    expect(tries).toBeLessThan(1_000);
+    await Bun.sleep(10);
+  }
+}
+
+describe('a command', () => {
+  test('gets its own reply among 50,000, in order, through a socket that takes little at once', async () => {
+    const { link } = await fake(([, text = '']) => `$${text.length}\r\n${text}\r\n`);
+    const texts = Array.from({ length: 50_000 }, (_, i) => `${i}`.padEnd(i % 97, '.'));
+    const replies = await Promise.all(texts.map((text) => link.command('ECHO', [text])));
+    expect(replies.map(String)).toEqual(texts);
+  });
+
+  test('with an error inside of its reply resolves, since its list says which part failed', async () => {
+    const { link } = await fake(() => '*2\r\n-ERR part\r\n:1\r\n');
+    const [first, second] = (await link.command('EXEC', [])) as [Error, number];
+    expect(first.message).toBe('ERR part');
+    expect(second).toBe(1);
+  });
+
+  test('that is called by a digest is sent in full where the server does not know it, once', async () => {
+    const { link, seen } = await fake(([name]) =>
+      name === 'EVALSHA' ? '-NOSCRIPT No matching script.\r\n' : ':5\r\n',
+    );
+    const five = script('-- five\nreturn 5');
+    expect(await link.run(five, ['k'], ['a'])).toBe(5);
+    expect(seen).toEqual([
+      ['EVALSHA', five.sha, '1', 'k', 'a'],
+      ['EVAL', five.text, '1', 'k', 'a'],
+    ]);
+    const never = await fake(() => '-NOSCRIPT No matching script.\r\n');
+    expect(await outcome(never.link.run(five, ['k'], []))).toBe('internal');
+    expect(never.seen.length).toBe(2);
+  });
+
+  test('beyond what may wait fails at once', async () => {
+    const { link } = await fake(() => undefined);
+    const sent = Array.from({ length: 70_000 }, () => outcome(link.command('GET', ['k'])));
+    expect(await sent.at(-1)).toBe('store_unavailable');
+  });
+});
+
+describe('a connection that', () => {
+  test('is silent fails its commands within seconds, and is opened again', async () => {
+    let isSilent = true;
+    const { link, states } = await fake(() => (isSilent ? undefined : '+OK\r\n'));
+    const startedAt = performance.now();
+    const sent = [outcome(link.command('GET', ['a'])), outcome(link.write('SET', ['a', 'b']))];
+    expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    isSilent = false;
+    await until(() => link.isConnected() && states.includes('reconnected'));
+    expect(String(await link.command('GET', ['a']))).toBe('OK');
+    expect(states).toEqual(['disconnected', 'reconnected']);
+  });
+
+  test('ends in the middle of a reply fails what is in flight, and nothing is sent again', async () => {
+    let isBad = true;
+    const { link, seen, states } = await fake((_, socket) => {
+      if (isBad) {
+        socket.end('$10\r\nhal');
+        return undefined;
+      }
+      return '+OK\r\n';
+    });
+    const sent = ['a', 'b', 'c'].map((key) => outcome(link.write('INCR', [key])));
+    expect(await Promise.all(sent)).toEqual(Array.from({ length: 3 }, () => 'store_unavailable'));
+    expect(await outcome(link.command('GET', ['at once']))).toBe('store_unavailable');
+    isBad = false;
+    await until(() => states.includes('reconnected'));
+    const before = seen.length;
+    expect(String(await link.command('GET', ['d']))).toBe('OK');
+    expect(seen.slice(before)).toEqual([['GET', 'd']]);
+    expect(seen.filter(([name]) => name === 'INCR').length).toBeLessThanOrEqual(3);
+  });
+
+  test('speaks another protocol is ended', async () => {
+    let isBad = true;
+    const { link, states } = await fake(() => (isBad ? 'HTTP/1.1 400 Bad Request\r\n\r\n' : '+OK\r\n'));
+    expect(await outcome(link.command('GET', ['a']))).toBe('store_unavailable');
+    isBad = false;
+    await until(() => states.includes('reconnected'));
+    expect(String(await link.command('GET', ['a']))).toBe('OK');
+  });
+
+  test('sends a reply that nobody asked for is ended, so that no reply is ever one too early', async () => {
+    const { link, sockets, states } = await fake(([name]) => `$${name?.length}\r\n${name}\r\n`);
+    for (const socket of sockets) {
+      socket.write('+ahead\r\n');
+    }
+    await until(() => states.includes('reconnected'));
+    expect(String(await link.command('GET', ['a']))).toBe('GET');
+  });
+
+  test('is closed from this side ends what is in flight', async () => {
+    const { link } = await fake(() => undefined);
+    const sent = outcome(link.command('GET', ['a']));
+    await Bun.sleep(20);
+    await link.close();
+    expect(await sent).toBe('store_unavailable');
+    expect(await outcome(link.command('GET', ['a']))).toBe('store_unavailable');
+  });
+});
+
+test('a writer and a reader agree on every byte', () => {
+  const writer = new CommandWriter();
+  writer.add(['SET', 'ключ', new Uint8Array(Array.from({ length: 256 }, (_, i) => i)), -1]);
+  const reader = new ReplyReader();
+  reader.add(writer.take());
+  expect((reader.next() as Buffer[])[2]).toEqual(Buffer.from(Array.from({ length: 256 }, (_, i) => i)));
+});
