@@ -1,0 +1,198 @@
+/**
+ * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since objects can only be
+ * counted in a process that collects no garbage and optimises no code: `budget.test.ts` starts it with such settings.
+ */
+import { heapStats } from 'bun:jsc';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { decodeFrame } from '../../workers/pool/frame.ts';
+import { median } from '../bench/stats.ts';
+import { launchRedis, newRedisFolder, socketIn } from '../helpers/redis-process.ts';
+import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { type HeldRedis, openHeldRedis } from './held-redis.ts';
+import { OPERATIONS, type Operation, PAGE_ITEMS, prepare, type Requests } from './operations.ts';
+
+/** What one request costs; of a page, `promises`, `functions` and `objects` are those of one item. */
+export interface Cost {
+  /** Commands that are sent to Redis. */
+  readonly commands: number;
+  /** Commands that Redis executes, those inside of scripts included. */
+  readonly executed: number;
+  /** How often the request waits for Redis. */
+  readonly roundTrips: number;
+  /** Messages to a worker thread, and the jobs in them. */
+  readonly frames: number;
+  readonly jobs: number;
+  /** The same for 32 requests that arrive at one instant; not counted of pages. */
+  readonly commands32?: number;
+  readonly executed32?: number;
+  readonly roundTrips32?: number;
+  readonly frames32?: number;
+  /** What the main thread allocates, the request's own objects apart; `objects` counts everything. */
+  readonly promises: number;
+  readonly functions: number;
+  readonly objects: number;
+}
+
+/** The costs by operation, each with what was sent to Redis. */
+export type Counted = Readonly<
+  Record<Operation, { readonly cost: Cost; readonly commands: readonly string[] }>
+>;
+
+const WARM_UP = 30;
+const WATCHED = 5;
+const TOGETHER = 32;
+/** Longer than what the vault does only once in a while: it counts for every request. */
+const PAUSE_MS = 30;
+/** Batches of requests; one that meets the garbage collection counts too little, the middle one does not. */
+const BATCHES = 15;
+const SINGLES = 20;
+const PAGES = 1;
+/** Commands of the counting itself. */
+const OWN_COMMANDS = ['echo', 'info', 'config|resetstat'];
+
+let frames = 0;
+let jobs = 0;
+
+function countFrames(): void {
+  const { postMessage } = Worker.prototype;
+  Worker.prototype.postMessage = function (message: ArrayBuffer, ...rest: never[]) {
+    frames += 1;
+    jobs += decodeFrame(message).length;
+    return postMessage.call(this, message, ...rest);
+  };
+}
+
+async function send({ app }: Pick<TestVault, 'app'>, request: Request): Promise<void> {
+  const response = await app.handle(request);
+  const bytes = await response.bytes();
+  if (response.status !== 200) {
+    throw new Error(`${request.url}: ${response.status} ${Buffer.from(bytes).toString()}`);
+  }
+}
+
+async function executedCommands({ raw }: TestVault): Promise<number> {
+  const info = await raw.info('commandstats');
+  return [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)]
+    .filter(([, name = '']) => !OWN_COMMANDS.includes(name))
+    .reduce((sum, [, , calls]) => sum + Number(calls), 0);
+}
+
+/** How many objects there are, by type. */
+type ObjectCounts = ReadonlyMap<string, number>;
+
+type Hops = Pick<Cost, 'commands' | 'executed' | 'roundTrips' | 'frames' | 'jobs'>;
+
+/** What requests send to Redis and to the threads, `atOnce` of them at a time; the largest counts of some that are alike. */
+async function countHops(vault: TestVault, held: HeldRedis, next: () => Request, atOnce: number) {
+  const isIdle = (): boolean => {
+    const { running, queued } = vault.opened.pool.stats();
+    return running + queued.hot + queued.bulk + queued.cold === 0;
+  };
+  const hops: Hops = { commands: 0, executed: 0, roundTrips: 0, frames: 0, jobs: 0 };
+  let names: readonly string[] = [];
+  for (let i = 0; i < WATCHED; i += 1) {
+    await Bun.sleep(PAUSE_MS);
+    await vault.raw.config('RESETSTAT');
+    [frames, jobs] = [0, 0];
+    const requests = Array.from({ length: atOnce }, next);
+    const sent = await held.watch(isIdle, () => Promise.all(requests.map((request) => send(vault, request))));
+    const found: Hops = {
+      ...{ commands: sent.commands.length, roundTrips: sent.roundTrips, frames, jobs },
+      executed: await executedCommands(vault),
+    };
+    for (const name of Object.keys(hops) as (keyof Hops)[]) {
+      Reflect.set(hops, name, Math.max(hops[name], found[name]));
+    }
+    names = sent.commands.length >= names.length ? sent.commands : names;
+  }
+  return { hops, names };
+}
+
+/** What requests at one instant share. */
+async function countTogether(vault: TestVault, held: HeldRedis, next: () => Request) {
+  const { hops } = await countHops(vault, held, next, TOGETHER);
+  return {
+    commands32: hops.commands,
+    executed32: hops.executed,
+    roundTrips32: hops.roundTrips,
+    frames32: hops.frames,
+  };
+}
+
+/** What the main thread allocates for a request, by type. */
+async function countBatch(vault: TestVault, requests: readonly Request[]): Promise<ObjectCounts> {
+  const before = heapStats().objectTypeCounts;
+  for (const request of requests) {
+    await send(vault, request);
+  }
+  const after = Object.entries(heapStats().objectTypeCounts);
+  return new Map(after.map(([name, count]) => [name, (count - (before[name] ?? 0)) / requests.length]));
+}
+
+/** What the main thread allocates for one request, or for one item of a page: the medians of some batches. */
+async function countObjects(vault: TestVault, next: () => Request, isPage: boolean) {
+  const batches: ObjectCounts[] = [];
+  for (let i = 0; i < BATCHES; i += 1) {
+    const requests = Array.from({ length: isPage ? PAGES : SINGLES }, next);
+    batches.push(await countBatch(vault, requests));
+  }
+  const items = isPage ? PAGE_ITEMS : 1;
+  const middle = (of: (counts: ObjectCounts) => number): number => median(batches.map(of)) / items;
+  return {
+    promises: middle((counts) => counts.get('Promise') ?? 0),
+    functions: middle((counts) => counts.get('Function') ?? 0),
+    objects: middle((counts) => counts.values().reduce((sum, count) => sum + count, 0)),
+  };
+}
+
+async function countOne(
+  operation: Operation,
+  { watched, direct }: Readonly<Record<'watched' | 'direct', TestVault>>,
+  held: HeldRedis,
+  requests: Requests,
+) {
+  const next = requests[operation];
+  const isPage = operation === 'list' || operation === 'decrypt_all';
+  for (let i = 0; i < WARM_UP; i += 1) {
+    await send(watched, next());
+    await send(direct, next());
+  }
+  const { hops, names } = await countHops(watched, held, next, 1);
+  const together = isPage ? {} : await countTogether(watched, held, next);
+  const objects = await countObjects(direct, next, isPage);
+  return { cost: { ...hops, ...together, ...objects }, commands: names };
+}
+
+async function countAll(): Promise<Counted> {
+  const folder = newRedisFolder();
+  const redis = await launchRedis(folder, false);
+  const direct = { socketPath: socketIn(folder) };
+  const through = { socketPath: join(folder, 'held') };
+  const held = await openHeldRedis(direct.socketPath, through.socketPath);
+  try {
+    const watched = await openTestVault({ redis: through, alone: true });
+    // Without a limit of attempts there is nothing that only some requests do, by the clock.
+    const settings = { redis: direct, join: true, alone: true, authFailuresMax: 0 };
+    const vaults = { watched, direct: await openTestVault(settings) };
+    const requests = await prepare(watched, await watched.account());
+    const counted: [Operation, Counted[Operation]][] = [];
+    for (const operation of OPERATIONS) {
+      counted.push([operation, await countOne(operation, vaults, held, requests)]);
+    }
+    await vaults.direct.close();
+    await watched.close();
+    return Object.fromEntries(counted) as Counted;
+  } finally {
+    held.close();
+    redis.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  countFrames();
+  process.stdout.write(`${JSON.stringify(await countAll())}\n`);
+  process.exit(0);
+}
