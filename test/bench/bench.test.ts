@@ -1,19 +1,21 @@
 import { describe, expect, test } from 'bun:test';
-import { parseRate } from './bare-redis.ts';
-import { addSplits, parseStat } from './cpu.ts';
+import { Worker } from 'node:worker_threads';
+import { addSplits, withCpu } from './cpu.ts';
 import { createReplyReader } from './http-reply.ts';
 import { parseOptions, SECTIONS } from './options.ts';
+import type { OperationRow } from './phases.ts';
 import { createRequests, LINE, type Plan, requestText, SEQUENCE } from './plan.ts';
 import {
   formatNumber,
+  ratioOf,
   renderMarkdown,
   renderTable,
-  tableOfCeilings,
-  tableOfCpu,
   tableOfFigures,
-  tableOfStages,
+  tableOfOperations,
+  tableOfPrices,
+  tableOfRatios,
 } from './report.ts';
-import { type Figure, isReached, median, percentile } from './stats.ts';
+import { type Aim, isReached, median, percentile } from './stats.ts';
 
 describe('samples', () => {
   test('percentiles are samples, by nearest rank', () => {
@@ -30,23 +32,15 @@ describe('samples', () => {
   });
 });
 
-describe('aims', () => {
-  const figure = { name: 'f', value: 10, unit: 'ms', ratio: { to: 'no-op', value: 0.3 } };
-
-  test.each<[string, Figure['aim'], boolean | undefined]>([
-    ['no aim', undefined, undefined],
-    ['a ratio just enough', { of: 'ratio', least: 0.3 }, true],
-    ['a ratio too small', { of: 'ratio', least: 0.31 }, false],
-    ['a value just small enough', { of: 'value', most: 10 }, true],
-    ['a value too large', { of: 'value', most: 9 }, false],
-  ])('%s', (_, aim, reached) => {
-    expect(isReached({ ...figure, ...(aim ? { aim } : {}) })).toBe(reached as boolean);
-  });
-
-  test('a figure that was not measured reaches nothing', () => {
-    expect(isReached({ name: 'f', value: 1, unit: 'x', aim: { of: 'ratio', least: 0 } })).toBeFalse();
-    expect(isReached({ ...figure, value: Number.NaN, aim: { of: 'value', most: 1 } })).toBeFalse();
-  });
+test.each<[string, Aim | undefined, boolean | undefined]>([
+  ['no aim', undefined, undefined],
+  ['just enough', { least: 10 }, true],
+  ['too small', { least: 10.1 }, false],
+  ['just small enough', { most: 10 }, true],
+  ['too large', { most: 9 }, false],
+])('a value with %s', (_, aim, reached) => {
+  expect(isReached(10, aim)).toBe(reached as boolean);
+  expect(isReached(Number.NaN, aim)).toBe((aim === undefined ? undefined : false) as boolean);
 });
 
 describe('the table', () => {
@@ -73,70 +67,64 @@ describe('the table', () => {
     );
   });
 
-  test('figures show ratio, aim and whether it was reached', () => {
-    const [store, memory] = tableOfFigures([
-      {
-        name: 'warm store',
-        value: 5000,
-        unit: 'requests/s',
-        ratio: { to: 'no-op POST', value: 0.2 },
-        aim: { of: 'ratio', least: 0.25 },
-        p50Ms: 3,
-        p99Ms: 9,
-      },
-      { name: 'memory', value: 1400, unit: 'bytes', aim: { of: 'value', most: 2000 } },
-    ]).rows;
-    expect(store?.join('|')).toBe('warm store|5,000|requests/s|3.00|9.00|0.200|no-op POST|>= 0.250|NO');
-    expect(memory?.join('|')).toBe('memory|1,400|bytes|||||<= 2,000 bytes|yes');
+  test('figures show aim and whether it was reached', () => {
+    const { rows } = tableOfFigures([
+      { name: 'memory', value: 1400, unit: 'bytes', aim: { most: 2000 } },
+      { name: 'first byte', value: 20, unit: 'ms' },
+    ]);
+    expect(rows).toEqual([
+      ['memory', '1,400', 'bytes', '<= 2,000', 'yes'],
+      ['first byte', '20.00', 'ms', '', ''],
+    ]);
+  });
+});
+
+describe('requests', () => {
+  const split = { main: 0.5, workers: 0.25, runtime: 0, redis: 0.25, load: 0.5 };
+  const row = (name: string, rates: number[], more: Partial<OperationRow> = {}): OperationRow => ({
+    ...{ name, rates, connections: 32, seconds: 1, requests: 10_000 },
+    ...more,
   });
 
   test('CPU time is shown a request, and as cores over the time', () => {
-    const split = { main: 0.5, workers: 0.25, others: 0, redis: 0.25, load: 0.5 };
-    const [row] = tableOfCpu([{ name: 'x', seconds: 1, requests: 10_000, split }]).rows;
-    expect(row).toEqual(['x', '50.00', '25.00', '0', '25.00', '50.00', '1.50']);
-    expect(addSplits([split, split])).toEqual({ main: 1, workers: 0.5, others: 0, redis: 0.5, load: 1 });
+    const rows = [row('x', [1, 3, 2], { split, p50Ms: 3, p99Ms: 9, p999Ms: 10 }), row('y', [5])];
+    expect(tableOfOperations(rows).rows.map((cells) => cells.join('|'))).toEqual([
+      'x|32|2.00|3.00|9.00|10.00|50.00|25.00|0|25.00|50.00|1.50',
+      'y|32|5.00|||||||||',
+    ]);
+    expect(addSplits([split, split])).toEqual({ main: 1, workers: 0.5, runtime: 0, redis: 0.5, load: 1 });
   });
-});
 
-test('the first thread is told apart by stage, as requests with fewer stages use it', () => {
-  const row = (name: string, main: number) => ({
-    name,
-    seconds: 1,
-    requests: 1_000_000,
-    split: { main, workers: 40, others: 5, redis: 50, load: 9 },
+  test('a ratio is that of the middle round, not that of the middle rates', () => {
+    expect(ratioOf([10, 40, 30], [100, 100, 150])).toBe(0.2);
+    expect(ratioOf([1, 2], [1])).toBeNaN();
   });
-  const rows = [row('GET /health/live', 20), row('GET /v1/whoami', 50), row('warm store', 110)];
-  expect(tableOfStages([...rows, row('capture', 90)]).rows).toEqual([
-    ['warm store', '20.00', '30.00', '60.00', '40.00', '5.00', '50.00', '205.0'],
-    ['capture', '20.00', '', '70.00', '40.00', '5.00', '50.00', '185.0'],
-  ]);
-  expect(tableOfStages(rows.slice(1)).rows).toEqual([]);
-});
 
-test('a ceiling is what the cores could do with the time that was used', () => {
-  const split = { main: 100, workers: 40, others: 5, redis: 60, load: 45 };
-  const cpu = ['store', 'bulk, a card', 'without aim'].map((name) => ({
-    name,
-    seconds: 1,
-    requests: 1_000_000,
-    split,
-  }));
-  const figures: Figure[] = [
-    { name: 'no-op', value: 50_000, unit: 'requests/s' },
-    {
-      name: 'store',
-      value: 4_000,
-      unit: 'requests/s',
-      ratio: { to: 'no-op', value: 0.08 },
-      aim: { of: 'ratio', least: 0.35 },
-    },
-    { name: 'bulk', value: 9_000, unit: 'cards/s', aim: { of: 'value', least: 100_000 } },
-    { name: 'without aim', value: 1, unit: 'requests/s' },
-  ];
-  expect(tableOfCeilings(cpu, figures, 2).rows).toEqual([
-    ['store', '250.0', '8,000', '0.160', '100.0', '20,000', '0.400', '>= 0.350'],
-    ['bulk', '250.0', '8,000', '', '100.0', '20,000', '', '>= 100,000 cards/s'],
-  ]);
+  test('ratios are those of 32 connections, with their aims', () => {
+    const rows = [
+      row('store: no-op', [100], { split: { ...split, main: 0.1 } }),
+      row('store: Cardvault', [25], { split }),
+      row('store: Cardvault', [90], { connections: 1 }),
+      row('store: pgcrypto', [5]),
+      row('decrypt: Cardvault', [7]),
+    ];
+    expect(tableOfRatios(rows).rows).toEqual([
+      ['store: no-op', '100.0', '25.00', '0.250', '>= 0.200', 'yes', '60.00', '100.0', '0.600'],
+      ['store: pgcrypto', '5.00', '25.00', '5.00', '', '', '', '100.0', ''],
+    ]);
+  });
+
+  test('a promise costs what its row has more than the one before', () => {
+    const used = (main: number) => ({ ...split, main });
+    const rows = [
+      row('store: Cardvault', [1_000], { split: used(2), p50Ms: 2.5 }),
+      row('store: no-op', [9_000], { split: used(0.5), p50Ms: 1 }),
+    ];
+    expect(tableOfPrices(rows).rows).toEqual([
+      ['store: HTTP', '9,000', '100.0', '', '1.00', ''],
+      ['store: sign-in, encryption, counts', '1,000', '250.0', '+150.0', '2.50', '+1.50'],
+    ]);
+  });
 });
 
 test('options: all sections by default, and only known ones', () => {
@@ -144,19 +132,26 @@ test('options: all sections by default, and only known ones', () => {
   const quick = parseOptions(['--quick', '--only', 'store,decrypt']);
   expect(quick).toMatchObject({ seconds: 1, rounds: 1 });
   expect([...quick.sections]).toEqual(['store', 'decrypt']);
-  for (const wrong of [['--slow'], ['--only', 'everything'], ['--only']]) {
-    expect(() => parseOptions(wrong)).toThrow();
+  for (const args of ['--slow', '--only everything', '--only', '--only pgcrypto', '--cards 9', '--cards']) {
+    expect(() => parseOptions(args.split(' '))).toThrow();
   }
 });
 
-test('a thread name may hold spaces and parentheses', () => {
-  const numbers = Array.from({ length: 50 }, (_, i) => (i === 11 ? 150 : i === 12 ? 50 : 0));
-  expect(parseStat(`12 (a) b (c)) ${numbers.join(' ')}`)).toEqual({ name: 'a) b (c)', seconds: 2 });
-});
-
-test('the rate is read from the CSV of redis-benchmark', () => {
-  expect(parseRate('"test","rps"\n"SET","63196.20","0.4"\n')).toBe(63_196.2);
-  expect(() => parseRate('Could not connect')).toThrow();
+test('the CPU time of a process is that of its own threads, by kind', async () => {
+  const worker = new Worker('while (true) {}', { eval: true });
+  await new Promise((resolve) => worker.once('online', resolve));
+  const { split } = await withCpu({ serverPid: process.pid }, async () => {
+    const end = process.cpuUsage().user + 300_000;
+    let sum = 0;
+    while (process.cpuUsage().user < end) {
+      sum += 1;
+    }
+    expect(sum).toBeGreaterThan(0);
+  });
+  await worker.terminate();
+  expect(split.main).toBeGreaterThan(0);
+  expect(split.workers).toBeGreaterThan(0);
+  expect(split).toMatchObject({ redis: 0, load: 0 });
 });
 
 describe('plans', () => {

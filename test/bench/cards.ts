@@ -1,10 +1,7 @@
 /** The cards that are stored, and the plans of requests about them. */
 import type { Load } from './load.ts';
-import { LINE, type Plan, SEQUENCE } from './plan.ts';
-import { type Credentials, call, MASKED_OWNER, makeKey, OWNER, type Vault } from './servers.ts';
-
-/** How many cards the figures about many cards are of. */
-export const CARDS = 10_000;
+import { LINE, type Plan, SEQUENCE, sequenceText } from './plan.ts';
+import { type Credentials, call, makeKey, OWNER, type Server, type Vault } from './servers.ts';
 
 /** A vault key, and who may use it. */
 export interface Holding {
@@ -12,15 +9,16 @@ export interface Holding {
   readonly credentials: Credentials;
 }
 
-/** Cards without and with a verification code, those of the masked account, keys that grow, and one that is sent. */
+/** Cards without and with a verification code, keys that grow, and a card that is sent. */
 export const PLAIN: Holding = { user: 'plain', credentials: OWNER };
 export const CODED: Holding = { user: 'coded', credentials: OWNER };
-export const MASKED: Holding = { user: 'masked', credentials: MASKED_OWNER };
 export const CAPTURING: Holding = { user: 'capturing', credentials: OWNER };
 export const GROWING: Holding = { user: 'growing', credentials: OWNER };
-export const TIMED: Holding = { user: 'timed', credentials: OWNER };
 export const GROWN: Holding = { user: 'grown', credentials: OWNER };
 export const PROXIED: Holding = { user: 'proxied', credentials: OWNER };
+
+/** Cards that are stored side by side where addresses are wanted. */
+const AT_ONCE = 16;
 
 // Ten digits count up; no check digit, which the vault does not ask for.
 const CARD = {
@@ -30,11 +28,11 @@ const CARD = {
   expiry_year: '2030',
 };
 
-/** Stores a card with one reference; each request another one. */
-export function storePlan({ user, credentials }: Holding, withCode = false): Plan {
+/** Stores a card with one reference; each request another one. `prefix` comes before the path. */
+export function storePlan({ user, credentials }: Holding, withCode = false, prefix = ''): Plan {
   return {
     method: 'POST',
-    target: `/v1/vault/?user=${user}&reference=order-${SEQUENCE}`,
+    target: `${prefix}/v1/vault/?user=${user}&reference=order-${SEQUENCE}`,
     headers: credentials,
     body: JSON.stringify(withCode ? { ...CARD, cvv: '123' } : CARD),
   };
@@ -52,18 +50,11 @@ export async function capturePlan(vault: Vault, { user, credentials }: Holding):
   };
 }
 
-/** Stores one and the same card over and over. */
-export function fixedPlan(holding: Holding): Plan {
-  const { target, body = '', ...rest } = storePlan(holding);
-  const fix = (text: string): string => text.replaceAll(SEQUENCE, '9999999999');
-  return { ...rest, target: fix(target), body: fix(body) };
-}
-
-/** Decrypts random cards out of `addresses` (see `addressesOf`). */
-export function decryptPlan({ user, credentials }: Holding, addresses: readonly string[]): Plan {
+/** Decrypts random cards out of `addresses` (see `addressesOf`). `prefix` comes before the path. */
+export function decryptPlan({ user, credentials }: Holding, addresses: readonly string[], prefix = ''): Plan {
   return {
     method: 'GET',
-    target: `/v1/vault/?user=${user}&${LINE}`,
+    target: `${prefix}/v1/vault/?user=${user}&${LINE}`,
     headers: credentials,
     lines: addresses,
   };
@@ -95,6 +86,22 @@ export async function addressesOf(vault: Vault, { user, credentials }: Holding):
   return (tree[user] ?? []).map(({ token, reference }) => `token=${token}&reference=${reference}`);
 }
 
+/** Stores cards on a server that lists none, and gives their addresses like `addressesOf`. */
+export async function storeAddresses(server: Server, count: number): Promise<string[]> {
+  const addresses: string[] = [];
+  const storeEvery = async (from: number, step: number): Promise<void> => {
+    for (let n = from; n < count; n += step) {
+      const reference = `order-${sequenceText(n)}`;
+      const card = { ...CARD, card_number: CARD.card_number.replace(SEQUENCE, sequenceText(n)) };
+      const response = await call(server, PLAIN.credentials, `/v1/vault/?reference=${reference}`, card);
+      const { token } = (await response.json()) as { readonly token: string };
+      addresses.push(`token=${token}&reference=${reference}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => storeEvery(at, AT_ONCE)));
+  return addresses;
+}
+
 /** Tokens and references of cards out of the pages of a listing, one page in so many, until there are enough. */
 export async function addressesAt(
   vault: Vault,
@@ -121,10 +128,16 @@ export async function usedMemory(vault: Vault): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await vault.redis.info('memory'))?.[1]);
 }
 
-/** Makes a key and stores `CARDS` cards under it; tells what one of them costs in Redis' memory, in bytes. */
-export async function seed(vault: Vault, load: Load, holding: Holding, withCode = false): Promise<number> {
+/** Makes a key and stores cards under it; tells what one of them costs in Redis' memory, in bytes. */
+export async function seed(
+  vault: Vault,
+  load: Load,
+  holding: Holding,
+  cards: number,
+  withCode = false,
+): Promise<number> {
   await makeKey(vault, holding.credentials, holding.user);
   const before = await usedMemory(vault);
-  await load.times(vault.port, storePlan(holding, withCode), CARDS);
-  return ((await usedMemory(vault)) - before) / CARDS;
+  await load.times(vault.port, storePlan(holding, withCode), cards);
+  return ((await usedMemory(vault)) - before) / cards;
 }

@@ -8,16 +8,13 @@ export interface CpuSplit {
   /** The server's worker threads. */
   readonly workers: number;
   /** The server's other threads: garbage collection, compilation, the runtime's pool (Argon2id runs there). */
-  readonly others: number;
+  readonly runtime: number;
   readonly redis: number;
   readonly load: number;
 }
 
-type ServerCpu = Pick<CpuSplit, 'main' | 'workers' | 'others'>;
-
-/** USER_HZ: the unit of /proc's times, 1/100 s on every Linux that Bun runs on. */
-const TICKS_PER_SECOND = 100;
-const UTIME_FIELD = 11;
+/** Nothing used. */
+export const NO_CPU: CpuSplit = { main: 0, workers: 0, runtime: 0, redis: 0, load: 0 };
 
 function readOr(path: string, fallback: string): string {
   try {
@@ -27,44 +24,41 @@ function readOr(path: string, fallback: string): string {
   }
 }
 
-/** Name and CPU seconds out of a `stat` file; the name stands in parentheses and may hold any character. */
-export function parseStat(stat: string): { readonly name: string; readonly seconds: number } {
-  const end = stat.lastIndexOf(')');
-  const fields = stat.slice(end + 2).split(' ');
-  const ticks = Number(fields[UTIME_FIELD]) + Number(fields[UTIME_FIELD + 1]);
-  return { name: stat.slice(stat.indexOf('(') + 1, end), seconds: ticks / TICKS_PER_SECOND };
+interface ThreadCpu {
+  readonly name: string;
+  readonly seconds: number;
 }
 
-/** CPU seconds of each thread that a process has now, by its id. */
-function threadSeconds(pid: number): Map<string, { readonly name: string; readonly seconds: number }> {
-  const stats = readdirSync(`/proc/${pid}/task`).map(
-    (tid) => [tid, readOr(`/proc/${pid}/task/${tid}/stat`, '')] as const,
+/** CPU time of each thread that a process has now, by its id; the first number of `schedstat` is in nanoseconds. */
+function threadCpu(pid: number): Map<string, ThreadCpu> {
+  const tasks = `/proc/${pid}/task`;
+  return new Map(
+    readdirSync(tasks).map((tid) => {
+      const [nanoseconds = '0'] = readOr(`${tasks}/${tid}/schedstat`, '0').split(' ');
+      return [tid, { name: readOr(`${tasks}/${tid}/comm`, ''), seconds: Number(nanoseconds) / 1e9 }] as const;
+    }),
   );
-  return new Map(stats.filter(([, stat]) => stat !== '').map(([tid, stat]) => [tid, parseStat(stat)]));
 }
 
-/** What a server's threads have used since `before`, by kind; threads that ended meanwhile are left out. */
-function serverCpuSince(pid: number, before: ReturnType<typeof threadSeconds>): ServerCpu {
-  const used = { main: 0, workers: 0, others: 0 };
-  for (const [tid, { name, seconds }] of threadSeconds(pid)) {
-    const kind = tid === String(pid) ? 'main' : name.startsWith('Worker') ? 'workers' : 'others';
-    used[kind] += seconds - (before.get(tid)?.seconds ?? 0);
-  }
-  return used;
+/** What threads have used since `before`; those that ended meanwhile are left out. */
+function usedSince(before: Map<string, ThreadCpu>, pid: number): [tid: string, ThreadCpu][] {
+  return [...threadCpu(pid)].map(([tid, { name, seconds }]) => [
+    tid,
+    { name, seconds: seconds - (before.get(tid)?.seconds ?? 0) },
+  ]);
 }
 
-/** CPU seconds that a whole process has used since its start, ended threads included. */
-export function processCpu(pid: number): number {
-  return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')).seconds;
+function sumOf(used: readonly (readonly [string, ThreadCpu])[]): number {
+  return used.reduce((sum, [, { seconds }]) => sum + seconds, 0);
 }
 
-/** Adds up splits of several rounds. */
+/** The sum of several splits. */
 export function addSplits(splits: readonly CpuSplit[]): CpuSplit {
   const sum = (part: keyof CpuSplit): number => splits.reduce((total, split) => total + split[part], 0);
   return {
     main: sum('main'),
     workers: sum('workers'),
-    others: sum('others'),
+    runtime: sum('runtime'),
     redis: sum('redis'),
     load: sum('load'),
   };
@@ -81,12 +75,20 @@ export async function withCpu<T>(
   { serverPid, redisPid }: Watched,
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly split: CpuSplit }> {
-  const redisNow = (): number => (redisPid === undefined ? 0 : processCpu(redisPid));
-  const threadsBefore = threadSeconds(serverPid);
-  const redisBefore = redisNow();
+  const threadsBefore = threadCpu(serverPid);
+  const redisBefore = redisPid === undefined ? new Map() : threadCpu(redisPid);
   const result = await work();
-  const server = serverCpuSince(serverPid, threadsBefore);
-  return { result, split: { ...server, redis: redisNow() - redisBefore, load: 0 } };
+  const used = usedSince(threadsBefore, serverPid);
+  const main = used.filter(([tid]) => tid === String(serverPid));
+  const workers = used.filter(([, { name }]) => name.startsWith('Worker'));
+  const split = {
+    main: sumOf(main),
+    workers: sumOf(workers),
+    runtime: sumOf(used) - sumOf(main) - sumOf(workers),
+    redis: redisPid === undefined ? 0 : sumOf(usedSince(redisBefore, redisPid)),
+    load: 0,
+  };
+  return { result, split };
 }
 
 /** Bytes of memory that a process has in RAM now. */

@@ -9,6 +9,7 @@ export const SIZES = [1_000, 100_000, 1_000_000] as const;
 /** Cards of the whole key that are opened, whichever its size. */
 const SAMPLE = 1_000;
 const WARM_UP_SECONDS = 2;
+const AT_ONCE = 32;
 
 /** What a vault of one size did. */
 export interface GrowthRow {
@@ -42,12 +43,12 @@ export async function measureGrowth(
     const redisBytes = (await usedMemory(vault)) - empty;
     const addresses = await addressesAt(vault, GROWN, size, SAMPLE);
     // The first size would else be the one that the runtime compiles its code in.
-    await load.forSeconds(vault.port, decryptPlan(GROWN, addresses), WARM_UP_SECONDS);
+    await load.forSeconds(vault.port, decryptPlan(GROWN, addresses), WARM_UP_SECONDS, AT_ONCE);
     await load.forSeconds(vault.port, listPlan(GROWN), WARM_UP_SECONDS, 1);
-    const opened = await load.forSeconds(vault.port, decryptPlan(GROWN, addresses), seconds);
+    const opened = await load.forSeconds(vault.port, decryptPlan(GROWN, addresses), seconds, AT_ONCE);
     const page = await load.forSeconds(vault.port, listPlan(GROWN), seconds, 1);
     const serverBytes = residentBytes(vault.pid);
-    const stored = await load.forSeconds(vault.port, storePlan(GROWN), seconds);
+    const stored = await load.forSeconds(vault.port, storePlan(GROWN), seconds, AT_ONCE);
     cards = size + stored.requests;
     rows.push({
       cards: size,

@@ -1,11 +1,13 @@
-/** The load generator: wrk where it is on PATH, else a client of our own. One for all that is compared. */
+/** The load generator: wrk, or a client of our own where there is none. One for all that is compared. */
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ClientOrder } from './client.ts';
 import { type Plan, requestText } from './plan.ts';
 import { startPiped } from './processes.ts';
 
-export const CONNECTIONS = 32;
+const ROOT = resolve(import.meta.dir, '../..');
+/** Connections that store a given number of cards. */
+const STORING = 32;
 
 /** Numbers that one run of a plan has for itself; more than it can send. */
 const SEQUENCE_STEP = 10_000_000;
@@ -25,13 +27,19 @@ export interface LoadResult {
 /** Sends the requests of plans. Rejects when any of them was answered with an error, or not at all. */
 export interface Load {
   readonly generator: string;
-  forSeconds(port: number, plan: Plan, seconds: number, connections?: number): Promise<LoadResult>;
+  forSeconds(port: number, plan: Plan, seconds: number, connections: number): Promise<LoadResult>;
   times(port: number, plan: Plan, count: number): Promise<LoadResult>;
+}
+
+/** wrk on PATH, or the one that the script fetches; null where there is none to be had. */
+function findWrk(): string | null {
+  Bun.spawnSync(['sh', join(ROOT, 'scripts/wrk-vendor.sh')], { stdio: ['ignore', 2, 2] });
+  return Bun.which('wrk') ?? Bun.which(join(ROOT, '.vendor/wrk/wrk'));
 }
 
 /** Prepares the load; plans are written into `folder` for the generator to read. */
 export function createLoad(folder: string): Load {
-  const wrk = Bun.which('wrk');
+  const wrk = findWrk();
   let runs = 0;
 
   const prepare = (plan: Plan) => {
@@ -66,7 +74,7 @@ export function createLoad(folder: string): Load {
 
   return {
     generator: wrk === null ? 'own client' : 'wrk',
-    forSeconds(port, plan, seconds, connections = CONNECTIONS) {
+    forSeconds(port, plan, seconds, connections) {
       const { requestFile, linesFile, first } = prepare(plan);
       if (wrk === null) {
         return ownClient({ port, connections, requestFile, linesFile, first, seconds });
@@ -78,6 +86,6 @@ export function createLoad(folder: string): Load {
         ...[requestFile, linesFile ?? '-', String(first)],
       ]);
     },
-    times: (port, plan, count) => ownClient({ port, connections: CONNECTIONS, ...prepare(plan), count }),
+    times: (port, plan, count) => ownClient({ port, connections: STORING, ...prepare(plan), count }),
   };
 }

@@ -1,22 +1,21 @@
 /** What can be measured by itself. */
 export const SECTIONS = [
-  'redis',
-  'crypto',
-  'memory',
+  'store',
   'decrypt',
+  'capture',
+  'connections',
   'list',
   'decrypt_all',
-  'store',
-  'capture',
   'cold',
   'proxy',
-  'latency',
+  'memory',
   'growth',
   'pgcrypto',
 ] as const;
 
 export type Section = (typeof SECTIONS)[number];
 
+/** What is measured, and for how long. */
 export interface BenchOptions {
   /** A look at whether it runs, whose figures mean little. */
   readonly isQuick: boolean;
@@ -24,17 +23,32 @@ export interface BenchOptions {
   readonly seconds: number;
   /** Seconds before the first round, in which the runtime compiles what it will run. */
   readonly warmUpSeconds: number;
-  /** Rounds of each phase; phases that are compared take turns, so that a disturbance meets all of them. */
+  /** Rounds of each phase. */
   readonly rounds: number;
   /** Cold unlocks, runs of `decrypt_all`, and every so many proxied calls. */
   readonly repeats: number;
+  /** Cards that are stored for the sections about stored cards. */
+  readonly stored: number;
   /** The most cards that are stored to see what their number changes. */
   readonly cards: number;
   readonly sections: ReadonlySet<Section>;
 }
 
+/** What `--help` prints, and an argument that is not known. */
+export const USAGE = `bun run bench [--quick] [--only SECTIONS] [--cards N]
+
+  --quick           one round of one second each: shows the main ratios within two minutes, roughly
+  --only SECTIONS   a list such as store,decrypt of:
+                      ${SECTIONS.join(', ')}
+                    "connections" adds 1, 8 and 128 connections to store, decrypt, capture and list;
+                    "pgcrypto" adds PostgreSQL to store and decrypt, where it is installed
+  --cards N         the most cards of the section "growth", from 1000; 100000 if left out`;
+
 const CARDS_MOST = 100_000;
 const CARDS_QUICK = 1_000;
+
+/** Sections that add to others and measure nothing by themselves. */
+const ADDING: ReadonlySet<Section> = new Set(['connections', 'pgcrypto']);
 
 function sectionOf(text: string): Section {
   const found = SECTIONS.find((section) => section === text);
@@ -44,11 +58,11 @@ function sectionOf(text: string): Section {
   return found;
 }
 
-/** Reads `--quick`, `--only a,b` and `--cards N`; any other argument is refused, with a sentence for a person. */
+/** Reads the arguments; any other is refused, with a sentence for a person. */
 export function parseOptions(args: readonly string[]): BenchOptions {
   const rest = [...args];
   let isQuick = false;
-  let cards = CARDS_MOST;
+  let cards: number | undefined;
   let sections: ReadonlySet<Section> = new Set(SECTIONS);
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick') {
@@ -60,11 +74,20 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       }
     } else if (arg === '--only') {
       sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
+      if (sections.isSubsetOf(ADDING)) {
+        throw new Error(`${[...sections].join(' and ')} of what? Add a section such as store`);
+      }
     } else {
-      throw new Error(`unknown argument ${arg}: there are --quick, --only and --cards`);
+      throw new Error(`unknown argument ${arg}\n\n${USAGE}`);
     }
   }
   return isQuick
-    ? { isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, cards: CARDS_QUICK, sections }
-    : { isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, cards, sections };
+    ? {
+        ...{ isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, stored: 2_000 },
+        ...{ cards: cards ?? CARDS_QUICK, sections },
+      }
+    : {
+        ...{ isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, stored: 10_000 },
+        ...{ cards: cards ?? CARDS_MOST, sections },
+      };
 }

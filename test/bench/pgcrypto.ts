@@ -4,11 +4,10 @@
  */
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { guard } from './processes.ts';
-import type { Figure } from './stats.ts';
+import type { Phase } from './phases.ts';
+import { guard, startPiped } from './processes.ts';
 
-const CARDS = 10_000;
-const CLIENTS = 32;
+const CARDS = 1_000;
 const PASSPHRASE = 'a-passphrase-for-measurements-only';
 const CARD =
   '{"card_number":"4111111111111111","card_holder":"Ada Lovelace","expiry_month":"12","expiry_year":"2030"}';
@@ -19,15 +18,23 @@ function binaries(): string {
   return version === undefined ? '' : join(root, version, 'bin');
 }
 
-/** Runs a command to its end and gives what it printed; PostgreSQL refuses to run as root. */
-function createRun(folder: string) {
+/** How commands run: PostgreSQL refuses to be root. */
+function asPostgres(folder: string) {
   const isRoot = process.getuid?.() === 0;
-  const prefix = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
+  return {
+    prefix: isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [],
+    env: { PATH: process.env['PATH'], HOME: folder, LC_ALL: 'C.UTF-8' },
+  };
+}
+
+/** Runs a command to its end and gives what it printed. */
+function createRun(folder: string) {
+  const { prefix, env } = asPostgres(folder);
   return (command: readonly string[], input = ''): string => {
     const { exitCode, stdout, stderr } = Bun.spawnSync([...prefix, ...command], {
       cwd: folder,
       stdin: Buffer.from(input),
-      env: { PATH: process.env['PATH'], HOME: folder, LC_ALL: 'C.UTF-8' },
+      env,
     });
     if (exitCode !== 0) {
       throw new Error(`${command[0]}: ${stderr.toString().slice(-500)}`);
@@ -100,12 +107,21 @@ SELECT pgp_pub_decrypt(data, dearmor(private), '${passphrase}') FROM cards_${key
 }
 
 /** How often a second a script runs under pgbench, which tells no percentiles. */
-function bench(run: Run, folder: string, file: string, seconds: number): number {
-  const output = run([
-    ...['pgbench', '-h', folder, '-U', 'bench', '-n', '-M', 'prepared', '-c', String(CLIENTS), '-j', '1'],
-    ...['-T', String(seconds), '-f', join(folder, file), 'postgres'],
-  ]);
-  return Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
+async function bench(folder: string, file: string, seconds: number, clients: number): Promise<number> {
+  const { prefix, env } = asPostgres(folder);
+  const child = startPiped(
+    [
+      ...[...prefix, 'pgbench', '-h', folder, '-U', 'bench', '-n', '-M', 'prepared'],
+      ...['-c', String(clients), '-j', '1', '-T', String(seconds), '-f', join(folder, file), 'postgres'],
+    ],
+    { cwd: folder, env },
+  );
+  const output = await new Response(child.stdout).text();
+  const rate = Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
+  if (!(rate > 0)) {
+    throw new Error(`pgbench failed: ${output.slice(-500)}`);
+  }
+  return rate;
 }
 
 /** Whether what it needs is on this machine. */
@@ -113,41 +129,57 @@ export function hasPostgres(): boolean {
   return binaries() !== '' && Bun.which('gpg') !== null && Bun.which('pgbench') !== null;
 }
 
-/** Measures stores and decryptions with 32 clients, in a server of its own below `folder`. */
-export async function measurePgcrypto(folder: string, seconds: number): Promise<Figure[]> {
-  mkdirSync(folder);
-  const uid = Number(Bun.spawnSync(['id', '-u', 'postgres']).stdout.toString());
-  if (process.getuid?.() === 0) {
-    chownSync(folder, uid, -1);
-    Bun.spawnSync(['chmod', '711', join(folder, '..')]);
-  }
-  const run = createRun(folder);
+/** A running PostgreSQL with its phases. */
+export interface Pgcrypto {
+  readonly store: Phase;
+  readonly decrypts: readonly Phase[];
+  readonly stop: () => void;
+}
+
+/** Tables of cards, sealed to a key that a passphrase locks, and to one without; the scripts of pgbench. */
+function makeTables(run: Run, folder: string, sql: (text: string) => string): void {
   const keys = [
     { name: 'locked', passphrase: PASSPHRASE },
     { name: 'open', passphrase: '' },
   ].map((each) => ({ ...each, ...newPgpKey(run, folder, each.name, each.passphrase) }));
-  const { sql, stop } = startPostgres(run, folder);
-  try {
-    sql('CREATE EXTENSION pgcrypto; CREATE TABLE keys (name text, public text, private text);');
-    sql('CREATE TABLE cards (id serial PRIMARY KEY, reference text NOT NULL, data bytea NOT NULL);');
-    sql('CREATE INDEX ON cards (reference);');
-    for (const { name, publicKey, privateKey, passphrase } of keys) {
-      sql(`INSERT INTO keys VALUES ('${name}', '${publicKey}', '${privateKey}');`);
-      sql(`CREATE TABLE cards_${name} AS SELECT n AS id, pgp_pub_encrypt('${CARD}', dearmor(public)) AS data
-           FROM keys, generate_series(1, ${CARDS}) n WHERE name = '${name}';
-           CREATE UNIQUE INDEX ON cards_${name} (id); ANALYZE;`);
-      writeFileSync(join(folder, `${name}.sql`), decryptSql(name, passphrase));
-    }
-    writeFileSync(join(folder, 'store.sql'), STORE);
-    const figure = (name: string, file: string): Figure => {
-      return { name, value: bench(run, folder, file, seconds), unit: 'requests/s' };
-    };
-    return [
-      figure('pgcrypto store', 'store.sql'),
-      figure('pgcrypto decrypt, passphrase each time', 'locked.sql'),
-      figure('pgcrypto decrypt, key without passphrase', 'open.sql'),
-    ];
-  } finally {
-    stop();
+  sql('CREATE EXTENSION pgcrypto; CREATE TABLE keys (name text, public text, private text);');
+  sql('CREATE TABLE cards (id serial PRIMARY KEY, reference text NOT NULL, data bytea NOT NULL);');
+  sql('CREATE INDEX ON cards (reference);');
+  for (const { name, publicKey, privateKey, passphrase } of keys) {
+    sql(`INSERT INTO keys VALUES ('${name}', '${publicKey}', '${privateKey}');`);
+    sql(`CREATE TABLE cards_${name} AS SELECT n AS id, pgp_pub_encrypt('${CARD}', dearmor(public)) AS data
+         FROM keys, generate_series(1, ${CARDS}) n WHERE name = '${name}';
+         CREATE UNIQUE INDEX ON cards_${name} (id); ANALYZE;`);
+    writeFileSync(join(folder, `${name}.sql`), decryptSql(name, passphrase));
   }
+  writeFileSync(join(folder, 'store.sql'), STORE);
+}
+
+/** Starts a server of its own below `folder`, with cards in it. */
+export function startPgcrypto(folder: string): Pgcrypto {
+  mkdirSync(folder);
+  if (process.getuid?.() === 0) {
+    const uid = Number(Bun.spawnSync(['id', '-u', 'postgres']).stdout.toString());
+    chownSync(folder, uid, -1);
+    Bun.spawnSync(['chmod', '711', join(folder, '..')]);
+  }
+  const run = createRun(folder);
+  const { sql, stop } = startPostgres(run, folder);
+  makeTables(run, folder, sql);
+  const phase = (name: string, file: string): Phase => ({
+    name,
+    isScaled: false,
+    run: async (seconds, connections) => {
+      const rate = await bench(folder, file, seconds, connections);
+      return { requests: Math.round(rate * seconds), seconds };
+    },
+  });
+  return {
+    store: phase('store: pgcrypto', 'store.sql'),
+    decrypts: [
+      phase('decrypt: pgcrypto, key locked', 'locked.sql'),
+      phase('decrypt: pgcrypto, key open', 'open.sql'),
+    ],
+    stop,
+  };
 }

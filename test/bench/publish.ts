@@ -5,9 +5,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { GrowthRow } from './growth.ts';
-import type { LatencyRow } from './latency.ts';
+import type { OperationRow } from './phases.ts';
 import { type Chart, renderPlot, type Series } from './plot.ts';
 import { type BenchResult, renderMarkdown, type Table, tablesOf } from './report.ts';
+import { median } from './stats.ts';
 
 /** What `bun run bench:scale` made of the figures. */
 interface Scale {
@@ -23,12 +24,23 @@ const ROOT = resolve(import.meta.dir, '../..');
 const PAGE = join(ROOT, 'docs/performance.md');
 const MARK = /(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)/gs;
 
-function chartsOf({ latency, growth }: BenchResult): Chart[] {
-  const names = [...new Set(latency.map(({ name }) => name))];
-  const seriesOf = (of: (row: LatencyRow) => number): Series[] =>
-    names.map((name) => ({
-      name: name.replace('list a page of 1,000', 'page of 1,000'),
-      points: latency.filter((row) => row.name === name).map((row) => [row.connections, of(row)] as const),
+/** Rows of the charts, in the order of their colors. */
+const DRAWN = [
+  'store: no-op',
+  'store: Cardvault',
+  'capture: Cardvault',
+  'decrypt: Cardvault',
+  'decrypt: no-op',
+];
+
+function chartsOf({ operations, growth }: BenchResult): Chart[] {
+  const seriesOf = (of: (row: OperationRow) => number): Series[] =>
+    DRAWN.map((name) => ({
+      name: name.replace(': Cardvault', '').replace(':', ''),
+      points: operations
+        .filter((row) => row.name === name)
+        .map((row) => [row.connections, of(row)] as const)
+        .toSorted(([a], [b]) => a - b),
     }));
   const grown = (name: string, of: (row: GrowthRow) => number): Series => ({
     name,
@@ -39,9 +51,14 @@ function chartsOf({ latency, growth }: BenchResult): Chart[] {
       title: 'Requests a second',
       xLabel: 'connections',
       yLabel: 'requests/s',
-      series: seriesOf(({ rate }) => rate),
+      series: seriesOf(({ rates }) => median(rates)),
     },
-    { title: 'Latency, p99', xLabel: 'connections', yLabel: 'ms', series: seriesOf(({ p99Ms }) => p99Ms) },
+    {
+      title: 'Latency, p99',
+      xLabel: 'connections',
+      yLabel: 'ms',
+      series: seriesOf(({ p99Ms = Number.NaN }) => p99Ms),
+    },
     {
       title: 'Growth',
       xLabel: 'cards under one key',
@@ -67,6 +84,8 @@ const parts: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(tablesOf(result)).map(([name, table]) => [name, renderMarkdown(table)]),
   ),
+  charts:
+    '![Three charts: requests a second and the 99th percentile of latency by connections, and requests a second by the number of stored cards](performance.svg)',
   scale: [
     scale.needs,
     'One process with one worker on one Redis:',

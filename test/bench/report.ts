@@ -1,15 +1,7 @@
 import type { CpuSplit } from './cpu.ts';
 import type { GrowthRow } from './growth.ts';
-import type { LatencyRow } from './latency.ts';
-import { type Figure, isReached } from './stats.ts';
-
-/** What one kind of request used of the machine while it was measured. */
-export interface CpuRow {
-  readonly name: string;
-  readonly seconds: number;
-  readonly requests: number;
-  readonly split: CpuSplit;
-}
+import { CONNECTIONS, type OperationRow } from './phases.ts';
+import { type Aim, type Figure, isReached, median } from './stats.ts';
 
 /** What a run of the benchmark leaves in bench-results/bench.json. */
 export interface BenchResult {
@@ -25,10 +17,8 @@ export interface BenchResult {
   };
   readonly seconds: number;
   readonly rounds: number;
-  readonly repeats: number;
+  readonly operations: readonly OperationRow[];
   readonly figures: readonly Figure[];
-  readonly cpu: readonly CpuRow[];
-  readonly latency: readonly LatencyRow[];
   readonly growth: readonly GrowthRow[];
 }
 
@@ -45,21 +35,15 @@ export function formatNumber(value: number): string {
 }
 
 function optional(value: number | undefined): string {
-  return value === undefined ? UNMEASURED : formatNumber(value);
+  return value === undefined || Number.isNaN(value) ? UNMEASURED : formatNumber(value);
 }
 
-function formatAim({ aim, unit }: Figure): string {
+function aimCells(value: number, aim: Aim | undefined): string[] {
   if (aim === undefined) {
-    return UNMEASURED;
+    return [UNMEASURED, UNMEASURED];
   }
-  const bound = aim.least ?? aim.most ?? Number.NaN;
-  const suffix = aim.of === 'ratio' ? '' : ` ${unit}`;
-  return `${aim.least === undefined ? '<=' : '>='} ${formatNumber(bound)}${suffix}`;
-}
-
-function formatReached(figure: Figure): string {
-  const reached = isReached(figure);
-  return reached === undefined ? UNMEASURED : reached ? 'yes' : 'NO';
+  const bound = formatNumber(aim.least ?? aim.most ?? Number.NaN);
+  return [`${aim.least === undefined ? '<=' : '>='} ${bound}`, isReached(value, aim) ? 'yes' : 'NO'];
 }
 
 /** What was measured, as text in cells. The first column has names, the others have values. */
@@ -89,122 +73,149 @@ export function renderTable({ head, rows }: Table): string {
   return [line(head), rule, ...rows.map(line)].join('\n');
 }
 
-/** The figures with their ratios and aims. */
-export function tableOfFigures(figures: readonly Figure[]): Table {
-  return {
-    head: ['Figure', 'Measured', 'Unit', 'p50 ms', 'p99 ms', 'Ratio', 'to', 'Aim', 'Reached'],
-    rows: figures.map((figure) => [
-      figure.name,
-      formatNumber(figure.value),
-      figure.unit,
-      optional(figure.p50Ms),
-      optional(figure.p99Ms),
-      optional(figure.ratio?.value),
-      figure.ratio?.to ?? UNMEASURED,
-      formatAim(figure),
-      formatReached(figure),
-    ]),
-  };
-}
-
-function microseconds(used: number, requests: number): number {
-  return (used * 1e6) / requests;
-}
-
-/** Where the CPU time went: microseconds a request, and how busy the machine was over all. */
-export function tableOfCpu(rows: readonly CpuRow[]): Table {
-  return {
-    head: ['CPU, us a request', 'Server main', 'Workers', 'Server other', 'Redis', 'Load', 'Cores busy'],
-    rows: rows.map(({ name, seconds, requests, split }) => {
-      const { main, workers, others, redis, load } = split;
-      const each = [main, workers, others, redis, load].map((used) => microseconds(used, requests));
-      const busy = (main + workers + others + redis + load) / seconds;
-      return [name, ...each.map(formatNumber), formatNumber(busy)];
-    }),
-  };
-}
-
-/** Requests that differ by one stage each: nothing but HTTP, and HTTP with a sign-in that is counted. */
-export const HTTP_ALONE = 'GET /health/live';
-export const SIGNED_IN = 'GET /v1/whoami';
-/** Paths whose time is told apart by stage, and whether they begin with a sign-in. */
-const STAGED: readonly (readonly [name: string, signsIn: boolean])[] = [
-  ['warm store', true],
-  ['warm decrypt', true],
-  ['capture', false],
+/** What is compared, in the order of the table, and what it should come to. */
+const RATIOS: readonly (readonly [operation: string, other: string, aim?: Aim])[] = [
+  ['store', 'no-op', { least: 0.2 }],
+  ['store', 'empty pipeline', { least: 0.85 }],
+  ['decrypt', 'no-op', { least: 0.18 }],
+  ['decrypt', 'empty pipeline', { least: 0.85 }],
+  ['capture', 'no-op', { least: 0.15 }],
+  ['store', 'pgcrypto'],
+  ['store', 'plain script', { least: 0.4 }],
+  ['decrypt', 'plain script'],
 ];
 
-/** CPU time by stage: the first thread's is split by what the requests use that have fewer stages. */
-export function tableOfStages(rows: readonly CpuRow[]): Table {
-  const find = (name: string): CpuRow | undefined => rows.find((row) => row.name === name);
-  const mainOf = ({ split, requests }: CpuRow): number => microseconds(split.main, requests);
-  const [http, signedIn] = [HTTP_ALONE, SIGNED_IN].map(find);
-  const row = (name: string, signsIn: boolean): string[][] => {
-    const path = find(name);
-    if (!http || !signedIn || !path) {
-      return [];
-    }
-    const before = signsIn ? mainOf(signedIn) : mainOf(http);
-    const { workers, others, redis } = path.split;
-    const rest = [workers, others, redis].map((used) => microseconds(used, path.requests));
-    return [
-      [
-        name,
-        formatNumber(mainOf(http)),
-        signsIn ? formatNumber(before - mainOf(http)) : UNMEASURED,
-        ...[mainOf(path) - before, ...rest].map(formatNumber),
-        formatNumber(mainOf(path) + rest.reduce((sum, part) => sum + part, 0)),
-      ],
-    ];
-  };
-  return {
-    head: ['Stage, us a request', 'HTTP', 'Sign-in', 'Route', 'Workers', 'Runtime', 'Redis', 'All'],
-    rows: STAGED.flatMap(([name, signsIn]) => row(name, signsIn)),
-  };
+/** How often the first rate is the second: the middle of the rounds, each of which both have met side by side. */
+export function ratioOf(rates: readonly number[], others: readonly number[]): number {
+  return median(rates.map((rate, round) => rate / (others[round] ?? Number.NaN)));
 }
 
-/**
- * How often a path could go through if nothing ever waited and every core did nothing else: with all that it needs, and
- * with nothing but what seals, opens and keeps the cards. The ratio is to what the no-op server did.
- */
-export function tableOfCeilings(rows: readonly CpuRow[], figures: readonly Figure[], cores: number): Table {
+function find(rows: readonly OperationRow[], name: string, connections: number): OperationRow | undefined {
+  return rows.find((row) => row.name === name && row.connections === connections);
+}
+
+/** Microseconds of CPU of one request, without the load generator. */
+function cpuOf({ split, requests }: OperationRow): number | undefined {
+  return split && ((split.main + split.workers + split.runtime + split.redis) * 1e6) / requests;
+}
+
+/** The rates of the vault over those of what it is compared with, and what the other uses of the vault's CPU time. */
+export function tableOfRatios(rows: readonly OperationRow[]): Table {
   return {
     head: [
-      ...['Ceiling', 'All, us', 'a second', 'Ratio'],
-      ...['Workers and Redis, us', 'a second', 'Ratio', 'Aim'],
+      ...['Cardvault over', 'Requests/s', 'Cardvault', 'Ratio', 'Aim', 'Reached'],
+      ...['CPU us', 'Cardvault', 'Ratio'],
     ],
-    rows: figures.flatMap((figure) => {
-      const row = rows.find(({ name }) => name === figure.name || name === `${figure.name}, a card`);
-      if (row === undefined || figure.aim === undefined) {
+    rows: RATIOS.flatMap(([operation, other, aim]) => {
+      const ours = find(rows, `${operation}: Cardvault`, CONNECTIONS);
+      const base = find(rows, `${operation}: ${other}`, CONNECTIONS);
+      if (ours === undefined || base === undefined) {
         return [];
       }
-      const { main, workers, others, redis, load } = row.split;
-      const base = figures.find(({ name }) => name === figure.ratio?.to)?.value;
-      const cellsOf = (used: number): string[] => {
-        const most = (cores * row.requests) / used;
-        const ratio = base === undefined ? UNMEASURED : formatNumber(most / base);
-        return [formatNumber(microseconds(used, row.requests)), formatNumber(most), ratio];
-      };
+      const ratio = ratioOf(ours.rates, base.rates);
+      const numbers = [median(base.rates), median(ours.rates), ratio].map(formatNumber);
+      const cpu = [cpuOf(base), cpuOf(ours)];
+      const [used = Number.NaN, own = Number.NaN] = cpu;
       return [
         [
-          figure.name,
-          ...cellsOf(main + workers + others + redis + load),
-          ...cellsOf(workers + redis),
-          formatAim(figure),
+          `${operation}: ${other}`,
+          ...numbers,
+          ...aimCells(ratio, aim),
+          ...[...cpu, used / own].map(optional),
         ],
       ];
     }),
   };
 }
 
-/** How long requests take, by how many are under way at once. */
-function tableOfLatency(rows: readonly LatencyRow[]): Table {
+/** Servers of which each does one thing more than the one before, by operation. */
+const STEPS: Readonly<Record<string, readonly (readonly [server: string, adds: string])[]>> = {
+  store: [
+    ['no-op', 'HTTP'],
+    ['plain script, not synced', 'AES-GCM in the main thread, one write'],
+    ['plain script', 'the write is synced'],
+    ['scripts', 'token, indexes, fence and log entry in one script; no AES-GCM'],
+    ['empty pipeline', 'a worker thread'],
+    ['Cardvault', 'sign-in, encryption, counts'],
+  ],
+  decrypt: [
+    ['no-op', 'HTTP'],
+    ['plain script', 'one read, AES-GCM in the main thread'],
+    ['scripts, not logged', 'fence and all parts of the item in one script; no AES-GCM'],
+    ['scripts', 'the reading is logged, synced, before the reply'],
+    ['empty pipeline', 'a worker thread'],
+    ['Cardvault', 'sign-in, decryption, counts'],
+  ],
+};
+
+/** What each promise costs: every row does what the row before does, and one thing more. */
+export function tableOfPrices(rows: readonly OperationRow[]): Table {
+  const signed = (value: number | undefined, before: number | undefined): string =>
+    value === undefined || before === undefined
+      ? UNMEASURED
+      : `${value >= before ? '+' : ''}${formatNumber(value - before)}`;
+  const stepsOf = (operation: string, steps: readonly (readonly [string, string])[]): string[][] => {
+    let before: OperationRow | undefined;
+    return steps.flatMap(([server, adds]) => {
+      const row = find(rows, `${operation}: ${server}`, CONNECTIONS);
+      if (row === undefined) {
+        return [];
+      }
+      const last = before;
+      before = row;
+      return [
+        [
+          `${operation}: ${adds}`,
+          ...[median(row.rates), cpuOf(row)].map(optional),
+          signed(cpuOf(row), last && cpuOf(last)),
+          optional(row.p50Ms),
+          signed(row.p50Ms, last?.p50Ms),
+        ],
+      ];
+    });
+  };
   return {
-    head: ['Latency', 'Connections', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
-    rows: rows.map(({ name, connections, rate, p50Ms, p99Ms, p999Ms }) => [
+    head: ['With', 'Requests/s', 'CPU us', 'more', 'p50 ms', 'more'],
+    rows: Object.entries(STEPS).flatMap(([operation, steps]) => stepsOf(operation, steps)),
+  };
+}
+
+function splitCells(split: CpuSplit | undefined, requests: number, seconds: number): string[] {
+  if (split === undefined) {
+    return Array.from({ length: 6 }, () => UNMEASURED);
+  }
+  const { main, workers, runtime, redis, load } = split;
+  const parts = [main, workers, runtime, redis, load];
+  const busy = parts.reduce((sum, part) => sum + part, 0) / seconds;
+  return [...parts.map((part) => (part * 1e6) / requests), busy].map(formatNumber);
+}
+
+/** All that was measured of requests: rate, latency, and where the CPU time went. */
+export function tableOfOperations(rows: readonly OperationRow[]): Table {
+  return {
+    head: [
+      ...['Operation: server', 'Conn.', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+      ...['CPU us: main', 'workers', 'runtime', 'Redis', 'load', 'Cores busy'],
+    ],
+    rows: rows.map(({ name, connections, rates, p50Ms, p99Ms, p999Ms, split, requests, seconds }) => [
       name,
       String(connections),
-      ...[rate, p50Ms, p99Ms, p999Ms].map(formatNumber),
+      formatNumber(median(rates)),
+      ...[p50Ms, p99Ms, p999Ms].map(optional),
+      ...splitCells(split, requests, seconds),
+    ]),
+  };
+}
+
+/** Figures that are not about requests side by side. */
+export function tableOfFigures(figures: readonly Figure[]): Table {
+  return {
+    head: ['Figure', 'Measured', 'Unit', 'Aim', 'Reached'],
+    rows: figures.map(({ name, value, unit, aim }) => [
+      name,
+      formatNumber(value),
+      unit,
+      ...aimCells(value, aim),
     ]),
   };
 }
@@ -225,13 +236,12 @@ function tableOfGrowth(rows: readonly GrowthRow[]): Table {
 }
 
 /** All tables of a run, by the names of their places on the page. */
-export function tablesOf({ machine, figures, cpu, latency, growth }: BenchResult) {
+export function tablesOf({ operations, figures, growth }: BenchResult) {
   return {
+    ratios: tableOfRatios(operations),
+    prices: tableOfPrices(operations),
+    operations: tableOfOperations(operations),
     figures: tableOfFigures(figures),
-    cpu: tableOfCpu(cpu),
-    stages: tableOfStages(cpu),
-    ceilings: tableOfCeilings(cpu, figures, machine.cores),
-    latency: tableOfLatency(latency),
     growth: tableOfGrowth(growth),
   };
 }

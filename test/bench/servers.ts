@@ -1,42 +1,32 @@
-/** The two servers that are compared: one that does nothing, and the vault as its operator starts it. */
+/** Servers under measurement: programs of this folder, and the vault as its operator starts it. */
 import { openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Redis from 'ioredis';
-import { openConfigured } from '../../server/boot/open.ts';
 import { preparePlace } from '../../server/boot/redis/process.ts';
-import { loadConfig } from '../../server/config/config.ts';
-import { Secret } from '../../server/core/secret.ts';
 import { guard, start, startPiped, stop, until } from './processes.ts';
 
 const ROOT = resolve(import.meta.dir, '../..');
 const ACCOUNT = 'bench';
-const MASKED_ACCOUNT = 'bench-masked';
 const PASSWORD = 'a-password-for-measurements-only';
 
 /** Opens every key of the benchmark; long enough for the vault to keep it unlocked. */
 const PASSPHRASE = 'a-passphrase-for-measurements-only';
 
-/** A bound of the server's own buckets. */
-export const STALL_MS = 50;
-
 /** What the requests of an account bring along, those to the no-op server too. */
 export type Credentials = Readonly<Record<'Authorization' | 'X-Vault-Passphrase', string>>;
 
-function credentialsOf(account: string): Credentials {
-  return {
-    Authorization: `Basic ${btoa(`${account}:${PASSWORD}`)}`,
-    'X-Vault-Passphrase': PASSPHRASE,
-  };
-}
-
-/** The account that sees whole numbers, and the one that does not. */
-export const OWNER = credentialsOf(ACCOUNT);
-export const MASKED_OWNER = credentialsOf(MASKED_ACCOUNT);
+/** The account that sees whole numbers. */
+export const OWNER: Credentials = {
+  Authorization: `Basic ${btoa(`${ACCOUNT}:${PASSWORD}`)}`,
+  'X-Vault-Passphrase': PASSPHRASE,
+};
 
 /** A server under measurement. */
 export interface Server {
   readonly pid: number;
   readonly port: number;
+  /** The process of its Redis, where it has one. */
+  readonly redisPid?: number;
   readonly stop: () => Promise<void>;
 }
 
@@ -45,8 +35,6 @@ export interface Vault extends Server {
   readonly redis: Redis;
   readonly redisPid: number;
   readonly settings: Readonly<Record<string, string>>;
-  /** How often its event loop was late by more than `STALL_MS` while it served; known once it is stopped. */
-  readonly stalls: () => number;
 }
 
 /** Starts a server of this folder that prints its port. */
@@ -62,11 +50,6 @@ export async function startProgram(file: string, args: readonly string[] = []): 
   return { pid: child.pid, port, stop: () => stop(child) };
 }
 
-/** Starts the server that does nothing. */
-export function startNoop(): Promise<Server> {
-  return startProgram('noop.ts');
-}
-
 /** The settings of a vault on a folder; all that is not named is left at its default. */
 export function settingsOf(folder: string): Record<string, string> {
   return {
@@ -78,24 +61,6 @@ export function settingsOf(folder: string): Record<string, string> {
     ...(process.env['VAULT_REDIS_BIN'] === undefined
       ? {}
       : { VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'] }),
-  };
-}
-
-/** Counts how often the event loop came to something too late from now on: what a server does before it serves is no stall. */
-async function countStalls(port: number) {
-  const look = async (): Promise<number> => {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const upTo = (bound: string): number =>
-      Number(text.split(`vault_event_loop_delay_seconds_bucket{le="${bound}"} `)[1]?.split('\n')[0]);
-    return upTo('+Inf') - upTo(String(STALL_MS / 1_000));
-  };
-  const before = await look();
-  let counted = Number.NaN;
-  return {
-    counted: (): number => counted,
-    end: async (): Promise<void> => {
-      counted = (await look()) - before;
-    },
   };
 }
 
@@ -120,25 +85,12 @@ export async function startVault(
   const redis = new Redis({ path: preparePlace(join(folder, 'vault')).socketPath });
   const redisPid = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
   const forget = guard(redisPid);
-  const stalls = await countStalls(port);
   const end = async (): Promise<void> => {
-    await stalls.end();
     redis.disconnect();
     await stop(child);
     forget();
   };
-  return { pid: child.pid, port, stop: end, redis, redisPid, settings, stalls: stalls.counted };
-}
-
-/** Adds the account without unmasked output, as the operator's command line does, while the vault runs. */
-export async function addMaskedAccount(vault: Vault): Promise<void> {
-  const opened = await openConfigured(loadConfig(vault.settings, []));
-  try {
-    const password = new Secret(new TextEncoder().encode(PASSWORD));
-    await opened.vault.services.accounts.create(MASKED_ACCOUNT, password, {});
-  } finally {
-    await opened.close();
-  }
+  return { pid: child.pid, port, stop: end, redis, redisPid, settings };
 }
 
 /** One call of the vault's API; rejects with the vault's own words when the answer is not 200. */
@@ -149,8 +101,13 @@ export async function call(
   body?: object,
 ): Promise<Response> {
   const response = await fetch(`http://127.0.0.1:${vault.port}${target}`, {
-    headers: credentials,
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    ...(body === undefined
+      ? { headers: credentials }
+      : {
+          headers: { ...credentials, 'Content-Type': 'application/json' },
+          method: 'POST',
+          body: JSON.stringify(body),
+        }),
   });
   if (response.status !== 200) {
     throw new Error(`${target}: ${response.status} ${await response.text()}`);

@@ -15,30 +15,21 @@ export function median(samples: Iterable<number>): number {
   return (lower + upper) / 2;
 }
 
-/** What a figure should come to: a ratio to the no-op server or the figure itself. */
+/** What a value should come to. */
 export interface Aim {
-  readonly of: 'ratio' | 'value';
   readonly least?: number;
   readonly most?: number;
 }
 
-/** One line of the result. */
+/** One measured value. */
 export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** The value as a share of what the no-op server does, and which of its requests that is. */
-  readonly ratio?: { readonly to: string; readonly value: number };
   readonly aim?: Aim;
-  readonly p50Ms?: number;
-  readonly p99Ms?: number;
 }
 
-/** Whether a figure reaches its aim; undefined for one without an aim. A figure that is no number does not. */
-export function isReached({ value, ratio, aim }: Figure): boolean | undefined {
-  if (aim === undefined) {
-    return undefined;
-  }
-  const measured = aim.of === 'ratio' ? (ratio?.value ?? Number.NaN) : value;
-  return measured >= (aim.least ?? -Infinity) && measured <= (aim.most ?? Infinity);
+/** Whether a value reaches its aim; undefined without an aim. A value that is no number does not. */
+export function isReached(value: number, aim: Aim | undefined): boolean | undefined {
+  return aim && value >= (aim.least ?? -Infinity) && value <= (aim.most ?? Infinity);
 }

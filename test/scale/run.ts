@@ -15,7 +15,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BenchResult, type CpuRow, formatNumber, renderTable, SIGNED_IN } from '../bench/report.ts';
+import { NO_CPU } from '../bench/cpu.ts';
+import { CONNECTIONS, type OperationRow } from '../bench/phases.ts';
+import { type BenchResult, formatNumber, renderTable } from '../bench/report.ts';
+import { SIGN_IN } from '../bench/sections.ts';
 import { median } from '../bench/stats.ts';
 import { chanceOf } from '../durability/chance.ts';
 import { type Deployment, type Kind, type Outcome, simulate } from './simulate.ts';
@@ -49,8 +52,8 @@ function measureSync(): number {
   return median(took);
 }
 
-function rowOf(name: string): CpuRow {
-  const row = result.cpu.find((each) => each.name === name);
+function rowOf(name: string): OperationRow {
+  const row = result.operations.find((each) => each.name === name && each.connections === CONNECTIONS);
   if (row === undefined) {
     throw new Error(`bench.json has no "${name}": run bun run bench first`);
   }
@@ -59,8 +62,8 @@ function rowOf(name: string): CpuRow {
 
 /** Stores and captures: seal, then write. Decryptions: read, open, and write the log. */
 function kindOf(name: string, share: number): Kind {
-  const { split, requests } = rowOf(name);
-  const main = (split.main + split.others) / requests;
+  const { split = NO_CPU, requests } = rowOf(name);
+  const main = (split.main + split.runtime) / requests;
   const [worker, redis] = [split.workers / requests, split.redis / requests];
   const seal = [
     { at: 'worker', seconds: worker },
@@ -75,13 +78,17 @@ function kindOf(name: string, share: number): Kind {
     share,
     steps: [
       { at: 'main', seconds: main * BEFORE_REPLY },
-      ...(name === 'warm decrypt' ? open : seal),
+      ...(name === 'decrypt: Cardvault' ? open : seal),
       { at: 'main', seconds: main * (1 - BEFORE_REPLY) },
     ],
   };
 }
 
-const KINDS = [kindOf('warm store', 0.2), kindOf('capture', 0.3), kindOf('warm decrypt', 0.5)];
+const KINDS = [
+  kindOf('store: Cardvault', 0.2),
+  kindOf('capture: Cardvault', 0.3),
+  kindOf('decrypt: Cardvault', 0.5),
+];
 function secondsAt(place: 'main' | 'worker' | 'redis'): number {
   return KINDS.reduce(
     (sum, { share, steps }) =>
@@ -152,7 +159,7 @@ function us(seconds: number): string {
   return `${formatNumber(seconds * 1e6)} us`;
 }
 /** A sign-in reads one hash of all accounts, and each request counts in one of its account: no shard divides either. */
-const signInSeconds = ((row) => row.split.redis / row.requests)(rowOf(SIGNED_IN));
+const signInSeconds = (({ split = NO_CPU, requests }) => split.redis / requests)(rowOf(SIGN_IN));
 const tables = {
   time: result.time,
   bottleneck:
