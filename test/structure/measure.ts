@@ -104,7 +104,7 @@ function report(found: Found, withPath: boolean): string {
     `Files in cycles of imports: ${sizes(fileCycles)}. Folders in cycles: ${sizes(folderCycles)}`,
     ...folderCycles.map((group) => `  ${group.join(' ')}`),
     `Exported names: ${found.exportedNames}; by more than one file: ${Object.keys(found.exportedTwice).length}`,
-    `One warm store (Redis: ${store.redis.join(' ')})\n${table(store.threads)}`,
+    `One warm store\n${table(store.threads)}`,
     ...(withPath ? called : []),
   ].join('\n');
 }

@@ -1,16 +1,14 @@
 /**
  * Loaded by every thread of the instrumented server. Between the messages `record` and `report` of the measuring
- * process it records calls, Redis commands and requests; then it sends them there.
+ * process it records calls and requests; then it sends them there.
  */
 import { isMainThread } from 'node:worker_threads';
-import type Redis from 'ioredis';
 
 /** What one thread recorded. All times are milliseconds since 1970, with fractions. */
 export interface Recording {
   readonly isMain: boolean;
   /** Ids of functions. */
   readonly calls: [id: number, at: number][];
-  readonly commands: [name: string, at: number][];
   /** When each request arrived and when its response was made. */
   readonly requests: [from: number, to: number][];
 }
@@ -25,7 +23,7 @@ function now(): number {
 
 function obey(order: unknown): void {
   if (order === 'record') {
-    recording = { isMain: isMainThread, calls: [], commands: [], requests: [] };
+    recording = { isMain: isMainThread, calls: [], requests: [] };
   } else if (order === 'report') {
     isMainThread ? process.send?.(recording) : channel.postMessage(recording);
     recording = undefined;
@@ -57,14 +55,6 @@ function muteIntervals(start: typeof setInterval): void {
   );
 }
 
-function interceptCommands({ prototype }: typeof Redis): void {
-  const { sendCommand } = prototype;
-  prototype.sendCommand = function (command, stream) {
-    recording?.commands.push([command.name, now()]);
-    return sendCommand.call(this, command, stream);
-  };
-}
-
 Reflect.set(globalThis, '__called', (id: number) => recording?.calls.push([id, now()]));
 channel.onmessage = ({ data }) => (typeof data === 'string' ? obey(data) : process.send?.(data));
 if (isMainThread) {
@@ -74,5 +64,4 @@ if (isMainThread) {
   });
   muteIntervals(setInterval);
   interceptRequests(Bun.serve as (options: object) => unknown); // the options are passed on as they are
-  interceptCommands((await import('ioredis')).default);
 }

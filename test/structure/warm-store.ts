@@ -14,7 +14,6 @@ export type Path = Readonly<Record<'calls' | 'functions' | 'files' | 'file chang
 /** One warm store; `named` leaves out functions without a name of their own. */
 export interface StorePath {
   readonly threads: Readonly<Record<'main' | 'worker' | 'main, named' | 'worker, named', Path>>;
-  readonly redis: readonly string[];
   /** By thread and file, in the order of first calls: `name:line` and how often it was called. */
   readonly called: Readonly<Record<string, readonly string[]>>;
 }
@@ -101,7 +100,6 @@ function pathOf(recordings: readonly Recording[], known: readonly FunctionPlace[
       'main, named': named(main),
       'worker, named': named(worker),
     },
-    redis: recordings.flatMap(({ commands }) => commands.filter(during).map(([name]) => name)),
     called: { ...list('main', main), ...list('worker', worker) },
   };
 }
