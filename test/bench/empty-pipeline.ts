@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { createItemStore } from '../../server/store/item.ts';
-import { openRedis } from '../../server/store/redis/client.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 /** Bytes of what the vault stores for a card, and of the text that a reading gives. */
