@@ -26,6 +26,7 @@ export function watchEventLoop(registry: Registry): () => void {
   new Gauge({
     name: 'vault_event_loop_delay_max_seconds',
     help: 'Largest delay of the event loop in the last one to two minutes.',
+    aggregator: 'max',
     registers: [registry],
     collect() {
       this.set(Math.max(largest, largestBefore));

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { type Aggregator, Gauge, type Registry } from 'prom-client';
 
 /** The state of the worker threads, as the pool reports it. */
 interface ThreadStats {
@@ -59,12 +59,17 @@ const LANES = ['hot', 'bulk', 'cold'] as const;
 
 /**
  * Registers a gauge without labels. It has no sample while `read` returns undefined, so an unknown value is never
- * shown as 0.
+ * shown as 0. `aggregator` says what several processes show together.
  */
-function addGauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
+function addGauge(
+  registry: Registry,
+  aggregator: Aggregator,
+  name: string,
+  help: string,
+  read: () => number | undefined,
+): void {
   new Gauge({
-    name,
-    help,
+    ...{ name, help, aggregator },
     registers: [registry],
     collect() {
       const value = read();
@@ -101,11 +106,13 @@ function addLabelledGauge(
 /** Gauges of this process; reading them costs nothing. */
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   const { threads, jobs, work, isRedisConnected } = sources;
-  const add = addGauge.bind(undefined, registry);
+  const add = addGauge.bind(undefined, registry, 'sum');
   add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
   add('vault_worker_threads_busy', 'Worker threads that run a job.', () => threads().threadsBusy);
   add('vault_argon2_in_flight', 'Argon2id computations in flight.', () => threads().coldRunning);
-  add('vault_redis_connected', '1 while Redis is connected.', () => (isRedisConnected() ? 1 : 0));
+  addGauge(registry, 'min', 'vault_redis_connected', '1 while Redis is connected.', () =>
+    isRedisConnected() ? 1 : 0,
+  );
   add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', jobs.inFlight);
   add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);
   addLabelledGauge(
@@ -129,20 +136,27 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
 
 /** Gauges whose values are read from Redis; `snapshot` returns the last ones. */
 function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void {
-  const add = addGauge.bind(undefined, registry);
-  const flag = (value: boolean | undefined): number | undefined =>
-    value === undefined ? undefined : Number(value);
+  const add = addGauge.bind(undefined, registry, 'max');
+  const addFlag = (name: string, help: string, read: () => boolean | undefined): void =>
+    addGauge(registry, 'min', name, help, () => {
+      const value = read();
+      return value === undefined ? undefined : Number(value);
+    });
   add('vault_redis_memory_used_bytes', 'Memory that Redis uses.', () => snapshot().redis?.memoryUsedBytes);
   add(
     'vault_redis_memory_max_bytes',
     'Memory that Redis may use; 0 = no limit.',
     () => snapshot().redis?.memoryMaxBytes,
   );
-  add('vault_redis_aof_enabled', '1 while Redis keeps an append-only file.', () =>
-    flag(snapshot().redis?.isAofEnabled),
+  addFlag(
+    'vault_redis_aof_enabled',
+    '1 while Redis keeps an append-only file.',
+    () => snapshot().redis?.isAofEnabled,
   );
-  add('vault_redis_aof_write_ok', '1 while Redis can write and rewrite its append-only file.', () =>
-    flag(snapshot().redis?.isAofWriteOk),
+  addFlag(
+    'vault_redis_aof_write_ok',
+    '1 while Redis can write and rewrite its append-only file.',
+    () => snapshot().redis?.isAofWriteOk,
   );
   add(
     'vault_proxy_jobs_queued',

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ErrorCode } from '../core/errors.ts';
 import { COUNTERS, EVENT_COUNTERS } from './counters.ts';
 import { watchEventLoop } from './event-loop.ts';
+import type { Figures } from './figures.ts';
 import { addGauges, type GaugeSources } from './gauges.ts';
 import type { Observer } from './observer.ts';
 import { addProcessMetrics, type BuildInfo } from './process-metrics.ts';
@@ -29,6 +30,8 @@ export interface ServerMetrics extends Metrics {
   readonly observeEvent: (event: string, fields: Readonly<Record<string, unknown>>) => void;
   /** Adds the gauges, once the vault is open. */
   readonly watch: (sources: GaugeSources) => void;
+  /** All metrics as data, for another process to add up. */
+  readonly collect: () => Promise<Figures>;
   readonly observeSpans: (result: 'exported' | 'dropped', count: number) => void;
   readonly close: () => void;
 }
@@ -241,6 +244,10 @@ export function createMetrics(build: BuildInfo = { version: '', environment: 'st
       await refresh();
       return registry.metrics();
     },
+    collect: async () => {
+      await refresh();
+      return registry.getMetricsAsJSON();
+    },
     observeSpans: (result, count) => spans.inc({ result }, count),
     close: stopWatching,
   };
@@ -305,16 +312,16 @@ export class Durations extends Histogram {
     let total = 0;
     const buckets = [...bounds, '+Inf'].map((le, at) => {
       total += counts[at] ?? 0;
-      return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: total };
+      return { metricName: `${name}_bucket`, labels: { le }, sharedLabels: labels, value: total };
     });
     return [
       ...buckets,
-      { metricName: `${name}_sum`, labels, value: sum },
-      { metricName: `${name}_count`, labels, value: total },
+      { metricName: `${name}_sum`, labels: {}, sharedLabels: labels, value: sum },
+      { metricName: `${name}_count`, labels: {}, sharedLabels: labels, value: total },
     ];
   }
 
-  /** Called by the registry at a scrape. */
+  /** Called by the registry at a scrape; for data the library then adds the shared labels to those of each value. */
   async getForPromString() {
     const { name, help } = this.#options;
     const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));

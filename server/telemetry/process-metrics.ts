@@ -5,7 +5,6 @@ const CORRECT_ON_BUN: ReadonlySet<string> = new Set([
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
   'process_cpu_seconds_total',
-  'process_start_time_seconds',
   'process_resident_memory_bytes',
   'process_open_fds',
   'process_max_fds',
@@ -19,6 +18,9 @@ export interface BuildInfo {
   readonly environment: string;
 }
 
+/** Unix time in seconds at which this process started. */
+const STARTED_AT_SECONDS = Math.round(Date.now() / 1_000 - process.uptime());
+
 /** Adds CPU time, memory, open files, the start time and the build. */
 export function addProcessMetrics(registry: Registry, build: BuildInfo): void {
   collectDefaultMetrics({ register: registry });
@@ -27,10 +29,18 @@ export function addProcessMetrics(registry: Registry, build: BuildInfo): void {
       registry.removeSingleMetric(name);
     }
   }
+  // The library leaves it out of the sum of several processes; the first start is that of the whole server.
+  new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process since unix epoch in seconds.',
+    aggregator: 'min',
+    registers: [registry],
+  }).set(STARTED_AT_SECONDS);
   new Gauge({
     name: 'vault_build_info',
     help: 'Always 1; version and environment are in the labels.',
     labelNames: ['version', 'environment'],
+    aggregator: 'first',
     registers: [registry],
   }).set({ ...build }, 1);
 }
