@@ -25,6 +25,8 @@ export interface LogLine {
 const FLUSH_MS = 100;
 /** A larger buffer is written immediately. */
 const FLUSH_BYTES = 64 * 1_024;
+/** What one system call writes: lines of several processes on one pipe are not mixed up to this size (PIPE_BUF). */
+const PIECE_BYTES = 4_096;
 
 /** Writes log lines, one JSON object per line, at most 100 ms later. */
 export interface LogSink {
@@ -32,8 +34,28 @@ export interface LogSink {
   readonly flush: () => void;
 }
 
+/** Joins lines to pieces of whole lines, each as long as one system call writes, or one longer line. */
+function piecesOf(lines: readonly string[]): readonly string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  for (const line of lines) {
+    if (piece !== '' && piece.length + line.length > PIECE_BYTES) {
+      pieces.push(piece);
+      piece = '';
+    }
+    piece += line;
+  }
+  return [...pieces, piece];
+}
+
+function writeWhole(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) {
+    at += writeSync(fd, bytes, at);
+  }
+}
+
 /**
- * A sink that writes to a file descriptor, many lines per system call. Writing is synchronous, so `flush` before an
+ * A sink that writes to a file descriptor, several lines per system call. Writing is synchronous, so `flush` before an
  * exit loses nothing. If the reader of the descriptor is gone, lines are dropped.
  */
 export function createLogSink(fd: number): LogSink {
@@ -47,12 +69,12 @@ export function createLogSink(fd: number): LogSink {
     if (buffered.length === 0) {
       return;
     }
-    const bytes = Buffer.from(buffered.join(''));
+    const lines = buffered;
     buffered = [];
     size = 0;
     try {
-      for (let at = 0; at < bytes.length; ) {
-        at += writeSync(fd, bytes, at);
+      for (const piece of piecesOf(lines)) {
+        writeWhole(fd, Buffer.from(piece));
       }
     } catch {
       // The reader of the log is gone, and no other place to report this exists.
