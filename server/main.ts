@@ -1,87 +1,29 @@
-import { availableParallelism } from 'node:os';
-import { buildForms } from '../forms/build.ts';
-import { chosenSettings, recordServer, settingsDigest } from './boot/audit-record.ts';
-import { bannerOf } from './boot/banner.ts';
 import { forbidCoreFiles } from './boot/core-files.ts';
-import { ensureFirstAccount } from './boot/first-account.ts';
-import { createHttpParts, httpConfigOf } from './boot/http.ts';
-import { type AnnouncedListener, openConfiguredListener, withFreePort } from './boot/listener.ts';
-import { openConfigured, type Session } from './boot/open.ts';
-import { createStop } from './boot/stop.ts';
-import { openTelemetry, type Telemetry } from './boot/telemetry.ts';
+import { openSupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
 import { StartError } from './core/errors.ts';
-import type { Health } from './services/admin/health.ts';
+import { findFreePort } from './http/listen/port.ts';
 
-async function main(): Promise<void> {
-  const config = withFreePort(loadConfig(processEnv(), process.execArgv));
-  forbidCoreFiles();
-  const telemetry = openTelemetry(config);
-  const { log, metrics, traces, recordEvent } = telemetry;
-  const http = httpConfigOf(config);
-  const bundles = await buildForms();
-  const opened = await openConfigured(config, telemetry);
-  const { vault, unsafe } = opened;
-  metrics.watch(vault.figures);
-  const httpParts = createHttpParts(vault, {
-    ...{ http, bundles, unsafe, metrics, stagingUrl: config.stagingUrl },
-    tracing: traces?.tracing,
-    log: log.write,
-  });
-  const { health } = httpParts;
-  health.hold('starting');
-  const listener = await openConfiguredListener(config, httpParts, vault);
-  // After the port is taken, so that a failed start never creates an account whose password was not shown.
-  const first = await ensureFirstAccount(vault, config.bootstrap);
-  await recordServer(vault, 'server.start', config);
-  health.release();
-  recordEvent('started', {
-    cores: availableParallelism(),
-    settings: chosenSettings(config),
-    settings_digest: settingsDigest(config),
-  });
-  log.flush();
-  process.stdout.write(bannerOf(config, first, listener.isShared));
-  vault.background.start();
-  stopOnSignal({ config, telemetry, opened, listener, health });
+/**
+ * Replaces port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
+ * opened.
+ */
+function withFreePort(config: Config): Config {
+  return config.port === 0 ? Object.freeze({ ...config, port: findFreePort(config.host) }) : config;
 }
 
-/** Stops the server at SIGTERM or SIGINT; see `createStop`. */
-function stopOnSignal({
-  config,
-  telemetry: { log, traces, recordEvent },
-  opened: { vault, close },
-  listener,
-  health,
-}: {
-  readonly config: Config;
-  readonly telemetry: Telemetry;
-  readonly opened: Session;
-  readonly listener: AnnouncedListener;
-  readonly health: Health;
-}): void {
-  const stop = createStop({
-    drainSeconds: config.drainSeconds,
-    startDraining: () => {
-      health.hold('draining');
-      listener.startDraining();
-    },
-    close: listener.close,
-    releaseJobs: vault.services.jobs.release,
-    end: async () => {
-      vault.background.stop();
-      await recordServer(vault, 'server.stop', config).catch(() => undefined);
-      await vault.services.audit.flush(true);
-      await vault.checkpoint();
-      await close();
-      await traces?.close();
-    },
-    recordEvent,
-    flush: log.flush,
-  });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => stop(signal));
+/** Serves in this process, or supervises several that do. Each loads only the code that it runs. */
+async function main(): Promise<void> {
+  const link = openSupervisorLink();
+  const config = withFreePort(loadConfig(processEnv(), process.execArgv));
+  forbidCoreFiles();
+  if (link === undefined && config.processes > 1) {
+    const { supervise } = await import('./boot/run/supervise.ts');
+    await supervise(config);
+  } else {
+    const { serve } = await import('./boot/run/serve.ts');
+    await serve(config, link);
   }
 }
 

@@ -96,6 +96,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_BOOTSTRAP_USER: [`${CANARY}:`, 'a b', 'x'.repeat(129)],
     VAULT_BOOTSTRAP_PASSWORD: [`${CANARY}\n`, `${CANARY}\0`, 'x'.repeat(1025), '\ud800'],
     VAULT_BOOTSTRAP_UNMASKED: [CANARY, 'yes', 'TRUE'],
+    VAULT_PROCESSES: [CANARY, '0', '65', '1.5'],
     VAULT_WORKERS: [CANARY, '0', '257', '1.5'],
     VAULT_PROXY_ALLOW: [
       CANARY,

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig, publicUrl } from '../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
@@ -43,6 +43,7 @@ describe('without any setting', () => {
       networkTokenRequesters: [],
     });
     expect(config.dataDir).toBe(join(process.cwd(), '.vault'));
+    expect(config.processes).toBe(Math.max(1, Math.floor(availableParallelism() / 4)));
     expect(config.workers).toBeGreaterThanOrEqual(1);
     expect(config.redisAllowUnsafe.size).toBe(0);
     expect(publicUrl(config, 8080)).toBe('http://127.0.0.1:8080');
@@ -84,6 +85,7 @@ describe('a value is taken', () => {
       (c) => [...c.redisAllowUnsafe],
       ['replica', 'eviction'],
     ],
+    ['VAULT_PROCESSES', '3', (c) => c.processes, 3],
     ['VAULT_WORKERS', '3', (c) => c.workers, 3],
     [
       'VAULT_PROXY_ALLOW',

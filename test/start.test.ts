@@ -21,6 +21,7 @@ function start(settings: Record<string, string> = {}) {
       HOME: process.env['HOME'],
       VAULT_DATA_DIR: join(folder, 'data'),
       VAULT_PORT: '0',
+      VAULT_PROCESSES: '1',
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { createApp } from '../http/app.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
-import { findFreePort, probePort } from '../http/listen/port.ts';
+import { probePort } from '../http/listen/port.ts';
 import { logFault } from '../http/plugins/http-context.ts';
 import type { HttpParts } from '../http/plugins/http-parts.ts';
 import { createServerStore } from '../store/server.ts';
@@ -17,14 +17,6 @@ const IDLE_SECONDS = 120;
 export interface AnnouncedListener extends Pick<Listener, 'startDraining' | 'close'> {
   /** Whether a server of the same vault already listened on the port. */
   readonly isShared: boolean;
-}
-
-/**
- * Replaces port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
- * opened.
- */
-export function withFreePort(config: Config): Config {
-  return config.port === 0 ? Object.freeze({ ...config, port: findFreePort(config.host) }) : config;
 }
 
 /**

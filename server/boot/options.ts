@@ -14,6 +14,8 @@ export interface SystemOptions
     'argon2' | 'workers' | 'prices' | 'proxyAllow' | 'proxyCa' | 'networkTokenRequesters' | 'redisWait'
   > {
   readonly redis: RedisTarget;
+  /** The number of processes that share this machine; 1 by default. */
+  readonly processes?: number;
   readonly ring: MasterKeyRing;
   readonly settings: ServiceSettings;
   /** Milliseconds since 1970; the system clock by default. */

@@ -19,10 +19,12 @@ export const HALF_RESTORED =
   'This Redis holds an unfinished restore. Run the restore again with the same file, or empty this Redis.';
 
 /**
- * How many Argon2id jobs run at the same time: as many as fit into free memory, and one core is left for other work.
+ * How many Argon2id jobs one of `processes` runs at the same time: its share of as many as fit into free memory while
+ * one core is left for other work.
  */
-function coldConcurrency(memoryKiB: number): number {
-  return Math.max(1, Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024))));
+function coldConcurrency(memoryKiB: number, processes: number): number {
+  const all = Math.min(availableParallelism() - 1, Math.floor(freemem() / (memoryKiB * 1_024)));
+  return Math.max(1, Math.floor(all / processes));
 }
 
 /**
@@ -52,7 +54,7 @@ async function openInstallation(redis: RedisLink, threadData: ThreadData): Promi
 }
 
 /** The options that threads depend on. */
-type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'workers'> &
+type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'workers' | 'processes'> &
   Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
 
 /**
@@ -61,7 +63,7 @@ type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'worke
  */
 export async function openWorkers(
   redis: RedisLink,
-  { settings, ring, argon2, workers, observer, recordEvent }: WorkerOptions,
+  { settings, ring, argon2, workers, processes = 1, observer, recordEvent }: WorkerOptions,
 ) {
   const threadData: ThreadData = {
     env: settings.environment,
@@ -76,7 +78,7 @@ export async function openWorkers(
     threads: workers,
     workerData: { ...threadData, root },
     queueMax: HOT_QUEUE_MAX,
-    coldConcurrency: coldConcurrency(argon2.memoryKiB),
+    coldConcurrency: coldConcurrency(argon2.memoryKiB, processes),
     onEvent: ({ type, ...fields }) => recordEvent(type, fields),
     onJob: observer.threadJob,
   });

@@ -80,7 +80,9 @@ export interface Config {
   /** Undefined only in staging. `ensureMasterKey` returns the ring in both cases. */
   readonly masterKey: Secret<MasterKeyRing> | undefined;
   readonly bootstrap: Bootstrap;
-  /** The number of worker threads. */
+  /** The number of processes that share the port. */
+  readonly processes: number;
+  /** The number of worker threads of all processes together. */
   readonly workers: number;
   /** Addresses besides public ones that requests to third parties may use: CIDRs in normal form. */
   readonly proxyAllow: readonly string[];
@@ -212,11 +214,17 @@ function readBootstrap(reader: SettingReader): Bootstrap {
   return Object.freeze({ account: undefined, unmasked });
 }
 
-/** Threads, networks, rates, and the files of prices and token requesters. */
+/** One for each four cores, on Linux: elsewhere the system gives all connections of a shared port to one process. */
+function defaultProcesses(): number {
+  return process.platform === 'linux' ? Math.max(1, Math.floor(availableParallelism() / 4)) : 1;
+}
+
+/** Processes, threads, networks, rates, and the files of prices and token requesters. */
 function readLimits(
   reader: SettingReader,
 ): Pick<
   Config,
+  | 'processes'
   | 'workers'
   | 'proxyAllow'
   | 'proxyCa'
@@ -228,6 +236,7 @@ function readLimits(
   | 'networkTokenRequesters'
 > {
   return {
+    processes: reader.withDefault('VAULT_PROCESSES', integerFrom(1, 64), String(defaultProcesses())),
     workers: reader.withDefault(
       'VAULT_WORKERS',
       integerFrom(1, 256),

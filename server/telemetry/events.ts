@@ -15,6 +15,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'job_queue_error',
   'job_queue_run_failed',
   'thread_down',
+  'server_process_down',
   'webhook_abandoned',
 ]);
 
@@ -27,6 +28,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   'job_failed',
   'drain_timeout',
   'stop_failed',
+  'rolling_restart_failed',
 ]);
 
 /**

@@ -18,6 +18,7 @@ function environmentOf(settings: Settings): Record<string, string | undefined> {
   return {
     ...{ PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN },
     VAULT_PORT: '0',
+    VAULT_PROCESSES: '1',
     VAULT_WORKERS: '1',
     VAULT_ARGON2: 'm=19456,t=2,p=1',
     VAULT_WARM_UNLOCK_SECONDS: '300',

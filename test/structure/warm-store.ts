@@ -121,7 +121,7 @@ export async function measureStore(root: string): Promise<StorePath> {
     ipc: (message) => recordings.push(message),
     env: {
       ...{ PATH, HOME, LD_LIBRARY_PATH, VAULT_REDIS_BIN },
-      ...{ VAULT_DATA_DIR: join(folder, 'vault'), VAULT_PORT: '0', VAULT_WORKERS: '1' },
+      ...{ VAULT_DATA_DIR: join(folder, 'vault'), VAULT_PORT: '0', VAULT_PROCESSES: '1', VAULT_WORKERS: '1' },
       ...{ VAULT_BOOTSTRAP_USER: OWNER.name, VAULT_BOOTSTRAP_PASSWORD: OWNER.password },
     },
   });

@@ -1,5 +1,5 @@
-import { type Config, publicUrl } from '../config/config.ts';
-import type { FirstAccount } from './first-account.ts';
+import { type Config, publicUrl } from '../../config/config.ts';
+import type { FirstAccount } from '../first-account.ts';
 
 /** Only for the printed example; long enough for a key. */
 const PASSPHRASE = 'try-it-out-with-32-characters-ok';
@@ -39,6 +39,7 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
     ...(config.redis.kind === 'embedded'
       ? [`  Data  ${config.dataDir} (back it up, with the master key)`]
       : []),
+    ...(config.processes > 1 ? [`  ${config.processes} processes share the port.`] : []),
     ...(isShared
       ? [
           '  Another server of this vault has this port already: both answer there, each with its own settings.',

@@ -1,0 +1,100 @@
+import { availableParallelism } from 'node:os';
+import { buildForms } from '../../../forms/build.ts';
+import type { Config } from '../../config/config.ts';
+import type { Health } from '../../services/admin/health.ts';
+import { chosenSettings, recordServer, settingsDigest } from '../audit-record.ts';
+import { ensureFirstAccount } from '../first-account.ts';
+import { createHttpParts, httpConfigOf } from '../http.ts';
+import { type AnnouncedListener, openConfiguredListener } from '../listener.ts';
+import { openConfigured, type Session } from '../open.ts';
+import type { SupervisorLink } from '../processes/link.ts';
+import { ownShare } from '../processes/share.ts';
+import { openTelemetry, type Telemetry } from '../telemetry.ts';
+import { bannerOf } from './banner.ts';
+import { createStop, DRAIN_MS } from './stop.ts';
+
+/**
+ * Serves in this process until a signal ends it. `link` is the connection to the supervisor of several processes;
+ * undefined for a server of one process. Rejects with a `ConfigError` or `StartError` when it cannot start.
+ */
+export async function serve(config: Config, link: SupervisorLink | undefined): Promise<void> {
+  const telemetry = openTelemetry(config);
+  const { log, metrics, traces, recordEvent } = telemetry;
+  const http = httpConfigOf(config);
+  const bundles = await buildForms();
+  const opened = await openConfigured(link === undefined ? config : ownShare(config, link.slot), telemetry);
+  const { vault, unsafe } = opened;
+  metrics.watch(vault.figures);
+  const httpParts = createHttpParts(vault, {
+    ...{ http, bundles, unsafe, stagingUrl: config.stagingUrl },
+    metrics: link === undefined ? metrics : { ...metrics, render: link.scrape },
+    tracing: traces?.tracing,
+    log: log.write,
+  });
+  const { health } = httpParts;
+  const isFirst = link === undefined || link.isFirst;
+  if (isFirst) {
+    health.hold('starting');
+  }
+  const listener = await openConfiguredListener(config, httpParts, vault);
+  // After the port is taken, so that a failed start never creates an account whose password was not shown.
+  const first = isFirst ? await ensureFirstAccount(vault, config.bootstrap) : undefined;
+  await recordServer(vault, 'server.start', config);
+  health.release();
+  recordEvent('started', {
+    cores: availableParallelism(),
+    settings: chosenSettings(config),
+    settings_digest: settingsDigest(config),
+  });
+  log.flush();
+  if (isFirst) {
+    process.stdout.write(bannerOf(config, first, listener.isShared));
+  }
+  vault.background.start();
+  stopOnSignal({ config, telemetry, opened, listener, health, link });
+}
+
+/** Stops the server at SIGTERM or SIGINT, or when its supervisor asks for it or is gone; see `createStop`. */
+function stopOnSignal({
+  config,
+  telemetry: { log, metrics, traces, recordEvent },
+  opened: { vault, close },
+  listener,
+  health,
+  link,
+}: {
+  readonly config: Config;
+  readonly telemetry: Telemetry;
+  readonly opened: Session;
+  readonly listener: AnnouncedListener;
+  readonly health: Health;
+  readonly link: SupervisorLink | undefined;
+}): void {
+  const stop = createStop({
+    drainSeconds: config.drainSeconds,
+    finishMs: DRAIN_MS,
+    startDraining: (hasSuccessor) => {
+      if (!hasSuccessor) {
+        health.hold('draining');
+      }
+      listener.startDraining();
+    },
+    close: listener.close,
+    releaseJobs: vault.services.jobs.release,
+    end: async () => {
+      vault.background.stop();
+      await recordServer(vault, 'server.stop', config).catch(() => undefined);
+      await vault.services.audit.flush(true);
+      await vault.checkpoint();
+      await close();
+      await traces?.close();
+      await link?.reportLast(await metrics.collect());
+    },
+    recordEvent,
+    beforeExit: log.flush,
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => stop(signal));
+  }
+  link?.serve(metrics.collect, (reason) => stop(reason, reason === 'retired'));
+}
