@@ -1,5 +1,5 @@
 /** Servers as their operators start them: processes of their own, on one vault. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portOf, type Settings, spawnServer } from '../helpers/server-process.ts';
@@ -54,4 +54,13 @@ export function startProcess(settings: Settings): ServerProcess {
     printed: () => printed.join(''),
     signal: (signal) => child.kill(signal),
   };
+}
+
+/** The children of a process that a pattern fits, by their command lines, and that have not ended. */
+export function childrenOf(pid: number, pattern: RegExp): readonly number[] {
+  return readdirSync(`/proc/${pid}/task`)
+    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' '))
+    .filter((child) => child !== '' && pattern.test(readFileSync(`/proc/${child}/cmdline`, 'latin1')))
+    .map(Number)
+    .toSorted((a, b) => a - b);
 }

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vectorPath } from '../helpers/config.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { scrape } from '../helpers/metrics.ts';
 import { OWNER } from '../helpers/server-process.ts';
 import { findLost, prepareLoad, startServingLoad } from './load.ts';
-import { endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
+import { childrenOf, endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
 
 const TEST_MS_MAX = 60_000;
 const POLL_MS = 20;
@@ -14,15 +14,6 @@ const SIGN_INS = 24;
 const LIVE = { route: '/health/live' };
 
 afterAll(endAll);
-
-/** The children of a process that a pattern fits, by their command lines, and that have not ended. */
-function childrenOf(pid: number, pattern: RegExp): readonly number[] {
-  return readdirSync(`/proc/${pid}/task`)
-    .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' '))
-    .filter((child) => child !== '' && pattern.test(readFileSync(`/proc/${child}/cmdline`, 'latin1')))
-    .map(Number)
-    .toSorted((a, b) => a - b);
-}
 
 function serversOf({ pid }: ServerProcess): readonly number[] {
   return childrenOf(pid, /main\.ts\0process\0/);

@@ -54,13 +54,15 @@ function createSupervisorStop(supervisor: Supervisor): Stop {
 }
 
 /**
- * Creates the rolling restart. One that is asked for during another follows it, since files may have changed again.
+ * Creates the rolling restart. One that is asked for during another, or before all have started, follows it, since files
+ * may have changed again.
  */
-function createRestart({ processes }: Supervisor): () => void {
+function createRestart({ processes }: Supervisor, started: Promise<unknown>): () => void {
   let isRunning = false;
   let isWanted = false;
   const run = async (): Promise<void> => {
     isRunning = true;
+    await started;
     while (isWanted && !processes.isStopping) {
       isWanted = false;
       await replaceAll(processes, DRAIN_MS + MARGIN_MS);
@@ -131,22 +133,15 @@ export async function supervise(config: Config): Promise<void> {
   const port = config.effective['VAULT_PORT'] === '0' ? config.port : undefined;
   const processes = createSupervision({ port, metrics, recordEvent });
   const supervisor: Supervisor = { config, telemetry, processes, stopRedis };
+  const started = startAll(supervisor);
   const stop = createSupervisorStop(supervisor);
-  const restart = createRestart(supervisor);
+  const restart = createRestart(supervisor, started);
   const isInTerminal = process.stdout.isTTY === true;
-  let hasStarted = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => stop(signal));
   }
-  process.on('SIGHUP', () => {
-    if (isInTerminal) {
-      stop('SIGHUP');
-    } else if (hasStarted) {
-      restart();
-    }
-  });
-  const code = await startAll(supervisor);
-  hasStarted = true;
+  process.on('SIGHUP', () => (isInTerminal ? stop('SIGHUP') : restart()));
+  const code = await started;
   if (code !== undefined && !processes.isStopping) {
     await giveUp(supervisor, code);
   }
