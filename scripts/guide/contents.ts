@@ -58,6 +58,7 @@ const DECISIONS = [
   page('decisions/own-histogram.md', 'Durations', 'Why they are counted by our own code'),
   page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),
   page('decisions/own-trace-exporter.md', 'Traces', 'Why spans are exported by our own code'),
+  page('decisions/processes.md', 'Processes', 'How several processes are one server'),
   page('decisions/proxy-jobs.md', 'Jobs of the proxy', 'Where the truth of a job lies'),
   page('decisions/reference-index.md', 'Reference index', 'How items are found by reference'),
   page('decisions/root-record.md', 'Root record', 'What keys of indexes derive from'),
