@@ -224,6 +224,23 @@ describe('a server of two processes', () => {
   );
 
   test(
+    'ends with exit code 0, and leaves nothing, when SIGTERM comes during a rolling restart',
+    async () => {
+      const server = start();
+      await server.ready;
+      await until(() => serversOf(server).length === 2);
+      server.signal('SIGHUP');
+      await until(() => occurrences(server.printed(), '"event":"draining"') === 1);
+      const pids = serversOf(server);
+      server.signal('SIGTERM');
+      expect(await server.exited).toBe(0);
+      expect(pids.filter(isRunning)).toEqual([]);
+      expect(server.printed()).not.toContain('stop_failed');
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
     'speaks TLS, and keeps the old processes when a new certificate is wrong',
     async () => {
       const folder = newFolder();

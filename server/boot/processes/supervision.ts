@@ -1,7 +1,7 @@
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { type Figures, lastingFigures, sumFigures } from '../../telemetry/figures.ts';
 import type { ServerMetrics } from '../../telemetry/metrics.ts';
-import { type ProcessEnd, type ServerProcess, startServerProcess } from './process.ts';
+import { type ProcessEnd, type ProcessOptions, type ServerProcess, startServerProcess } from './process.ts';
 
 /** The first and the longest pause before a process that has ended is replaced. */
 const BACK_OFF_MS_MIN = 100;
@@ -56,16 +56,29 @@ async function revive(
   { end, pauseMs }: { readonly end: ProcessEnd; readonly pauseMs: number },
 ): Promise<void> {
   state.recordEvent('server_process_down', { slot, pid: down.pid, ...end });
-  const ownPauseMs = down.servedMs() > WELL_MS ? BACK_OFF_MS_MIN : pauseMs;
-  await Bun.sleep(ownPauseMs);
-  if (!state.isStopping && state.current[slot] === down) {
-    state.current[slot] = launch(state, slot, { pauseMs: Math.min(2 * ownPauseMs, BACK_OFF_MS_MAX) });
+  let nextMs = down.servedMs() > WELL_MS ? BACK_OFF_MS_MIN : pauseMs;
+  while (!state.isStopping && state.current[slot] === down) {
+    await Bun.sleep(nextMs);
+    nextMs = Math.min(2 * nextMs, BACK_OFF_MS_MAX);
+    if (!state.isStopping && state.current[slot] === down) {
+      state.current[slot] = launch(state, slot, { pauseMs: nextMs }) ?? down;
+    }
+  }
+}
+
+function tryStart(state: Supervision, options: ProcessOptions): ServerProcess | undefined {
+  try {
+    return startServerProcess(options);
+  } catch (error) {
+    const { slot } = options;
+    state.recordEvent('server_process_down', { slot, error: error instanceof Error ? error.name : 'error' });
+    return undefined;
   }
 }
 
 /**
  * Starts a process for a place, which the caller puts there. If it ends while it has the place it is replaced, after
- * `pauseMs`.
+ * `pauseMs`. Undefined when the system has no room for another process.
  */
 export function launch(
   state: Supervision,
@@ -74,8 +87,11 @@ export function launch(
     isFirst = false,
     pauseMs = BACK_OFF_MS_MIN,
   }: { readonly isFirst?: boolean; readonly pauseMs?: number } = {},
-): ServerProcess {
-  const started = startServerProcess({ slot, isFirst, port: state.port, scrape: () => scrape(state) });
+): ServerProcess | undefined {
+  const started = tryStart(state, { slot, isFirst, port: state.port, scrape: () => scrape(state) });
+  if (started === undefined) {
+    return undefined;
+  }
   state.running.add(started);
   void started.ended.then((end) => {
     state.running.delete(started);
@@ -93,12 +109,13 @@ export function launch(
  */
 export async function replaceAll(state: Supervision, retireMsMax: number): Promise<void> {
   for (const slot of state.current.keys()) {
-    const next = launch(state, slot);
-    const serves = await next.serves;
+    // A stop during the last replacement ends this; none is started after it.
+    const next = state.isStopping ? undefined : launch(state, slot);
+    const serves = await next?.serves;
     if (state.isStopping) {
       return;
     }
-    if (!serves) {
+    if (next === undefined || serves !== true) {
       state.recordEvent('rolling_restart_failed', { slot });
       return;
     }

@@ -80,6 +80,9 @@ function createRestart({ processes }: Supervisor, started: Promise<unknown>): ()
 /** Starts the process of a place; resolves with its exit code if it did not start. It has printed the reason. */
 async function startOne(processes: Supervision, slot: number, isFirst: boolean): Promise<number | undefined> {
   const started = launch(processes, slot, { isFirst });
+  if (started === undefined) {
+    return 1;
+  }
   if (await started.serves) {
     processes.current[slot] = started;
     return undefined;
