@@ -127,13 +127,30 @@ describe('a command', () => {
 });
 
 describe('a connection that', () => {
-  test('is silent fails its commands within seconds, and is opened again', async () => {
-    let isSilent = true;
-    const { link, states } = await fake(() => (isSilent ? undefined : '+OK\r\n'));
+  test('is late fails a command, drops its reply, and goes on', async () => {
+    let late: Socket | undefined;
+    const { link, states } = await fake(([name], socket) => {
+      if (name === 'SLOW') {
+        late = socket;
+        return undefined;
+      }
+      return late === undefined ? `+${name}\r\n` : undefined;
+    });
     const startedAt = performance.now();
-    const sent = [outcome(link.command('GET', ['a'])), outcome(link.write('SET', ['a', 'b']))];
+    const sent = [outcome(link.command('SLOW', ['a'])), outcome(link.write('SET', ['a', 'b']))];
     expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
     expect(performance.now() - startedAt).toBeLessThan(4_000);
+    late?.write('+SLOW\r\n+SET\r\n');
+    late = undefined;
+    expect(String(await link.command('GET', ['a']))).toBe('GET');
+    expect(states).toEqual([]);
+  });
+
+  test('is silent is opened again', async () => {
+    let isSilent = true;
+    const { link, states } = await fake(() => (isSilent ? undefined : '+OK\r\n'));
+    const sent = [outcome(link.command('GET', ['a'])), outcome(link.write('SET', ['a', 'b']))];
+    expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
     isSilent = false;
     await until(() => link.isConnected() && states.includes('reconnected'));
     expect(String(await link.command('GET', ['a']))).toBe('OK');

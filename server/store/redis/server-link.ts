@@ -1,18 +1,38 @@
 import { VaultError } from '../../core/errors.ts';
-import type { LinkOptions, RedisLink, RedisNode, Script } from './client.ts';
+import {
+  isForbiddenCommand,
+  type LinkOptions,
+  type RedisLink,
+  type RedisNode,
+  type Script,
+  toVaultError,
+} from './client.ts';
 import { connectServer, type ServerTarget, waitUntilReady, watchLink } from './connect.ts';
 import { createReplicaWait } from './replica-wait.ts';
 import { asCount } from './reply.ts';
 import type { Argument } from './resp.ts';
 import { openWire, type Wire } from './wire.ts';
 
-function evaluate(
+/** Runs a script. An error has the frames of the caller, for which it must be awaited here. */
+async function evaluate(
   wire: Wire,
   script: Script,
   keys: readonly string[],
   args: readonly Argument[],
 ): Promise<unknown> {
-  return wire.send(script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+  try {
+    return await wire.send(script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+  } catch (error) {
+    throw toVaultError(error, script);
+  }
+}
+
+async function execute(wire: Wire, name: string, args: readonly Argument[]): Promise<unknown> {
+  try {
+    return await wire.send(name, [name, ...args]);
+  } catch (error) {
+    throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error);
+  }
 }
 
 /** Resolves with a reply when the replicas have what was written before it, on the same connection. */
@@ -48,7 +68,7 @@ export async function openServerLink(target: ServerTarget, options: LinkOptions)
   const wire = openWire(client, options.onCall);
   await waitUntilReady(client, () => wire.send('PING', ['PING']), 30_000);
   const watch = watchLink(client, options.onLink);
-  const command = (name: string, args: readonly Argument[]) => wire.send(name, [name, ...args]);
+  const command = (name: string, args: readonly Argument[]) => execute(wire, name, args);
   const { path, host, port } = client.options;
   const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);

@@ -4,13 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import { runAtTickEnd } from '../../core/tick-end.ts';
-import {
-  isForbiddenCommand,
-  isUnknownScript,
-  type LinkOptions,
-  type Script,
-  toVaultError,
-} from './client.ts';
+import { isUnknownScript, type LinkOptions, type Script } from './client.ts';
 import { type Argument, CommandWriter, INCOMPLETE, ReplyError, ReplyReader } from './resp.ts';
 
 /** A command whose reply is awaited. */
@@ -18,7 +12,11 @@ interface Call {
   /** Its name in metrics; undefined for a call that its sender reports. */
   readonly label: string | undefined;
   /** When it was sent, on `performance.now()`. */
-  startedAt: number;
+  readonly startedAt: number;
+  /** The step of the timer in which it was sent. */
+  readonly step: number;
+  /** Whether it has failed without a reply, which may still come. */
+  isLate: boolean;
   readonly parts: readonly Argument[];
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
@@ -30,8 +28,8 @@ interface Call {
 export interface Wire {
   /**
    * Sends the command `parts`; byte strings of the reply are `Buffer`s. A call of a script that Redis does not have is sent
-   * again with its text. Rejects with a VaultError, or with an error that is a bug; where the reply is missing, the command
-   * may have been executed.
+   * again with its text. Rejects with a `ReplyError`, or with another error where the reply is missing: then the command may
+   * have been executed.
    */
   readonly send: (label: string | undefined, parts: readonly Argument[], script?: Script) => Promise<unknown>;
   /** A number that differs for each connection that was opened. */
@@ -49,12 +47,17 @@ interface WireState {
   reader: ReplyReader;
   epoch: number;
   isFlushDue: boolean;
-  checkedAt: number;
+  /** Counts the steps of the timer. */
+  step: number;
+  /** The step in which the connection was last heard of. */
+  heardAt: number;
 }
 
-/** How long a reply may take before the connection counts as lost, and how often that is checked, ms. */
-const REPLY_MS_MAX = 2_000;
-const CHECK_MS = 250;
+/** Time is counted in steps of one timer, so that a busy event loop does not make Redis look silent. */
+const STEP_MS = 250;
+/** A call without a reply fails after as many steps; the connection, when nothing has come for as many. */
+const REPLY_STEPS_MAX = 8;
+const SILENT_STEPS_MAX = 24;
 /** Bounds of what may wait: a Redis that stalls must not fill the memory. */
 const CALLS_MAX = 65_536;
 const BYTES_MAX = 128 * 1_024 * 1_024;
@@ -65,9 +68,9 @@ const DONE_MAX = 4_096;
 export function openWire(client: Redis, onCall: LinkOptions['onCall']): Wire {
   const state: WireState = {
     ...{ client, onCall, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
-    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, checkedAt: 0 },
+    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, step: 0, heardAt: 0 },
   };
-  const timer = setInterval(() => checkReplies(state), CHECK_MS);
+  const timer = setInterval(() => checkReplies(state), STEP_MS);
   timer.unref();
   client.on('ready', () => start(state));
   client.on('close', () => lose(state));
@@ -101,11 +104,13 @@ function lose(state: WireState): void {
   }
 }
 
-function fail({ onCall }: WireState, { label, startedAt, script, reject }: Call, error: Error): void {
-  if (label !== undefined) {
-    onCall?.(label, startedAt, true);
+function fail({ onCall }: WireState, { label, startedAt, isLate, reject }: Call, error: Error): void {
+  if (!isLate) {
+    if (label !== undefined) {
+      onCall?.(label, startedAt, true);
+    }
+    reject(error);
   }
-  reject(label === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error, script));
 }
 
 function send(
@@ -115,7 +120,8 @@ function send(
   script: Script | undefined,
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const call = { label, startedAt: performance.now(), parts, script, resolve, reject };
+    const { step } = state;
+    const call = { label, startedAt: performance.now(), step, isLate: false, parts, script, resolve, reject };
     const { stream, output, calls, first } = state;
     if (stream === undefined) {
       fail(state, call, new Error('not connected'));
@@ -128,6 +134,9 @@ function send(
 }
 
 function write(state: WireState, call: Call, parts: readonly Argument[]): void {
+  if (state.first === state.calls.length) {
+    state.heardAt = state.step;
+  }
   state.output.add(parts);
   state.calls.push(call);
   if (!state.isFlushDue) {
@@ -148,6 +157,7 @@ function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void
   if (state.stream !== stream) {
     return;
   }
+  state.heardAt = state.step;
   try {
     state.reader.add(chunk);
     for (let reply = state.reader.next(); reply !== INCOMPLETE; reply = state.reader.next()) {
@@ -170,11 +180,14 @@ function answer(state: WireState, reply: unknown): void {
     state.calls.splice(0, state.first);
     state.first = 0;
   }
-  const { label, startedAt, parts, script } = call;
+  const { label, startedAt, isLate, parts, script } = call;
+  if (isLate) {
+    return;
+  }
   if (reply instanceof ReplyError) {
     if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
       const inFull = ['EVAL', script.text, ...parts.slice(2)];
-      write(state, { ...call, parts: inFull, startedAt: performance.now() }, inFull);
+      write(state, { ...call, parts: inFull, startedAt: performance.now(), step: state.step }, inFull);
     } else {
       fail(state, call, reply);
     }
@@ -186,14 +199,20 @@ function answer(state: WireState, reply: unknown): void {
   call.resolve(reply);
 }
 
-/** Ends a connection whose oldest reply is overdue. A check that is late itself proves nothing: replies may wait to be read. */
+/** Fails the calls that have waited too long, and ends a connection that is silent. */
 function checkReplies(state: WireState): void {
-  const now = performance.now();
-  const isLate = now - state.checkedAt > 2 * CHECK_MS;
-  state.checkedAt = now;
-  const oldest = state.calls[state.first];
-  if (!isLate && oldest !== undefined && now - oldest.startedAt > REPLY_MS_MAX) {
-    state.stream?.destroy();
+  state.step += 1;
+  const { calls, first, step, heardAt, stream } = state;
+  for (let i = first; i < calls.length; i++) {
+    const call = calls[i];
+    if (call === undefined || step - call.step <= REPLY_STEPS_MAX) {
+      break;
+    }
+    fail(state, call, new Error('no reply in time'));
+    call.isLate = true;
+  }
+  if (first < calls.length && step - heardAt > SILENT_STEPS_MAX) {
+    stream?.destroy();
     lose(state);
   }
 }
