@@ -9,12 +9,13 @@ if ARGV[1] ~= '' then
     return { fenced }
   end
 end
-local call, out = redis.call, {}
+local call, sub, out = redis.call, string.sub, {}
 for i = 2, #KEYS do
-  local count = call('HGET', KEYS[i], 'n')
-  if count then
-    local next = string.format('%d', count + 1)
-    call('HSET', KEYS[i], 'n', next, next, ARGV[i])
+  local n = call('HGET', KEYS[i], 'n')
+  if n then
+    local count = string.format('%d', (#n > 16 and sub(n, 1, -17) or n) + 1)
+    local entry = ARGV[i]
+    call('HSET', KEYS[i], 'n', count .. sub(entry, -16), count, entry)
     out[i - 1] = '1'
   else
     out[i - 1] = '0'

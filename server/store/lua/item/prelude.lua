@@ -25,10 +25,24 @@ local function fence_state(fence, gen)
   return nil
 end
 
--- The last 16 bytes of the newest log entry, '' for an empty log.
-local function tail_of(item, count)
-  if count == 0 then
-    return ''
+-- The length of an item's log, and the last 16 bytes of its newest entry ('' for an empty log), by the field n: the length
+-- in decimal, and these bytes behind it. Older items have the length alone.
+local function log_of(item, n)
+  if #n > 16 then
+    local count = tonumber(string.sub(n, 1, -17))
+    if not count or count > 4294967294 then
+      error('not a length')
+    end
+    return count, string.sub(n, -16)
   end
-  return string.sub(redis.call('HGET', item, tostring(count)), -16)
+  local count = tonumber(n)
+  if count == 0 then
+    return 0, ''
+  end
+  return count, string.sub(redis.call('HGET', item, n), -16)
+end
+
+-- The field n of a log whose newest entry is number count.
+local function log_field(count, entry)
+  return string.format('%d', count) .. string.sub(entry, -16)
 end

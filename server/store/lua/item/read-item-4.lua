@@ -13,6 +13,6 @@ local have = redis.call('HMGET', KEYS[1], 'c', 'm', 'n')
 if not have[1] then
   return { 'missing' }
 end
-local count = tonumber(have[3])
+local count, tail = log_of(KEYS[1], have[3])
 local sad = redis.call('GET', KEYS[2]) or ''
-return { 'ok', have[1], have[2], count, tail_of(KEYS[1], count), redis.call('ZSCORE', KEYS[3], ARGV[1]), sad }
+return { 'ok', have[1], have[2], count, tail, redis.call('ZSCORE', KEYS[3], ARGV[1]), sad }

@@ -19,13 +19,10 @@ local out, pieces, bytes, items = {}, 0, 0, 0
 for i = 1, total do
   local item, meta, tail, sad, count = '', '', '', '', 0
   if full then
-    -- Most logs have one entry: reading it together with the other fields saves a call.
-    local have = call('HMGET', KEYS[1 + i], 'c', 'm', 'n', '1')
-    item, meta, count = have[1] or '', have[2] or '', tonumber(have[3] or '0')
-    if count == 1 then
-      tail = string.sub(have[4], -16)
-    elseif count > 1 then
-      tail = tail_of(KEYS[1 + i], count)
+    local have = call('HMGET', KEYS[1 + i], 'c', 'm', 'n')
+    item, meta = have[1] or '', have[2] or ''
+    if have[3] then
+      count, tail = log_of(KEYS[1 + i], have[3])
     end
     sad = call('GET', KEYS[1 + total + i]) or ''
   else

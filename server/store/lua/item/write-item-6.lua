@@ -6,61 +6,73 @@
 --       10 '' to store, or the last 16 bytes of the metadata that this write replaces
 --       11 identity tag or ''  12 seed of an idempotent request or ''
 -- Reply {'ok', stored_at ms} | {'closed'|'stale'|'clash'|'changed'} | {'exists', log length, tail}
-local fenced = fence_state(KEYS[5], tonumber(ARGV[2]))
-if fenced then
-  return { fenced }
+local call = redis.call
+local fence = call('HMGET', KEYS[5], 'g', 'c', 'l')
+local now = now_ms()
+if fence[2] and now < tonumber(fence[2]) then
+  return { 'closed' }
+end
+local gen, newest_gen = tonumber(ARGV[2]), tonumber(fence[1] or '1')
+if gen < newest_gen then
+  return { 'stale' }
+end
+if gen > newest_gen then
+  -- A passphrase change was interrupted after its record was written: finish it here.
+  call('HSET', KEYS[5], 'g', gen)
 end
 if ARGV[11] ~= '' then
-  local owner = redis.call('HGET', KEYS[6], ARGV[1])
+  local owner = call('HGET', KEYS[6], ARGV[1])
   if owner and owner ~= ARGV[11] then
     return { 'clash' }
   end
 end
 
-local have = redis.call('HMGET', KEYS[1], 'n', 'm', 's')
-local count = tonumber(have[1] or '0')
+local have = call('HMGET', KEYS[1], 'n', 'm', 's')
+local count, tail = 0, ''
+if have[1] then
+  count, tail = log_of(KEYS[1], have[1])
+end
 local seeds = have[3] or ''
 if ARGV[12] ~= '' and string.find(seeds, ARGV[12] .. ',', 1, true) then
   -- This request has already written, and its reply was lost. Later writes of others are kept.
-  return { 'ok', redis.call('ZSCORE', KEYS[3], ARGV[1]) }
+  return { 'ok', call('ZSCORE', KEYS[3], ARGV[1]) }
 end
 if ARGV[10] ~= '' then
   if not have[2] or string.sub(have[2], -16) ~= ARGV[10] then
     return { 'changed' }
   end
 elseif count > 0 and tonumber(ARGV[9]) == 0 then
-  return { 'exists', count, tail_of(KEYS[1], count) }
+  return { 'exists', count, tail }
 end
 
-local now = now_ms()
-local newest = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
-local floor = math.max(tonumber(newest or '0'), tonumber(redis.call('HGET', KEYS[5], 'l') or '0'))
-local stored_at = now
-if floor >= now then
-  stored_at = floor + 1
-  redis.call('HSET', KEYS[5], 'l', string.format('%.0f', stored_at))
+-- Strictly after everything that the bucket has: a cursor may point there.
+local floor, stored_at = tonumber(fence[3] or '0'), string.format('%.0f', now)
+if floor >= now or call('ZCOUNT', KEYS[3], stored_at, '+inf') > 0 then
+  local newest = call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+  stored_at = string.format('%.0f', math.max(floor, tonumber(newest or '0')) + 1)
+  call('HSET', KEYS[5], 'l', stored_at)
 end
 
 count = count + 1
-redis.call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', count, tostring(count), ARGV[8])
-redis.call('ZADD', KEYS[3], string.format('%.0f', stored_at), ARGV[1])
+call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', log_field(count, ARGV[8]), string.format('%d', count), ARGV[8])
+call('ZADD', KEYS[3], stored_at, ARGV[1])
 if ARGV[12] ~= '' then
   -- The last eight seeds: a request that is repeated after more writes than that is executed again.
-  redis.call('HSET', KEYS[1], 's', string.sub(seeds .. ARGV[12] .. ',', -8 * (#ARGV[12] + 1)))
+  call('HSET', KEYS[1], 's', string.sub(seeds .. ARGV[12] .. ',', -8 * (#ARGV[12] + 1)))
 end
 if ARGV[7] ~= '' then
-  redis.call('ZADD', KEYS[4], 0, ARGV[7])
+  call('ZADD', KEYS[4], 0, ARGV[7])
 end
 if ARGV[11] ~= '' then
-  redis.call('HSET', KEYS[6], ARGV[1], ARGV[11])
+  call('HSET', KEYS[6], ARGV[1], ARGV[11])
 end
 if ARGV[5] == '' then
   if count > 1 then
-    redis.call('DEL', KEYS[2])
+    call('DEL', KEYS[2])
   end
 elseif ARGV[6] == '0' then
-  redis.call('SET', KEYS[2], ARGV[5])
+  call('SET', KEYS[2], ARGV[5])
 else
-  redis.call('SET', KEYS[2], ARGV[5], 'PXAT', ARGV[6])
+  call('SET', KEYS[2], ARGV[5], 'PXAT', ARGV[6])
 end
-return { 'ok', string.format('%.0f', stored_at) }
+return { 'ok', stored_at }

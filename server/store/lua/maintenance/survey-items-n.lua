@@ -4,7 +4,7 @@
 -- ARGV  1 maximum number of log entries of each item  2 bytes after which to stop, then the tokens
 -- Reply {blob, items in it}. The blob is one record per item, in order:
 --   u32 each: length of item, metadata, sad and identity tag; log length; fields of the hash; log entries that follow;
---   flags (1 = a key has another type or the log no length, 2 = the item has seeds); f64 each: score in the time index
+--   flags (1 = a key has another type, or the log's length is none, 2 = the item has seeds); f64 each: score in the time index
 --   or -1, expiry of the sad in ms, -1 never, -2 no sad; the four byte strings; u32 length and bytes of each entry.
 local call, pcall, pack = redis.call, redis.pcall, struct.pack
 local total = (#KEYS - 2) / 2
@@ -23,7 +23,12 @@ for i = 1, total do
   else
     fields = call('HLEN', item)
   end
-  local count = tonumber(have[3] or '0')
+  -- The last 16 bytes of the newest entry stand behind the length.
+  local length, tail = have[3] or '0', ''
+  if #length > 16 then
+    length, tail = string.sub(length, 1, -17), string.sub(length, -16)
+  end
+  local count = tonumber(length)
   if not count or count < 0 or count > 4294967295 or count % 1 ~= 0 then
     count, flags = 0, 1
   end
@@ -33,6 +38,9 @@ for i = 1, total do
   end
   if #names > 0 then
     entries = call('HMGET', item, unpack(names))
+  end
+  if tail ~= '' and flags == 0 and string.sub(call('HGET', item, string.format('%d', count)) or '', -16) ~= tail then
+    flags = 1
   end
   local sad = pcall('GET', sad_key)
   if type(sad) == 'table' then
