@@ -11,6 +11,7 @@ import { KEY_HANDLERS } from './jobs/key/key.ts';
 import { RECORDS_HANDLERS } from './jobs/maintenance/records.ts';
 import { REENCRYPT_HANDLERS } from './jobs/maintenance/reencrypt-items.ts';
 import { VERIFY_HANDLERS } from './jobs/maintenance/verify-items.ts';
+import { endOpenings } from './jobs/openings.ts';
 import { FETCH_HANDLERS } from './jobs/proxy/fetch.ts';
 import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
@@ -42,4 +43,5 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
 };
 
 await selfTest();
-serveJobs(JOBS, HANDLERS, createThreadContext(workerData as ThreadData));
+const context = createThreadContext(workerData as ThreadData);
+serveJobs(JOBS, HANDLERS, context, () => endOpenings(context.openings));

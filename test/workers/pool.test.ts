@@ -44,6 +44,18 @@ describe('a job', () => {
     expect(pool.stats().restarts).toBe(0);
   });
 
+  test.each([FIXTURE.echo, FIXTURE.throws, FIXTURE.misbehaves, 250])(
+    'of kind %d ends with its frame, whatever became of it',
+    async (kind) => {
+      const { words, outcome } = rigOf();
+      await Promise.all([outcome(kind), outcome(FIXTURE.echo), outcome(kind)]);
+      const frames = Atomics.load(words, WORD.frames);
+      expect(frames).toBeGreaterThan(0);
+      await outcome(kind);
+      expect(Atomics.load(words, WORD.frames)).toBe(frames + 1);
+    },
+  );
+
   test('whose field was transferred away fails without its neighbours', async () => {
     const { pool, outcome } = rigOf();
     await pool.ready();

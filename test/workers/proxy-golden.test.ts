@@ -6,6 +6,7 @@ import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { readBytes, readU32, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
+import { createOpenings } from '../../workers/jobs/openings.ts';
 import { openJob, openReport } from '../../workers/jobs/proxy/record.ts';
 import golden from '../vectors/golden-records.json';
 import { expectDamageRefused, expectRefused, FLOOR, hex, toHex } from './crypto/fixture.ts';
@@ -21,6 +22,7 @@ const context: ThreadContext = {
   processKey: hex(inputs.processKey),
   argon2: FLOOR,
   rootKey: () => hex(inputs.indexKey),
+  openings: createOpenings(),
 };
 const place = { aid: inputs.aid, id: proxied.id };
 const OTHERS = [

@@ -8,6 +8,7 @@ import {
   type Subkeys,
 } from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';
+import { createOpenings, type Openings } from './openings.ts';
 
 /** What every thread is started with. */
 export interface ThreadData {
@@ -31,6 +32,8 @@ export interface ThreadContext extends Pick<ThreadData, 'env' | 'processKey' | '
    * `IntegrityError` in a thread that was started without the root.
    */
   readonly rootKey: Subkeys;
+  /** The keys that are open for the jobs of the frame that the thread serves. */
+  readonly openings: Openings;
 }
 
 /** A handler for each job of a group. */
@@ -50,7 +53,7 @@ export function createThreadContext(data: ThreadData): ThreadContext {
   const rootKey = root
     ? createSubkeys(sealer.open(...ROOT_PLACE, root), 'cardvault root key', env)
     : missingRoot;
-  return { env, sealer, processKey, argon2, rootKey };
+  return { env, sealer, processKey, argon2, rootKey, openings: createOpenings() };
 }
 
 const decoder = new TextDecoder();

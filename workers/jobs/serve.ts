@@ -4,11 +4,15 @@ import { readAll } from './codec.ts';
 import type { AnyJob, Handler, Handlers, JobTable } from './define.ts';
 import { toFailure } from './failure.ts';
 
-/** Serves the jobs of a table in this thread. Throws a TypeError where a job has no handler, or a handler no job. */
+/**
+ * Serves the jobs of a table in this thread; `endFrame` as in `serveThread`. Throws a TypeError where a job has no
+ * handler, or a handler no job.
+ */
 export function serveJobs<Table extends JobTable, Context>(
   table: Table,
   handlers: Handlers<Table, Context>,
   context: Context,
+  endFrame?: () => void,
 ): void {
   const strange = Object.keys(handlers).find((name) => !Object.hasOwn(table, name));
   if (strange !== undefined) {
@@ -21,7 +25,7 @@ export function serveJobs<Table extends JobTable, Context>(
     }
     return [job.kind, fieldHandler(job, handler, context)];
   });
-  serveThread(new Map(byKind), toFailure);
+  serveThread(new Map(byKind), toFailure, endFrame);
 }
 
 function fieldHandler<Context>(

@@ -31,6 +31,7 @@ interface Reply {
 interface ThreadState {
   readonly handlers: ReadonlyMap<number, FieldHandler>;
   readonly toFailure: (error: unknown) => Failure;
+  readonly endFrame: () => void;
   readonly post: (frame: ArrayBuffer) => void;
   readonly trace: Int32Array;
   replies: Reply[];
@@ -44,10 +45,13 @@ interface ThreadState {
  * a list of fields and a `toFailure` that throws are answered with `internal`.
  * The id of the job begun last, and whether its handler is still on the stack, are kept in shared memory, which
  * outlives the thread: from these the pool learns which job a dead thread died of.
+ * `endFrame` is called when all jobs of a frame have been begun, before what they brought is wiped: what handlers share
+ * within a frame ends there. A handler that waits shares nothing.
  */
 export function serveThread(
   handlers: ReadonlyMap<number, FieldHandler>,
   toFailure: (error: unknown) => Failure,
+  endFrame: () => void = () => undefined,
 ): void {
   const port = parentPort;
   if (port === null) {
@@ -56,6 +60,7 @@ export function serveThread(
   const thread: ThreadState = {
     handlers,
     toFailure,
+    endFrame,
     post: (frame) => port.postMessage(frame, [frame]),
     trace: new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT)),
     replies: [],
@@ -67,11 +72,15 @@ export function serveThread(
 
 function serveFrame(thread: ThreadState, frame: ArrayBuffer): void {
   const { trace } = thread;
-  for (const job of decodeFrame(frame)) {
-    Atomics.store(trace, TRACE_BEGUN, job.id);
-    Atomics.store(trace, TRACE_INSIDE, 1);
-    serve(thread, job);
-    Atomics.store(trace, TRACE_INSIDE, 0);
+  try {
+    for (const job of decodeFrame(frame)) {
+      Atomics.store(trace, TRACE_BEGUN, job.id);
+      Atomics.store(trace, TRACE_INSIDE, 1);
+      serve(thread, job);
+      Atomics.store(trace, TRACE_INSIDE, 0);
+    }
+  } finally {
+    thread.endFrame();
   }
   flush(thread);
 }

@@ -7,7 +7,7 @@ import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { sealNew } from '../item/records.ts';
-import { openWarmKey, WARM_MISS } from '../key/open.ts';
+import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { ENDPOINT_JOBS, EndpointPolicy } from './jobs.ts';
 
@@ -21,7 +21,7 @@ const DECOY_POLICY = {
 /** The handlers of `ENDPOINT_JOBS`. */
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   createEndpoint(context, { params, blob, passphrase, policy }) {
-    using key = openWarmKey(context, params, blob, passphrase);
+    const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
     }
@@ -63,10 +63,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   },
 
   captureItem(context, { params, records, secret, rules, body }) {
-    const { env, sealer } = context;
-    const ids = { env, aid: params.aid, kid: params.kid, ...params.endpoint };
-    const policy = openPolicy(sealer, ids, records.policy);
-    using key = openCaptureWrap(sealer, ids, policy, records.wrap, secret);
+    const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
     const sent = parseStoredObject(body);
     if (rules.length === 0) {
       return sealNew(context, params, sent, key);

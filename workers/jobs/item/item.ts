@@ -78,7 +78,7 @@ function isBroken(
 /** The handlers of `ITEM_JOBS` but for those on pages. */
 export const ITEM_HANDLERS = {
   storeItem(context, { params, blob, passphrase, body }) {
-    using key = openWarmKey(context, params, blob, passphrase);
+    const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
     }
@@ -87,7 +87,7 @@ export const ITEM_HANDLERS = {
 
   openItem(context, { params, opening, rules, item: { item, meta: record, sad, logTail } }) {
     const { token, reference, now } = params;
-    using key = openKey(context, params, opening);
+    const key = openKey(context, params, opening);
     if (!key) {
       return WARM_MISS;
     }
@@ -101,7 +101,7 @@ export const ITEM_HANDLERS = {
 
   updateItem(context, { params, opening, rules, item: sealed, changes: sent }) {
     const { token } = params;
-    using key = openKey(context, params, opening);
+    const key = openKey(context, params, opening);
     if (!key) {
       return WARM_MISS;
     }

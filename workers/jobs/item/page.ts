@@ -78,7 +78,7 @@ export const PAGE_HANDLERS = {
   },
 
   decryptItems(context, { params, opening, rules, page }) {
-    using key = openKey(context, params, opening);
+    const key = openKey(context, params, opening);
     if (!key) {
       return WARM_MISS;
     }

@@ -48,7 +48,7 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
   },
 
   checkWarm(context, { key: name, blob, passphrase }) {
-    using key = openWarmKey(context, name, blob, passphrase);
+    const key = openWarmKey(context, name, blob, passphrase);
     return key ? { kind: 'open' } : WARM_MISS;
   },
 };

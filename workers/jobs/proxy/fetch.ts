@@ -103,7 +103,7 @@ function storable(
 export const FETCH_HANDLERS = {
   prepareFetch(context, { params, blob, passphrase, order: sent }) {
     const { algorithm, smartParse: isSmart, rules } = params;
-    using key = openWarmKey(context, params, blob, passphrase);
+    const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
     }

@@ -81,7 +81,7 @@ function fillJob(
 export const FILL_HANDLERS = {
   fillProxy(context, input) {
     const { params, opening, item } = input;
-    using key = openKey(context, params, opening);
+    const key = openKey(context, params, opening);
     if (!key) {
       return WARM_MISS;
     }

@@ -15,7 +15,7 @@ function placeOf({ env }: ThreadContext, { aid, kid, digest }: ReplyName) {
 export const REPLY_HANDLERS = {
   /** Seals a reply as an item is sealed: `length of the metadata 4 | metadata | envelope and content`. */
   sealReply(context, { name, blob, passphrase, reply }) {
-    using owner = openWarmKey(context, name, blob, passphrase);
+    const owner = openWarmKey(context, name, blob, passphrase);
     if (!owner) {
       return WARM_MISS;
     }
@@ -25,7 +25,7 @@ export const REPLY_HANDLERS = {
   },
 
   openReply(context, { name, blob, passphrase, record }) {
-    using key = openWarmKey(context, name, blob, passphrase);
+    const key = openWarmKey(context, name, blob, passphrase);
     if (!key) {
       return WARM_MISS;
     }

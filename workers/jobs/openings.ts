@@ -1,0 +1,67 @@
+/**
+ * What the jobs of one frame have opened. Jobs that bring the same records under the same secret share one opening,
+ * which is wiped when the frame ends: nothing that is open outlives it.
+ */
+import type { CaptureKey } from '../crypto/endpoint/record.ts';
+import type { UnlockedKey } from '../crypto/key/unlocked.ts';
+import { equalBytes } from '../crypto/primitives/bytes.ts';
+
+/** What a key is opened from. All of it must be the same for two jobs to share an opening. */
+interface Wanted {
+  /** The kind of opening, and the names that its records are bound to. */
+  readonly names: readonly (string | number)[];
+  readonly records: readonly Uint8Array[];
+  readonly secret: Uint8Array;
+}
+
+/** An open key. The bytes are views into the frame, which is wiped after its openings are. */
+export interface Opening<Opened extends Disposable> extends Wanted {
+  readonly opened: Opened;
+}
+
+/** The keys that are open in a thread, by what they were opened from. */
+export interface Openings {
+  readonly keys: Opening<UnlockedKey>[];
+  readonly captures: Opening<CaptureKey>[];
+}
+
+/** A thread without open keys. */
+export function createOpenings(): Openings {
+  return { keys: [], captures: [] };
+}
+
+function isSame(found: Wanted, wanted: Wanted): boolean {
+  return (
+    found.names.length === wanted.names.length &&
+    found.names.every((name, i) => name === wanted.names[i]) &&
+    found.records.every((record, i) => equalBytes(record, wanted.records[i] ?? new Uint8Array(0))) &&
+    equalBytes(found.secret, wanted.secret)
+  );
+}
+
+/**
+ * What another job of the frame has opened from the same records under the same secret, which is compared in constant
+ * time; otherwise what `open` gives. It belongs to the frame: a job neither wipes it nor holds it across an `await`.
+ */
+export function shareOpening<Opened extends Disposable, Result extends Opened | undefined>(
+  openings: Opening<Opened>[],
+  wanted: Wanted,
+  open: () => Result,
+): Opened | Result {
+  const found = openings.find((opening) => isSame(opening, wanted));
+  if (found) {
+    return found.opened;
+  }
+  const opened = open();
+  if (opened) {
+    openings.push({ ...wanted, opened });
+  }
+  return opened;
+}
+
+/** Wipes all that the frame has opened. */
+export function endOpenings({ keys, captures }: Openings): void {
+  for (const { opened } of [...keys.splice(0), ...captures.splice(0)]) {
+    opened[Symbol.dispose]();
+  }
+}
