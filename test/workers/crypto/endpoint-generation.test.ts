@@ -8,8 +8,8 @@ import {
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
-import { wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { type ItemOwner, openItem, sealItem } from '../../../workers/crypto/item/item.ts';
+import { type ItemOwner, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';

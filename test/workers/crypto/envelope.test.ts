@@ -1,9 +1,24 @@
 import { describe, expect, test } from 'bun:test';
-import { unwrapDek, wrapDekOwned, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { generationOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { createHmac, hkdfSync } from 'node:crypto';
+import {
+  envelopeGeneration,
+  newDek,
+  type PartContext,
+  unwrapDek,
+  wrapDekSealed,
+} from '../../../workers/crypto/item/envelope.ts';
+import { generationOf, ownerKeyOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import {
+  aad,
+  IntegrityError,
+  TYPE,
+  u32,
+  utf8,
+  writeHeader,
+} from '../../../workers/crypto/primitives/bytes.ts';
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
+import { sealMessage } from '../../../workers/crypto/primitives/symmetric.ts';
 import lowOrder from '../../vectors/x25519.json';
 import {
   CONTEXT,
@@ -11,6 +26,7 @@ import {
   expectRefused,
   FLOOR,
   filled,
+  flipped,
   hex,
   IDS,
   openNewKey,
@@ -29,8 +45,20 @@ const { key: newer } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 function publicOf(of: UnlockedKey, gen: number): Uint8Array {
   return of.generations[gen - 1]?.publicKey ?? filled(0, 0);
 }
+
+/** What writers with the passphrase wrote before data keys were derived. */
+function wrapOwned(of: UnlockedKey, ctx: PartContext): Uint8Array {
+  const newest = generationOf(of);
+  const head = new Uint8Array(8);
+  writeHeader(head, TYPE.ownedEnvelope);
+  head.set(u32(newest.gen), 4);
+  const { env, aid, kid, token, part } = ctx;
+  const place = aad('cardvault envelope', [head, env, aid, kid, token, part]);
+  return sealMessage(ownerKeyOf(of, newest), head, DEK, place);
+}
+
 const wraps = {
-  owned: (of: UnlockedKey, ctx = CTX) => wrapDekOwned(of, ctx, DEK),
+  owned: (of: UnlockedKey, ctx = CTX) => wrapOwned(of, ctx),
   sealed: (of: UnlockedKey, ctx = CTX) => wrapDekSealed(generationOf(of), ctx, DEK),
 } as const;
 
@@ -68,6 +96,57 @@ describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
     unwrapDek(own, CTX, envelope);
     own[Symbol.dispose]();
     expectRefused(() => unwrapDek(own, CTX, envelope));
+  });
+});
+
+describe('a derived envelope', () => {
+  const made = newDek(newer, CTX);
+
+  test('gives its key again, also after later passphrase changes, and names its generation', () => {
+    const old = newDek(key, CTX);
+    expect(toHex(unwrapDek(key, CTX, old.envelope))).toBe(toHex(old.dek));
+    expect(toHex(unwrapDek(newer, CTX, old.envelope))).toBe(toHex(old.dek));
+    expect([old.dek.length, old.envelope.length, envelopeGeneration(made.envelope)]).toEqual([32, 24, 2]);
+    expectRefused(() => unwrapDek(key, CTX, made.envelope));
+  });
+
+  test('is what the page says', () => {
+    const { env, aid, kid, token, part } = CTX;
+    const place = aad('cardvault data key', [made.envelope, env, aid, kid, token, part]);
+    const ownerKey = hkdfSync(
+      'sha256',
+      newer.generations[1]?.privateKey ?? filled(0, 0),
+      filled(0, 0),
+      aad('cardvault owner key', [kid, 2]),
+      32,
+    );
+    const expected = createHmac('sha256', new Uint8Array(ownerKey)).update(place).digest('hex');
+    expect(toHex(made.dek)).toBe(expected);
+  });
+
+  test('no two give one key, and no change of bytes or place gives the same', () => {
+    const keys = new Set(Array.from({ length: 200 }, () => toHex(newDek(newer, CTX).dek)));
+    const places = [{ env: 'production' }, { aid: 'x' }, { kid: 'x' }, { token: 'x' }, { part: 1 as const }];
+    for (const other of places) {
+      const moved = { ...newer, kid: other.kid ?? newer.kid };
+      keys.add(toHex(unwrapDek(moved, { ...CTX, ...other }, made.envelope)));
+    }
+    for (let at = 8; at < made.envelope.length; at++) {
+      keys.add(toHex(unwrapDek(newer, CTX, flipped(made.envelope, at))));
+    }
+    expect(keys.size).toBe(200 + places.length + 16);
+    expect(keys.has(toHex(made.dek))).toBe(false);
+    expectRefused(() => unwrapDek({ ...newer, kid: 'x' }, CTX, made.envelope));
+    for (let length = 0; length < 24; length++) {
+      expectRefused(() => unwrapDek(newer, CTX, made.envelope.subarray(0, length)));
+    }
+  });
+
+  test('gives another key once its vault key is wiped', async () => {
+    const { key: own } = await openNewKey();
+    const { envelope, dek } = newDek(own, CTX);
+    own[Symbol.dispose]();
+    expect(toHex(unwrapDek(own, CTX, envelope))).not.toBe(toHex(dek));
   });
 });
 

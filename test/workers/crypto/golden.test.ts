@@ -18,9 +18,19 @@ import {
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
 import { aad, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
+import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
 import { createServiceSealer, createSubkeys } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
-import { damaged, expectDamageRefused, expectRefused, FLOOR, hex, toHex, verifyWholeLog } from './fixture.ts';
+import {
+  damaged,
+  expectDamageRefused,
+  expectRefused,
+  FLOOR,
+  hex,
+  isRefusal,
+  toHex,
+  verifyWholeLog,
+} from './fixture.ts';
 
 const { inputs, records, derived, unlocked, endpoints } = golden;
 const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
@@ -115,6 +125,42 @@ describe('records', () => {
     expectDamageRefused(item.item, (bad) => openItem({ ...item, item: bad }));
     expectDamageRefused(item.sad, (bad) => openItem({ ...item, sad: bad }));
     expectDamageRefused(hex(records.itemMeta), (bad) => openMeta(sealer, ids, bad));
+  });
+
+  test('an item under a derived data key', () => {
+    const { derivedItem } = golden;
+    const envelope = hex(derivedItem.envelope);
+    expect(toHex(unwrapDek(key, part, envelope))).toBe(derivedItem.dataKey);
+    for (const bad of damaged(envelope)) {
+      let dek = '';
+      try {
+        dek = toHex(unwrapDek(key, part, bad));
+      } catch (error) {
+        expect(isRefusal(error)).toBe(true);
+      }
+      expect(dek).not.toBe(derivedItem.dataKey);
+    }
+    const stored = {
+      ...{ ...item, meta: openMeta(sealer, ids, hex(derivedItem.itemMeta)) },
+      ...{ item: hex(derivedItem.item), sad: hex(derivedItem.itemSad) },
+    };
+    const opened = openItem(stored);
+    expect(textOf(opened.part0)).toBe(inputs.part0);
+    expect(textOf(opened.part1 ?? hex(''))).toBe(inputs.part1);
+    expectDamageRefused(stored.item, (bad) => openItem({ ...stored, item: bad }));
+    expectDamageRefused(stored.sad, (bad) => openItem({ ...stored, sad: bad }));
+    expectDamageRefused(hex(derivedItem.itemMeta), (bad) => openMeta(sealer, ids, bad));
+    // With the hash of what a forger has changed, the seal of the content still refuses it.
+    for (const bad of damaged(stored.item)) {
+      expectRefused(() => openItem({ ...stored, item: bad, meta: { ...stored.meta, hash0: sha256(bad) } }));
+    }
+    for (const other of [{ env: 'production' }, { aid: 'other' }, { kid: 'other' }, { token: 'other' }]) {
+      const moved = { ...key, kid: other.kid ?? key.kid };
+      const dek = unwrapDek(moved, { ...part, ...other }, envelope);
+      expect(toHex(dek)).not.toBe(derivedItem.dataKey);
+      expectRefused(() => openItem({ ...stored, ...other, key: moved }));
+    }
+    expect(toHex(unwrapDek(key, { ...part, part: 1 }, envelope))).not.toBe(derivedItem.dataKey);
   });
 
   test('a captured item', () => {

@@ -46,6 +46,7 @@ function blob(index: number, type: number): Uint8Array {
 const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
   ['vault key', TYPE.vaultKey, parseVaultKey],
   ['owned envelope', TYPE.ownedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
+  ['derived envelope', TYPE.derivedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
   ['sealed envelope', TYPE.sealedEnvelope, (bytes) => unwrapDek(key, part, bytes)],
   [
     'content',
@@ -55,7 +56,7 @@ const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
   ['service record', TYPE.service, (bytes) => sealer.open('record', 'a', 'b', [], bytes)],
   ['metadata', TYPE.service, (bytes) => openMeta(sealer, IDS, bytes)],
   ['log entry', TYPE.service, (bytes) => openLogEntry(sealer, IDS, bytes)],
-  ['item', TYPE.ownedEnvelope, (bytes) => openItem({ ...IDS, key, item: bytes, meta, nowMs: 0 })],
+  ['item', TYPE.derivedEnvelope, (bytes) => openItem({ ...IDS, key, item: bytes, meta, nowMs: 0 })],
 ];
 
 describe('random bytes', () => {

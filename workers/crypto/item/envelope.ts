@@ -1,7 +1,8 @@
 /**
- * Envelopes: the data key (DEK) of one part of one item, wrapped for one generation of a vault key.
+ * Envelopes: what the data key (DEK) of one part of one item comes from, for the holders of one generation of a vault key.
  *
- * Owned, by somebody with the passphrase: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
+ * Derived, by somebody with the passphrase: `header 4 | gen 4 | salt 16`; the DEK is an HMAC of it under the owner key.
+ * Owned, as they were written before: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
  * Sealed, by somebody with the public key only: `header 4 | gen 4 | enc 32 | nonce 12 | wrapped 32 | tag 16`.
  */
 import {
@@ -25,15 +26,16 @@ import {
   writeU32,
 } from '../primitives/bytes.ts';
 import { exportSecret, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
-import { fillRandom } from '../primitives/random.ts';
+import { fillRandom, randomBytes } from '../primitives/random.ts';
 import {
+  hmac,
   KEY_BYTES,
   MESSAGE_EXTRA_BYTES,
   NONCE_BYTES,
   openAt,
   openMessage,
+  SALT_BYTES,
   sealInto,
-  sealMessage,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
@@ -47,6 +49,7 @@ export interface PartContext extends KeyContext {
 
 /** Header and generation: what is clear in both kinds, and bound to both. */
 const HEAD_BYTES = HEADER_BYTES + 4;
+const DERIVED_BYTES = HEAD_BYTES + SALT_BYTES;
 const OWNED_BYTES = HEAD_BYTES + KEY_BYTES + MESSAGE_EXTRA_BYTES;
 /** The clear bytes of a sealed envelope: head and `enc`, the ephemeral public key of the set-up. */
 const SEALED_NONCE_AT = HEAD_BYTES + POINT_BYTES;
@@ -54,13 +57,16 @@ const SEALED_BYTES = SEALED_NONCE_AT + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
 /** Length of the envelope that a record begins with, by its type byte; `IntegrityError` for any other type. */
 export function envelopeBytes(record: Uint8Array): number {
-  if (record[1] === TYPE.ownedEnvelope) {
-    return OWNED_BYTES;
+  switch (record[1]) {
+    case TYPE.derivedEnvelope:
+      return DERIVED_BYTES;
+    case TYPE.ownedEnvelope:
+      return OWNED_BYTES;
+    case TYPE.sealedEnvelope:
+      return SEALED_BYTES;
+    default:
+      throw new IntegrityError('envelope');
   }
-  if (record[1] === TYPE.sealedEnvelope) {
-    return SEALED_BYTES;
-  }
-  throw new IntegrityError('envelope');
 }
 
 /** Number of the generation that an envelope is for. It is proven only when the envelope opens. */
@@ -90,15 +96,39 @@ function exportWrapKey(exporterSecret: Uint8Array, associated: Uint8Array, nonce
 }
 
 /**
- * Wraps a data key for the newest generation of an open vault key: symmetric, no X25519. The data key is 32 bytes and
- * stays the caller's to wipe.
+ * The data key of a derived envelope. The salt makes it new for each write, the label and the lengths keep it apart from
+ * the message keys of owned envelopes, which are HMACs of 16 bytes under the same key.
  */
-export function wrapDekOwned(key: UnlockedKey, ctx: PartContext, dek: Uint8Array): Uint8Array {
-  const newest = generationOf(key);
-  const head = new Uint8Array(HEAD_BYTES);
-  writeHeader(head, TYPE.ownedEnvelope);
-  writeU32(head, HEADER_BYTES, newest.gen);
-  return sealMessage(ownerKeyOf(key, newest), head, dek, bind(ctx, head));
+function deriveDek(
+  key: UnlockedKey,
+  { env, aid, kid, token, part }: PartContext,
+  envelope: Uint8Array,
+): Uint8Array {
+  const generation = generationOf(key, envelopeGeneration(envelope));
+  const place = aad('cardvault data key', [envelope, env, aid, kid, token, part]);
+  return hmac(ownerKeyOf(key, generation), place);
+}
+
+/** Who writes: the holder of the open key, or somebody who knows the public half of one generation. */
+export type ItemOwner = UnlockedKey | PublicGeneration;
+
+/**
+ * A fresh data key of 32 bytes, which the caller wipes, and its envelope: derived for the newest generation of an open
+ * key, sealed to a public one. Errors as `wrapDekSealed`.
+ */
+export function newDek(
+  owner: ItemOwner,
+  ctx: PartContext,
+): { readonly envelope: Uint8Array; readonly dek: Uint8Array } {
+  if (!('generations' in owner)) {
+    const dek = randomBytes(KEY_BYTES);
+    return { envelope: wrapDekSealed(owner, ctx, dek), dek };
+  }
+  const envelope = new Uint8Array(DERIVED_BYTES);
+  writeHeader(envelope, TYPE.derivedEnvelope);
+  writeU32(envelope, HEADER_BYTES, generationOf(owner).gen);
+  fillRandom(envelope, HEAD_BYTES, SALT_BYTES);
+  return { envelope, dek: deriveDek(owner, ctx, envelope) };
 }
 
 interface Sender {
@@ -217,10 +247,17 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
   }
 }
 
-/** The data key of an envelope of either kind. Rejects damage and any other context with `IntegrityError`. */
+/**
+ * The data key of an envelope of any kind. Rejects damage and any other context with `IntegrityError`, but for a derived
+ * envelope: there they give another key, which opens nothing.
+ */
 export function unwrapDek(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {
     throw new IntegrityError('envelope');
+  }
+  if (envelope[1] === TYPE.derivedEnvelope) {
+    checkHeader(envelope, TYPE.derivedEnvelope, DERIVED_BYTES);
+    return deriveDek(key, ctx, envelope);
   }
   return envelope[1] === TYPE.ownedEnvelope
     ? unwrapOwned(key, ctx, envelope)

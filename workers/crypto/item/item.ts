@@ -6,7 +6,7 @@
  * Content: `header 4 | nonce 12 | ciphertext | tag 16` under the part's data key. The plaintext is the length in 4
  * bytes, the bytes, and zeros up to the next step, so that a stored size reveals a length only roughly.
  */
-import { generationOf, type PublicGeneration, type UnlockedKey } from '../key/unlocked.ts';
+import { generationOf, type UnlockedKey } from '../key/unlocked.ts';
 import {
   aad,
   checkHeader,
@@ -22,20 +22,17 @@ import {
   writeU32,
 } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
-import { KEY_BYTES, NONCE_BYTES, openAt, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
+import { NONCE_BYTES, openAt, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import {
   envelopeBytes,
   envelopeGeneration,
+  type ItemOwner,
+  newDek,
   type PartContext,
   unwrapDek,
-  wrapDekOwned,
-  wrapDekSealed,
 } from './envelope.ts';
 import { type ItemContext, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
-
-/** Who writes: the holder of the open key, or somebody who knows the public half of one generation. */
-export type ItemOwner = UnlockedKey | PublicGeneration;
 
 /** What one store or update writes. */
 export interface SealItemRequest extends ItemContext {
@@ -145,9 +142,8 @@ export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8A
 
 /** Envelope and content of one part, under a fresh data key that is wiped before this returns. */
 function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uint8Array {
-  const dek = randomBytes(KEY_BYTES);
+  const { envelope, dek } = newDek(owner, ctx);
   try {
-    const envelope = 'generations' in owner ? wrapDekOwned(owner, ctx, dek) : wrapDekSealed(owner, ctx, dek);
     return sealContent(envelope, dek, ctx, bytes);
   } finally {
     wipe(dek);

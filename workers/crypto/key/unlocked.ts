@@ -89,7 +89,7 @@ export function generationOf({ generations }: UnlockedKey, gen = generations.len
   return found;
 }
 
-/** The symmetric key under which the owner of a generation wraps data keys: HKDF of the private half, 32 bytes. */
+/** The symmetric key from which the owner of a generation derives data keys: HKDF of the private half, 32 bytes. */
 export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8Array {
   const { gen, privateKey } = generation;
   generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);

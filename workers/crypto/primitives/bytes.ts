@@ -157,6 +157,7 @@ export const TYPE = {
   content: 0x13,
   captureWrap: 0x14,
   retrieveWrap: 0x15,
+  derivedEnvelope: 0x16,
   service: 0x20,
   renewedLog: 0x21,
   warm: 0x30,
