@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { aad, type Field } from '../../../workers/crypto/primitives/aad.ts';
 import {
-  aad,
   concat,
   equalBytes,
-  type Field,
   IntegrityError,
   PassphraseError,
   readBytes,

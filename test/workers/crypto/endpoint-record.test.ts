@@ -8,7 +8,8 @@ import {
   type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
 import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
-import { aad, concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { aad } from '../../../workers/crypto/primitives/aad.ts';
+import { concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
 import { NONCE_BYTES, sealInto, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import {

@@ -9,7 +9,8 @@ import {
   parseEndpointSecret,
   type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
-import { aad, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { aad } from '../../../workers/crypto/primitives/aad.ts';
+import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { hkdf } from '../../../workers/crypto/primitives/symmetric.ts';
 import { filled, flipped, toHex } from './fixture.ts';
 

@@ -9,14 +9,8 @@ import {
 } from '../../../workers/crypto/item/envelope.ts';
 import { generationOf, ownerKeyOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import {
-  aad,
-  IntegrityError,
-  TYPE,
-  u32,
-  utf8,
-  writeHeader,
-} from '../../../workers/crypto/primitives/bytes.ts';
+import { aad } from '../../../workers/crypto/primitives/aad.ts';
+import { IntegrityError, TYPE, u32, utf8, writeHeader } from '../../../workers/crypto/primitives/bytes.ts';
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { sealMessage } from '../../../workers/crypto/primitives/symmetric.ts';
 import lowOrder from '../../vectors/x25519.json';

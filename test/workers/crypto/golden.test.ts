@@ -16,7 +16,8 @@ import {
   openAuditMark,
 } from '../../../workers/crypto/log/audit-entry.ts';
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
-import { aad, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { aad } from '../../../workers/crypto/primitives/aad.ts';
+import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
 import { createServiceSealer, createSubkeys } from '../../../workers/crypto/record/service-record.ts';

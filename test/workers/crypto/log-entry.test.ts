@@ -151,6 +151,17 @@ describe('one entry', () => {
     expect(opened.ip).toBe('😀'.repeat(63));
   });
 
+  test('callers who share an address or a user agent are kept apart', () => {
+    const ips = ['203.0.113.7', '203.0.113.8', '2001:db8::1', 'unknown', ''];
+    const callers = ips.flatMap((ip) => ['', 'curl', 'curl/8'].map((userAgent) => ({ ip, userAgent })));
+    for (const one of callers) {
+      for (const other of callers) {
+        const entries = [one, other, one].map((caller) => openLogEntry(sealer, IDS, seal(0, NONE, caller)));
+        expect(entries.map(({ ip, userAgent }) => ({ ip, userAgent }))).toEqual([one, other, one]);
+      }
+    }
+  });
+
   test('a text of 4 or 16 bytes is not taken for an address', () => {
     for (const ip of ['abcd', 'abcdefghijklmnop']) {
       expect(openLogEntry(sealer, IDS, seal(0, NONE, { ip })).ip).toBe(ip);

@@ -18,8 +18,8 @@ import {
   unlockedKey,
   unpackPairs,
 } from '../key/unlocked.ts';
+import { aad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   concat,
   EMPTY,

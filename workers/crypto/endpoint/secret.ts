@@ -2,7 +2,8 @@
  * Endpoint secrets: their text, the key and the commitment that derive from one, and the check that comes
  * before anything of an endpoint is decrypted.
  */
-import { aad, equalBytes, wipe } from '../primitives/bytes.ts';
+import { aad } from '../primitives/aad.ts';
+import { equalBytes, wipe } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES, SALT_BYTES } from '../primitives/symmetric.ts';
 

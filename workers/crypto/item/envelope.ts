@@ -13,14 +13,15 @@ import {
   type PublicGeneration,
   type UnlockedKey,
 } from '../key/unlocked.ts';
+import { aad, createAad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   equalBytes,
   HEADER_BYTES,
   IntegrityError,
   readU32,
   TYPE,
+  viewOf,
   wipe,
   writeHeader,
   writeU32,
@@ -74,12 +75,15 @@ export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);
 }
 
+const encodePlace = createAad('cardvault envelope');
+const encodeDerived = createAad('cardvault data key');
+
 /**
  * AAD of an envelope: all of its clear bytes before the salt or nonce, and its place. An envelope moved to another item,
  * part, key, account or environment does not open.
  */
 function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
-  return aad('cardvault envelope', [head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
+  return encodePlace([head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
 }
 
 /**
@@ -105,7 +109,7 @@ function deriveDek(
   envelope: Uint8Array,
 ): Uint8Array {
   const generation = generationOf(key, envelopeGeneration(envelope));
-  const place = aad('cardvault data key', [envelope, env, aid, kid, token, part]);
+  const place = encodeDerived([envelope, env, aid, kid, token, part]);
   return hmac(ownerKeyOf(key, generation), place);
 }
 
@@ -203,8 +207,8 @@ export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: U
   writeU32(out, HEADER_BYTES, target.gen);
   out.set(sender.enc, HEAD_BYTES);
   fillRandom(out, SEALED_NONCE_AT, NONCE_BYTES);
-  const nonce = out.subarray(SEALED_NONCE_AT, SEALED_NONCE_AT + NONCE_BYTES);
-  const associated = bind(ctx, out.subarray(0, SEALED_NONCE_AT));
+  const nonce = viewOf(out, SEALED_NONCE_AT, NONCE_BYTES);
+  const associated = bind(ctx, viewOf(out, 0, SEALED_NONCE_AT));
   const wrapKey = exportWrapKey(sender.exporterSecret, associated, nonce);
   try {
     sealInto(out, SEALED_NONCE_AT + NONCE_BYTES, wrapKey, nonce, dek, associated);
@@ -221,7 +225,7 @@ export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: U
 function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.ownedEnvelope, OWNED_BYTES);
   const generation = generationOf(key, envelopeGeneration(envelope));
-  const associated = bind(ctx, envelope.subarray(0, HEAD_BYTES));
+  const associated = bind(ctx, viewOf(envelope, 0, HEAD_BYTES));
   return openMessage(ownerKeyOf(key, generation), HEAD_BYTES, envelope, associated);
 }
 
@@ -232,13 +236,13 @@ function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): 
 function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   checkHeader(envelope, TYPE.sealedEnvelope, SEALED_BYTES);
   const generation = generationOf(key, envelopeGeneration(envelope));
-  const enc = envelope.subarray(HEAD_BYTES, SEALED_NONCE_AT);
+  const enc = viewOf(envelope, HEAD_BYTES, POINT_BYTES);
   const exporterSecret = exporterOf(generation, enc, () => {
     const info = hpkeInfo(ctx, generation.gen);
     return setupReceiver(enc, importedPrivate(generation), generation.publicKey, info).exporterSecret;
   });
-  const associated = bind(ctx, envelope.subarray(0, SEALED_NONCE_AT));
-  const nonce = envelope.subarray(SEALED_NONCE_AT, SEALED_NONCE_AT + NONCE_BYTES);
+  const associated = bind(ctx, viewOf(envelope, 0, SEALED_NONCE_AT));
+  const nonce = viewOf(envelope, SEALED_NONCE_AT, NONCE_BYTES);
   const wrapKey = exportWrapKey(exporterSecret, associated, nonce);
   try {
     return openAt(envelope, SEALED_NONCE_AT, wrapKey, associated);

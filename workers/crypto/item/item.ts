@@ -7,16 +7,18 @@
  * bytes, the bytes, and zeros up to the next step, so that a stored size reveals a length only roughly.
  */
 import { generationOf, type UnlockedKey } from '../key/unlocked.ts';
+import { createAad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   EMPTY,
   equalBytes,
   HEADER_BYTES,
   IntegrityError,
+  readBytes,
   readU32,
   TYPE,
   utf8,
+  viewOf,
   wipe,
   writeHeader,
   writeU32,
@@ -74,6 +76,9 @@ export interface ContentContext extends PartContext {
   readonly revision: Uint8Array;
 }
 
+const encodeContent = createAad('cardvault content');
+const CONTENT_HEADER = new Uint8Array(HEADER_BYTES);
+writeHeader(CONTENT_HEADER, TYPE.content);
 /** A content record without its plaintext. */
 const CONTENT_BYTES_MIN = HEADER_BYTES + NONCE_BYTES + TAG_BYTES;
 const LENGTH_BYTES = 4;
@@ -93,10 +98,10 @@ function paddedBytes(length: number): number {
  * AAD of a content record: its place, its revision and its reference. A missing reference enters as no bytes, an empty
  * one as the SHA-256 of no bytes. The revision keeps parts of two writes of one item apart.
  */
-function bindContent(ctx: ContentContext, header: Uint8Array): Uint8Array {
+function bindContent(ctx: ContentContext): Uint8Array {
   const { env, aid, kid, token, reference, revision, part } = ctx;
   const referenceHash = reference === undefined ? EMPTY : sha256(utf8(reference));
-  return aad('cardvault content', [header, env, aid, kid, token, referenceHash, revision, part]);
+  return encodeContent([CONTENT_HEADER, env, aid, kid, token, referenceHash, revision, part]);
 }
 
 /**
@@ -115,10 +120,9 @@ export function sealContent(
   padded.set(bytes, LENGTH_BYTES);
   const out = new Uint8Array(at + CONTENT_BYTES_MIN + padded.length);
   out.set(envelope);
-  const record = out.subarray(at);
-  writeHeader(record, TYPE.content);
+  writeHeader(out, TYPE.content, at);
   try {
-    sealAt(record, HEADER_BYTES, dek, padded, bindContent(ctx, record.subarray(0, HEADER_BYTES)));
+    sealAt(out, at + HEADER_BYTES, dek, padded, bindContent(ctx));
   } finally {
     wipe(padded);
   }
@@ -131,13 +135,12 @@ export function sealContent(
  */
 export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8Array): Uint8Array {
   checkHeader(record, TYPE.content, CONTENT_BYTES_MIN);
-  const associated = bindContent(ctx, record.subarray(0, HEADER_BYTES));
-  const padded = openAt(record, HEADER_BYTES, dek, associated);
+  const padded = openAt(record, HEADER_BYTES, dek, bindContent(ctx));
   const length = readU32(padded, 0);
   if (padded.length !== paddedBytes(length)) {
     throw new IntegrityError('content');
   }
-  return padded.subarray(LENGTH_BYTES, LENGTH_BYTES + length);
+  return viewOf(padded, LENGTH_BYTES, length);
 }
 
 /** Envelope and content of one part, under a fresh data key that is wiped before this returns. */
@@ -182,7 +185,7 @@ function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, has
     throw new IntegrityError('item');
   }
   const at = envelopeBytes(stored);
-  const envelope = stored.subarray(0, at);
+  const envelope = readBytes(stored, 0, at);
   if (envelopeGeneration(envelope) !== meta.gen) {
     throw new IntegrityError('item');
   }
@@ -190,7 +193,7 @@ function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, has
   const ctx = { env, aid, kid, token, reference, revision, part };
   const dek = unwrapDek(key, ctx, envelope);
   try {
-    return openContent(dek, ctx, stored.subarray(at));
+    return openContent(dek, ctx, viewOf(stored, at, stored.length - at));
   } finally {
     wipe(dek);
   }

@@ -7,7 +7,8 @@
  * (truncated CBC; `docs/decisions/reference-index.md`).
  */
 import { createCipheriv } from 'node:crypto';
-import { aad, utf8 } from '../primitives/bytes.ts';
+import { aad } from '../primitives/aad.ts';
+import { utf8 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 
 /** Length of an identity tag: 128 bits are collision-free for all numbers of a vault key. */

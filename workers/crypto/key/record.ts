@@ -5,8 +5,8 @@
  * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | salt 16 | m 4 | t 4 | p 4 | commitment 32 |
  * nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  */
+import { aad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   concat,
   HEADER_BYTES,

@@ -3,7 +3,8 @@
  * wipes it, best with `using`, which does so at the end of the block whatever happens in it.
  */
 import type { KeyObject } from 'node:crypto';
-import { aad, IntegrityError, wipe } from '../primitives/bytes.ts';
+import { aad } from '../primitives/aad.ts';
+import { IntegrityError, wipe } from '../primitives/bytes.ts';
 import { importPrivate, type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 

@@ -6,8 +6,8 @@
  * `header 4 | kid length 1 | kid | gen 4 | salt of the record 16 | salt of the blob 16 | nonce 12 | token key 32,
  * then public and private half of each generation | tag 16`
  */
+import { aad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   concat,
   HEADER_BYTES,

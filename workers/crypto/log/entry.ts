@@ -28,8 +28,14 @@ import { openLogRecord } from './seal.ts';
 const ACTIONS = ['encrypt', 'decrypt'] as const;
 const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
 
+/** Who acts. */
+interface Caller {
+  readonly ip: string;
+  readonly userAgent: string;
+}
+
 /** What an entry says. */
-export interface ActionLogEntry {
+export interface ActionLogEntry extends Caller {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;
   /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
@@ -38,8 +44,6 @@ export interface ActionLogEntry {
   readonly timeMs: number;
   readonly action: (typeof ACTIONS)[number];
   readonly source: (typeof SOURCES)[number];
-  readonly ip: string;
-  readonly userAgent: string;
 }
 
 /** The first byte of the plaintext, and where the fixed members lie behind it. */
@@ -109,23 +113,37 @@ export function textOfIp(bytes: Uint8Array): string {
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }
 
-/** The plaintext. A tag of another length than 16 bytes: RangeError. */
-function encode(entry: ActionLogEntry): Uint8Array {
-  if (entry.seenTag.length !== TAG_BYTES) {
-    throw new RangeError('a tag has 16 bytes');
-  }
-  const packed = bytesOfIp(entry.ip);
-  const ip = packed ?? cutUtf8(entry.ip);
+/** A plaintext with the address and the user agent of one caller; all before them is still to be written. */
+function callerPlaintext({ ip, userAgent }: Caller): Uint8Array {
+  const packed = bytesOfIp(ip);
+  const address = packed ?? cutUtf8(ip);
   const fixed = new Uint8Array(IP_AT);
   fixed[0] = PLAINTEXT_TYPE;
-  writeU32(fixed, SEEN_AT, entry.seenLength);
-  fixed.set(entry.seenTag, TAG_AT);
-  writeU64(fixed, TIME_AT, entry.timeMs);
-  fixed[ACTION_AT] = ACTIONS.indexOf(entry.action) + 1;
-  fixed[SOURCE_AT] = SOURCES.indexOf(entry.source) + 1;
   fixed[FORM_AT] = packed ? (packed.length === IPV4_BYTES ? 4 : 6) : FORM_TEXT;
-  fixed[IP_BYTES_AT] = ip.length;
-  return concat([fixed, ip, cutUtf8(entry.userAgent)]);
+  fixed[IP_BYTES_AT] = address.length;
+  return concat([fixed, address, cutUtf8(userAgent)]);
+}
+
+/** The last caller's plaintext: requests of one caller come in runs, a page of entries has one. */
+let caller: Caller = { ip: '', userAgent: '' };
+let plaintext = callerPlaintext(caller);
+
+/** The plaintext, which the next call overwrites. A tag of another length than 16 bytes: RangeError. */
+function encode(entry: ActionLogEntry): Uint8Array {
+  const { ip, userAgent, seenLength, seenTag, timeMs, action, source } = entry;
+  if (seenTag.length !== TAG_BYTES) {
+    throw new RangeError('a tag has 16 bytes');
+  }
+  if (ip !== caller.ip || userAgent !== caller.userAgent) {
+    plaintext = callerPlaintext(entry);
+    caller = { ip, userAgent };
+  }
+  writeU32(plaintext, SEEN_AT, seenLength);
+  plaintext.set(seenTag, TAG_AT);
+  writeU64(plaintext, TIME_AT, timeMs);
+  plaintext[ACTION_AT] = ACTIONS.indexOf(action) + 1;
+  plaintext[SOURCE_AT] = SOURCES.indexOf(source) + 1;
+  return plaintext;
 }
 
 /** The address of a plaintext, and where the user agent begins. */

@@ -1,6 +1,7 @@
 /** Argon2id (RFC 9106): passphrases into keys, account passwords into verifiers. */
 import { argon2 } from 'node:crypto';
-import { aad, EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
+import { aad } from './aad.ts';
+import { EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';
 import { HASH_BYTES, hkdf, hmac, SALT_BYTES } from './symmetric.ts';
 

@@ -3,8 +3,8 @@
  * 800-38D). It is the only file that calls an AEAD. A key is used either for one message or derived per message, so
  * that random nonces never come near their birthday bound.
  */
-import { type CipherGCMTypes, createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
-import { EMPTY, IntegrityError, wipe } from './bytes.ts';
+import { type CipherGCMTypes, createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { EMPTY, IntegrityError, readBytes, viewOf, wipe } from './bytes.ts';
 import { fillRandom } from './random.ts';
 
 /** Bytes of an AES-256 key, of an HMAC key and of every derived key. */
@@ -26,7 +26,9 @@ const OPTIONS = { authTagLength: TAG_BYTES } as const;
 
 /** SHA-256 of the bytes, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  return hash('sha256', bytes, 'buffer');
+  const out = new Uint8Array(HASH_BYTES);
+  Bun.SHA256.hash(bytes, out);
+  return out;
 }
 
 /** HMAC-SHA-256, 32 bytes. The runtime's own hasher takes two thirds of the time of `createHmac`. */
@@ -77,9 +79,9 @@ export function openSealed(
   }
   const decipher = createDecipheriv(CIPHER, key, nonce, OPTIONS);
   decipher.setAAD(associated);
-  decipher.setAuthTag(sealed.subarray(bodyBytes));
+  decipher.setAuthTag(viewOf(sealed, bodyBytes, TAG_BYTES));
   // GCM gives plaintext before the tag is checked; it is not returned until `final` has succeeded.
-  const plaintext = decipher.update(sealed.subarray(0, bodyBytes));
+  const plaintext = decipher.update(viewOf(sealed, 0, bodyBytes));
   try {
     decipher.final();
   } catch {
@@ -102,7 +104,7 @@ export function sealAt(
 ): void {
   const bodyAt = at + NONCE_BYTES;
   fillRandom(out, at, NONCE_BYTES);
-  sealInto(out, bodyAt, key, out.subarray(at, bodyAt), plaintext, associated);
+  sealInto(out, bodyAt, key, viewOf(out, at, NONCE_BYTES), plaintext, associated);
 }
 
 /** Opens what `sealAt` has written at `at`, up to the record's end. Rejects all else with `IntegrityError`. */
@@ -111,7 +113,8 @@ export function openAt(record: Uint8Array, at: number, key: Uint8Array, associat
   if (record.length < bodyAt + TAG_BYTES) {
     throw new IntegrityError();
   }
-  return openSealed(key, record.subarray(at, bodyAt), record.subarray(bodyAt), associated);
+  const sealed = viewOf(record, bodyAt, record.length - bodyAt);
+  return openSealed(key, viewOf(record, at, NONCE_BYTES), sealed, associated);
 }
 
 /**
@@ -129,7 +132,7 @@ export function sealMessage(
   const out = new Uint8Array(header.length + plaintext.length + MESSAGE_EXTRA_BYTES);
   out.set(header);
   fillRandom(out, header.length, SALT_BYTES);
-  const messageKey = hmac(key, out.subarray(header.length, nonceAt));
+  const messageKey = hmac(key, viewOf(out, header.length, SALT_BYTES));
   try {
     sealAt(out, nonceAt, messageKey, plaintext, associated);
   } finally {
@@ -149,7 +152,7 @@ export function openMessage(
   associated: Uint8Array,
 ): Uint8Array {
   const nonceAt = headerBytes + SALT_BYTES;
-  const messageKey = hmac(key, message.subarray(headerBytes, nonceAt));
+  const messageKey = hmac(key, readBytes(message, headerBytes, SALT_BYTES));
   try {
     return openAt(message, nonceAt, messageKey, associated);
   } finally {

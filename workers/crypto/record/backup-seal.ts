@@ -4,7 +4,8 @@
  * repeated, omitted or truncated (the STREAM construction); the header is bound to each of them.
  */
 
-import { aad, equalBytes, writeU64 } from '../primitives/bytes.ts';
+import { aad } from '../primitives/aad.ts';
+import { equalBytes, writeU64 } from '../primitives/bytes.ts';
 import {
   hkdf,
   KEY_BYTES,

@@ -4,8 +4,8 @@
  *
  * `header 4 | tag of the key's id 4 | salt 16 | nonce 12 | ciphertext | tag 16`
  */
+import { aad, createAad } from '../primitives/aad.ts';
 import {
-  aad,
   checkHeader,
   HEADER_BYTES,
   IntegrityError,
@@ -160,6 +160,12 @@ export function createServiceSealer(options: {
   if (!writer) {
     throw new RangeError('the service master key that writes is not in the ring');
   }
+  const places = new Map<string, ReturnType<typeof createAad>>();
+  const bind = (head: Uint8Array, account: string, kind: string, path: readonly string[]): Uint8Array => {
+    const encode = places.get(kind) ?? createAad('cardvault record');
+    places.set(kind, encode);
+    return encode([head, env, account, kind, ...path]);
+  };
   const keyOf = (record: Uint8Array): RingKey | undefined => {
     checkHeader(record, TYPE.service, RECORD_BYTES_MIN);
     return byTag.get(readU32(record, ID_TAG_AT));
@@ -168,7 +174,7 @@ export function createServiceSealer(options: {
   return {
     writeId: writer.id,
     seal(purpose, account, kind, path, plaintext) {
-      const associated = aad('cardvault record', [writer.head, env, account, kind, ...path]);
+      const associated = bind(writer.head, account, kind, path);
       return sealMessage(writer.subkeyOf(purpose, account), writer.head, plaintext, associated);
     },
     open(purpose, account, kind, path, record) {
@@ -176,7 +182,7 @@ export function createServiceSealer(options: {
       if (!key) {
         throw new IntegrityError();
       }
-      const associated = aad('cardvault record', [key.head, env, account, kind, ...path]);
+      const associated = bind(key.head, account, kind, path);
       return openMessage(key.subkeyOf(purpose, account), HEAD_BYTES, record, associated);
     },
     writerOf(record) {

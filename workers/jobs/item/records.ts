@@ -86,7 +86,7 @@ export function openText(
 /** Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. */
 export function logEntry(
   { env, sealer }: ThreadContext,
-  { aid, kid, seen, ...actor }: KeyName & ActorParams & { readonly seen: number },
+  { aid, kid, seen, now, source, ip, ua }: KeyName & ActorParams & { readonly seen: number },
   token: string,
   action: 'encrypt' | 'decrypt',
   tail: Uint8Array,
@@ -97,11 +97,11 @@ export function logEntry(
     {
       seenLength: seen,
       seenTag: seen === 0 ? NO_TAIL : tail,
-      timeMs: actor.now,
+      timeMs: now,
       action,
-      source: actor.source,
-      ip: actor.ip,
-      userAgent: actor.ua,
+      source,
+      ip,
+      userAgent: ua,
     },
   );
 }
