@@ -39,7 +39,7 @@ export const TOKEN_KEY_BYTES = 32;
 /** Public and private half of one generation, as they lie in wraps and warm blobs. */
 export const PAIR_BYTES = 2 * POINT_BYTES;
 
-/** Each exporter secret saves an X25519 of 38 us; a page of captured items rarely has more. */
+/** A page of captured items rarely has more; those that are dropped are recalled wrapped. */
 const EXPORTERS_MAX = 256;
 
 /** Puts an open key together; it takes the bytes over and wipes them when it is disposed of. */
@@ -104,7 +104,11 @@ export function importedPrivate(generation: Generation): KeyObject {
 }
 
 /** The exporter secret of `enc` under a generation, computed once for each of the 256 newest. */
-export function exporterOf(generation: Generation, enc: Uint8Array, compute: () => Uint8Array): Uint8Array {
+export function exporterOf(
+  generation: Generation,
+  enc: Uint8Array,
+  compute: (name: string) => Uint8Array,
+): Uint8Array {
   generation.exporters ??= new Map();
   const { exporters } = generation;
   const name = enc.toBase64();
@@ -112,7 +116,7 @@ export function exporterOf(generation: Generation, enc: Uint8Array, compute: () 
   if (found) {
     return found;
   }
-  const secret = compute();
+  const secret = compute(name);
   const oldest = exporters.size >= EXPORTERS_MAX ? exporters.keys().next().value : undefined;
   if (oldest !== undefined) {
     wipe(exporters.get(oldest));

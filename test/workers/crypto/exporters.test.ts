@@ -1,0 +1,67 @@
+/** Exporter secrets that are kept between requests open under their own key and place only. */
+import { expect, test } from 'bun:test';
+import { unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { recallExporter } from '../../../workers/crypto/item/exporters.ts';
+import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
+import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { CONTEXT, expectRefused, filled, IDS, openNewKey, PASSPHRASE, toHex } from './fixture.ts';
+
+const OWNER_KEY = filled(32, 1);
+const PLACE = utf8('place');
+
+/** What is recalled, and whether it had to be computed. */
+function recall(enc: string, { ownerKey = OWNER_KEY, place = PLACE, value = 9 } = {}) {
+  let isComputed = false;
+  const secret = recallExporter(ownerKey, enc, place, () => {
+    isComputed = true;
+    return filled(32, value);
+  });
+  return { secret: toHex(secret), isComputed };
+}
+
+test('a secret is computed once, and never recalled for another key, place or name', () => {
+  const secret = toHex(filled(32, 9));
+  expect(recall('one')).toEqual({ secret, isComputed: true });
+  expect(recall('one', { value: 1 })).toEqual({ secret, isComputed: false });
+  const other = toHex(filled(32, 5));
+  const others = [{ ownerKey: filled(32, 2) }, { place: utf8('elsewhere') }];
+  for (const changes of others) {
+    expect(recall('one', { ...changes, value: 5 })).toEqual({ secret: other, isComputed: true });
+    recall('one');
+  }
+  expect(recall('two', { value: 5 })).toEqual({ secret: other, isComputed: true });
+});
+
+test('what the caller wipes is not what is kept', () => {
+  const mine = recallExporter(OWNER_KEY, 'wiped', PLACE, () => filled(32, 9));
+  mine.fill(0);
+  expect(recall('wiped')).toEqual({ secret: toHex(filled(32, 9)), isComputed: false });
+});
+
+test('the oldest of too many is computed again', () => {
+  recall('first');
+  for (let i = 0; i < 4096; i++) {
+    recall(`other ${i}`);
+  }
+  expect(recall('other 4095').isComputed).toBe(false);
+  expect(recall('first').isComputed).toBe(true);
+});
+
+test('a captured item opens again with the key of a later request, and with no other', async () => {
+  const processKey = filled(32, 3);
+  const { record, key } = await openNewKey();
+  const { key: stranger } = await openNewKey();
+  const blob = sealWarm(processKey, CONTEXT, record, PASSPHRASE, key);
+  const place = { ...IDS, part: 0 as const };
+  const publicKey = key.generations[0]?.publicKey ?? filled(0, 0);
+  const envelope = wrapDekSealed({ gen: 1, publicKey }, place, filled(32, 8));
+  for (let request = 0; request < 3; request++) {
+    using opened = openWarm(processKey, CONTEXT, blob, PASSPHRASE);
+    expect(opened && toHex(unwrapDek(opened, place, envelope))).toBe(toHex(filled(32, 8)));
+    // The X25519 was paid by the first request alone.
+    expect(opened?.generations[0]?.imported === undefined).toBe(request > 0);
+    expectRefused(() => opened && unwrapDek(opened, { ...place, token: 'other' }, envelope));
+  }
+  expectRefused(() => unwrapDek(stranger, place, envelope));
+  expect(toHex(unwrapDek(key, place, envelope))).toBe(toHex(filled(32, 8)));
+});
