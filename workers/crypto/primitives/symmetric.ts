@@ -4,7 +4,7 @@
  * that random nonces never come near their birthday bound.
  */
 import { type CipherGCMTypes, createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import { EMPTY, IntegrityError, readBytes, viewOf, wipe } from './bytes.ts';
+import { EMPTY, IntegrityError, viewOf, wipe } from './bytes.ts';
 import { fillRandom } from './random.ts';
 
 /** Bytes of an AES-256 key, of an HMAC key and of every derived key. */
@@ -66,22 +66,36 @@ export function sealInto(
   out.set(cipher.getAuthTag(), at + body.length);
 }
 
-/** Decrypts ciphertext and tag. Rejects with `IntegrityError`, and then no plaintext is left behind. */
+/** Nonces and tags on their way into the runtime: a view of each would cost more than its copy. */
+const nonceOf = new Uint8Array(NONCE_BYTES);
+const tagOf = new Uint8Array(TAG_BYTES);
+const saltOf = new Uint8Array(SALT_BYTES);
+
+/** Fills `out` with the bytes at `at`, which must be there. */
+function copyFrom(bytes: Uint8Array, at: number, out: Uint8Array): Uint8Array {
+  for (let i = 0; i < out.length; i++) {
+    out[i] = bytes[at + i] ?? 0;
+  }
+  return out;
+}
+
+/** Decrypts ciphertext and tag, from `at` on. Rejects with `IntegrityError`, and then no plaintext is left behind. */
 export function openSealed(
   key: Uint8Array,
   nonce: Uint8Array,
   sealed: Uint8Array,
   associated: Uint8Array,
+  at = 0,
 ): Uint8Array {
-  const bodyBytes = sealed.length - TAG_BYTES;
+  const bodyBytes = sealed.length - at - TAG_BYTES;
   if (bodyBytes < 0) {
     throw new IntegrityError();
   }
   const decipher = createDecipheriv(CIPHER, key, nonce, OPTIONS);
   decipher.setAAD(associated);
-  decipher.setAuthTag(viewOf(sealed, bodyBytes, TAG_BYTES));
+  decipher.setAuthTag(copyFrom(sealed, at + bodyBytes, tagOf));
   // GCM gives plaintext before the tag is checked; it is not returned until `final` has succeeded.
-  const plaintext = decipher.update(viewOf(sealed, 0, bodyBytes));
+  const plaintext = decipher.update(viewOf(sealed, at, bodyBytes));
   try {
     decipher.final();
   } catch {
@@ -104,7 +118,7 @@ export function sealAt(
 ): void {
   const bodyAt = at + NONCE_BYTES;
   fillRandom(out, at, NONCE_BYTES);
-  sealInto(out, bodyAt, key, viewOf(out, at, NONCE_BYTES), plaintext, associated);
+  sealInto(out, bodyAt, key, copyFrom(out, at, nonceOf), plaintext, associated);
 }
 
 /** Opens what `sealAt` has written at `at`, up to the record's end. Rejects all else with `IntegrityError`. */
@@ -113,8 +127,7 @@ export function openAt(record: Uint8Array, at: number, key: Uint8Array, associat
   if (record.length < bodyAt + TAG_BYTES) {
     throw new IntegrityError();
   }
-  const sealed = viewOf(record, bodyAt, record.length - bodyAt);
-  return openSealed(key, viewOf(record, at, NONCE_BYTES), sealed, associated);
+  return openSealed(key, copyFrom(record, at, nonceOf), record, associated, bodyAt);
 }
 
 /**
@@ -132,7 +145,7 @@ export function sealMessage(
   const out = new Uint8Array(header.length + plaintext.length + MESSAGE_EXTRA_BYTES);
   out.set(header);
   fillRandom(out, header.length, SALT_BYTES);
-  const messageKey = hmac(key, viewOf(out, header.length, SALT_BYTES));
+  const messageKey = hmac(key, copyFrom(out, header.length, saltOf));
   try {
     sealAt(out, nonceAt, messageKey, plaintext, associated);
   } finally {
@@ -152,7 +165,10 @@ export function openMessage(
   associated: Uint8Array,
 ): Uint8Array {
   const nonceAt = headerBytes + SALT_BYTES;
-  const messageKey = hmac(key, readBytes(message, headerBytes, SALT_BYTES));
+  if (message.length < nonceAt) {
+    throw new IntegrityError();
+  }
+  const messageKey = hmac(key, copyFrom(message, headerBytes, saltOf));
   try {
     return openAt(message, nonceAt, messageKey, associated);
   } finally {
