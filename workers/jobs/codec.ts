@@ -95,6 +95,13 @@ export const floats: Codec<Float64Array> = {
   read: (reader) => new Float64Array(next(reader).slice().buffer),
 };
 
+/** Unsigned 32-bit integers, in the machine's own byte order. */
+export const words: Codec<Uint32Array> = {
+  write: (value, fields) =>
+    void fields.push(new Uint8Array(value.buffer, value.byteOffset, value.byteLength)),
+  read: (reader) => new Uint32Array(next(reader).slice().buffer),
+};
+
 /** A plain value as JSON text. It comes from this process's own code, which built it from this very type. */
 export function json<T>(): Codec<T> {
   return {

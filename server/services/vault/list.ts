@@ -1,3 +1,4 @@
+import type { Packed } from '../../../workers/jobs/item/jobs.ts';
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
@@ -13,6 +14,7 @@ import type { Admission } from '../request/admission.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
+import { countOf, joinedTexts, stringAt, textAt } from './packed.ts';
 import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, readItemPages } from './page.ts';
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
@@ -153,12 +155,16 @@ async function openPage(
   if (opened.kind === 'warm_miss') {
     throw new VaultError('key_changed');
   }
+  const { texts, cards: facts } = opened;
   const logged = await logPage(parts, key, page, opened.logEntries);
   if (logged.size > 0) {
     metering.count(ctx, operation, logged.size);
     await metering.settle(ctx);
   }
-  const kept = opened.texts.flatMap((text, i) => (logged.has(i) ? [{ text, card: opened.cards[i] }] : []));
+  if (!masks.wantsCard && logged.size === countOf(texts)) {
+    return joinedTexts(texts);
+  }
+  const kept = [...logged].sort((a, b) => a - b).map((i) => ({ text: textAt(texts, i), card: facts[i] }));
   if (!masks.wantsCard) {
     return kept.map(({ text }) => text);
   }
@@ -172,9 +178,9 @@ async function logPage(
   { itemStore }: Pick<Parts, 'itemStore'>,
   key: KeyRef,
   page: ItemPage,
-  entries: readonly Uint8Array[],
+  entries: Packed,
 ): Promise<ReadonlySet<number>> {
-  const entryOf = (index: number): Uint8Array => entries[index] ?? new Uint8Array(0);
+  const entryOf = (index: number): Uint8Array => stringAt(entries, index);
   const logged = await Promise.all(
     page.buckets.map(async ({ bucket, indexes }) => {
       const opened = indexes.filter((index) => entryOf(index).length > 0);
@@ -217,7 +223,7 @@ async function listPage(
 ): Promise<readonly Uint8Array[]> {
   const params = { aid, kid, reference, referencePrefix };
   const texts = await crypto.listItems({ params, page: page.fields });
-  return texts.filter((text) => text.length > 0);
+  return joinedTexts(texts);
 }
 
 async function listOne(

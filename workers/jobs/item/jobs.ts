@@ -10,6 +10,7 @@ import {
   optional,
   secret,
   type Taken,
+  words,
 } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
@@ -152,6 +153,11 @@ export type StoredParts = Taken<typeof STORED_PARTS>;
 
 /** An item as it lies in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
 export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
+/** Byte strings in one piece. Where each ends stands in `ends`; one that ends where the one before does is empty. */
+const PACKED = message({ bytes, ends: words });
+/** The same on both sides. */
+export type Packed = Taken<typeof PACKED>;
+
 /** A page of items as the store reads it. */
 export const PAGE = message({
   /** u16 per item, big-endian: index into `blobs`. */
@@ -223,14 +229,20 @@ export const ITEM_JOBS = {
     input: message({ params: json<ReadLogParams>(), entries: list(bytes) }),
     output: json<readonly ShownLogEntry[]>(),
   }),
-  /** The items of a page without their data, each as JSON text; empty for one that is gone or not wanted. */
+  /**
+   * The items of a page without their data, each as JSON text; empty for one that is gone or not wanted. A comma stands
+   * before each text but the first.
+   */
   listItems: defineJob({
     lane: 'bulk',
     share: ({ params }) => params.aid,
     input: message({ params: json<ListParams>(), page: PAGE }),
-    output: list(bytes),
+    output: PACKED,
   }),
-  /** The items of a page with their data, each with its log entry; both empty for one that is gone. `cards` only when wanted. */
+  /**
+   * The items of a page with their data, as in `listItems`, each with its log entry; both empty for one that is gone.
+   * `cards` only when wanted.
+   */
   decryptItems: defineJob({
     lane: 'bulk',
     share: ({ params }) => params.aid,
@@ -242,8 +254,8 @@ export const ITEM_JOBS = {
     }),
     output: oneOf({
       opened: {
-        texts: list(bytes),
-        logEntries: list(bytes),
+        texts: PACKED,
+        logEntries: PACKED,
         cards: json<readonly (CardFacts | null)[]>(),
       },
       warm_miss: {},

@@ -1,9 +1,9 @@
 /** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
-import { concat, EMPTY, IntegrityError, readBytes, readU32, utf8 } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, IntegrityError, readBytes, readU32, wipe } from '../../crypto/primitives/bytes.ts';
 import type { ThreadHandlers } from '../context.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import type { CardFacts, ITEM_JOBS, ReferenceFilter, ThreadPage } from './jobs.ts';
+import type { CardFacts, ITEM_JOBS, Packed, ReferenceFilter, ThreadPage } from './jobs.ts';
 import { logEntry, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
 
@@ -18,38 +18,96 @@ interface PageItem {
 
 /** Four lengths (item, metadata, log tail, sensitive authentication data) and the length of the log, u32 each. */
 const HEAD_BYTES = 20;
-const CLOSE = utf8('}');
+/** What an item's text has beside the data, but for its token and reference: names and time. */
+const TEXT_BYTES = 128;
+/** A sealed log entry with a user agent of usual length. */
+const ENTRY_BYTES = 256;
+const COMMA = 0x2c;
 
-/** The item at `head` of a bucket, and where the next one begins. */
-function readItem(blob: Uint8Array, head: number): { readonly records: PageItem; readonly end: number } {
-  let end = head + HEAD_BYTES;
-  const [item = EMPTY, meta = EMPTY, tail = EMPTY, sad = EMPTY] = [0, 4, 8, 12].map((at) => {
-    const part = readBytes(blob, end, readU32(blob, head + at));
-    end += part.length;
-    return part;
-  });
-  return { records: { item, meta, tail, sad, logLength: readU32(blob, head + 16) }, end };
+/** A place in a bucket: the items are read one after the other. */
+interface Cursor {
+  readonly blob: Uint8Array;
+  at: number;
 }
 
-/** The items of a page in its order, those that are gone without records. `IntegrityError` for a page that is cut. */
-function* itemsOf({ order, tokens, storedAt, blobs }: ThreadPage): Generator<{
-  readonly token: string;
-  /** ms since 1970. */
-  readonly storedAt: number;
-  readonly records: PageItem | undefined;
-}> {
+function take(cursor: Cursor, length: number): Uint8Array {
+  const part = length === 0 ? EMPTY : readBytes(cursor.blob, cursor.at, length);
+  cursor.at += length;
+  return part;
+}
+
+function takeItem(cursor: Cursor): PageItem {
+  const { blob, at: head } = cursor;
+  const logLength = readU32(blob, head + 16);
+  cursor.at = head + HEAD_BYTES;
+  const item = take(cursor, readU32(blob, head));
+  const meta = take(cursor, readU32(blob, head + 4));
+  const tail = take(cursor, readU32(blob, head + 8));
+  return { item, meta, tail, sad: take(cursor, readU32(blob, head + 12)), logLength };
+}
+
+/**
+ * Calls `visit` for the items of a page in its order; those that are gone have no metadata. `IntegrityError` for a page
+ * that is cut.
+ */
+function forEachItem(
+  { order, tokens, storedAt, blobs }: ThreadPage,
+  visit: (token: string, storedAt: number, records: PageItem) => void,
+): void {
   const bucketOf = new DataView(order.buffer, order.byteOffset, order.byteLength);
-  const ends = blobs.map(() => 0);
+  const cursors = blobs.map((blob): Cursor => ({ blob, at: 0 }));
   for (const [i, token] of tokens.entries()) {
-    const bucket = bucketOf.getUint16(2 * i);
-    const blob = blobs[bucket];
-    if (!blob) {
+    const cursor = cursors[bucketOf.getUint16(2 * i)];
+    if (!cursor) {
       throw new IntegrityError('page');
     }
-    const { records, end } = readItem(blob, ends[bucket] ?? 0);
-    ends[bucket] = end;
-    yield { token, storedAt: storedAt[i] ?? 0, records: records.meta.length === 0 ? undefined : records };
+    visit(token, storedAt[i] ?? 0, takeItem(cursor));
   }
+}
+
+/** Byte strings that are written one behind the other. */
+interface Packing {
+  bytes: Buffer;
+  readonly ends: Uint32Array;
+  at: number;
+  /** Strings so far, the empty ones included. */
+  count: number;
+}
+
+/** Room for `count` strings, and `bytes` for all of them together, which grow where they must. */
+function createPacking(count: number, bytes: number): Packing {
+  return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
+}
+
+/** Makes room for more bytes. What was written so far may be card data, so its old place is wiped. */
+function reserve(packing: Packing, extra: number): void {
+  const { bytes, at } = packing;
+  if (at + extra > bytes.length) {
+    packing.bytes = Buffer.alloc(2 * (at + extra));
+    packing.bytes.set(bytes.subarray(0, at));
+    wipe(bytes);
+  }
+}
+
+/** Ends a string; one that nothing was written for is empty. */
+function endString(packing: Packing): void {
+  packing.ends[packing.count] = packing.at;
+  packing.count++;
+}
+
+function writeBytes(packing: Packing, bytes: Uint8Array): void {
+  reserve(packing, bytes.length);
+  packing.bytes.set(bytes, packing.at);
+  packing.at += bytes.length;
+}
+
+function writeText(packing: Packing, text: string): void {
+  reserve(packing, 3 * text.length);
+  packing.at += packing.bytes.write(text, packing.at);
+}
+
+function packed({ bytes, ends, at }: Packing): Packed {
+  return { bytes: bytes.subarray(0, at), ends };
 }
 
 function matches(reference: string | undefined, filter: ReferenceFilter): boolean {
@@ -59,22 +117,32 @@ function matches(reference: string | undefined, filter: ReferenceFilter): boolea
   );
 }
 
-/** The members of an item's JSON text before its data, without the closing brace. */
-function itemHead(token: string, reference: string | undefined, storedAt: number): string {
+/** Begins an item's JSON text: a comma behind another one, and the members before its data. */
+function writeHead(texts: Packing, token: string, reference: string | undefined, storedAt: number): void {
+  if (texts.at > 0) {
+    reserve(texts, 1);
+    texts.bytes[texts.at++] = COMMA;
+  }
   const referenceText = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`;
-  return `{"token":${JSON.stringify(token)}${referenceText},"stored_at":"${formatStoredAt(storedAt)}"`;
+  writeText(
+    texts,
+    `{"token":${JSON.stringify(token)}${referenceText},"stored_at":"${formatStoredAt(storedAt)}"`,
+  );
 }
 
 /** The handlers of `listItems` and `decryptItems`. */
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
-    const texts: Uint8Array[] = [];
-    for (const { token, storedAt, records } of itemsOf(page)) {
-      const meta = records && metaOf(context, params, token, records.meta);
-      const isWanted = meta && matches(meta.reference, params);
-      texts.push(isWanted ? utf8(`${itemHead(token, meta.reference, storedAt)}}`) : EMPTY);
-    }
-    return texts;
+    const texts = createPacking(page.tokens.length, TEXT_BYTES * page.tokens.length);
+    forEachItem(page, (token, storedAt, records) => {
+      const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
+      if (meta && matches(meta.reference, params)) {
+        writeHead(texts, token, meta.reference, storedAt);
+        writeText(texts, '}');
+      }
+      endString(texts);
+    });
+    return packed(texts);
   },
 
   decryptItems(context, { params, opening, rules, page }) {
@@ -82,25 +150,32 @@ export const PAGE_HANDLERS = {
     if (!key) {
       return WARM_MISS;
     }
-    const texts: Uint8Array[] = [];
-    const logEntries: Uint8Array[] = [];
+    const count = page.tokens.length;
+    const stored = page.blobs.reduce((sum, blob) => sum + blob.length, 0);
+    const texts = createPacking(count, stored + TEXT_BYTES * count);
+    const logEntries = createPacking(count, ENTRY_BYTES * count);
     const cards: (CardFacts | null)[] = [];
-    for (const { token, storedAt, records } of itemsOf(page)) {
-      const meta = records && metaOf(context, params, token, records.meta);
-      if (!meta || !matches(meta.reference, params)) {
-        texts.push(EMPTY);
-        logEntries.push(EMPTY);
+    const actor = { ...params, seen: 0 };
+    forEachItem(page, (token, storedAt, records) => {
+      const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
+      if (meta && matches(meta.reference, params)) {
+        const { item, sad } = records;
+        const text = openText(context, params, token, key, { item, meta, sad }, params.now);
+        const view = viewOf(context, text, params, rules);
+        writeHead(texts, token, meta.reference, storedAt);
+        writeText(texts, ',"data":');
+        writeBytes(texts, view.text);
+        writeText(texts, '}');
+        wipe(text, view.text);
+        actor.seen = records.logLength;
+        writeBytes(logEntries, logEntry(context, actor, token, 'decrypt', records.tail));
+        cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
+      } else {
         cards.push(...(params.wantsCard ? [null] : []));
-        continue;
       }
-      const { item, sad, logLength: seen, tail } = records;
-      const text = openText(context, params, token, key, { item, meta, sad }, params.now);
-      const view = viewOf(context, text, params, rules);
-      const head = utf8(`${itemHead(token, meta.reference, storedAt)},"data":`);
-      texts.push(concat([head, view.text, CLOSE]));
-      logEntries.push(logEntry(context, { ...params, seen }, token, 'decrypt', tail));
-      cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
-    }
-    return { kind: 'opened', texts, logEntries, cards };
+      endString(texts);
+      endString(logEntries);
+    });
+    return { kind: 'opened', texts: packed(texts), logEntries: packed(logEntries), cards };
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -1,0 +1,23 @@
+/** Reads what a thread has made of a page: byte strings in one piece, of which the empty ones stand for no item. */
+import type { Packed } from '../../../workers/jobs/item/jobs.ts';
+
+/** The string of an item of the page: all that was written for it, empty when there is none. */
+export function stringAt({ bytes, ends }: Packed, index: number): Uint8Array {
+  return bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]);
+}
+
+/** The JSON text of an item of the page, without the comma that stands before each but the first. */
+export function textAt(texts: Packed, index: number): Uint8Array {
+  const isFirst = index === 0 || texts.ends[index - 1] === 0;
+  return stringAt(texts, index).subarray(isFirst ? 0 : 1);
+}
+
+/** How many strings are not empty. */
+export function countOf({ ends }: Packed): number {
+  return ends.reduce((count, end, i) => count + (end > (i === 0 ? 0 : (ends[i - 1] ?? 0)) ? 1 : 0), 0);
+}
+
+/** All texts of the page with commas between them, as one element of a list; an empty list for none. */
+export function joinedTexts({ bytes }: Packed): readonly Uint8Array[] {
+  return bytes.length === 0 ? [] : [bytes];
+}

@@ -1,0 +1,173 @@
+/** Pages of items: one piece of text and one of log entries, whatever is missing, filtered or large. */
+import { beforeAll, expect, test } from 'bun:test';
+import { countOf, joinedTexts, stringAt, textAt } from '../../server/services/vault/packed.ts';
+import { sealWarm } from '../../workers/crypto/key/warm.ts';
+import { openLogEntry } from '../../workers/crypto/log/entry.ts';
+import { concat, EMPTY, textOf, u32, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { createThreadContext, ROOT_PLACE, type ThreadContext } from '../../workers/jobs/context.ts';
+import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
+import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
+import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
+import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
+
+const NAME = { aid: 'account', kid: 'key' } as const;
+const IDS = { env: 'staging', ...NAME } as const;
+const PASSPHRASE = utf8('correct horse battery staple');
+const PROCESS_KEY = filled(32, 3);
+const ACTOR = { ip: '203.0.113.7', ua: 'curl', source: 'vault', now: 1_767_225_600_000 } as const;
+const BUCKETS = 3;
+
+let context: ThreadContext;
+let blob: Uint8Array;
+
+beforeAll(async () => {
+  const root = sealerOf().seal(...ROOT_PLACE, filled(32, 5));
+  const keys = [['a', filled(32, 7)]] as const;
+  context = createThreadContext({
+    env: IDS.env,
+    writeId: 'a',
+    keys,
+    processKey: PROCESS_KEY,
+    argon2: FLOOR,
+    root,
+  });
+  const { record, key } = await openNewKey(IDS);
+  blob = sealWarm(PROCESS_KEY, IDS, record, PASSPHRASE, key);
+});
+
+interface Wanted {
+  readonly data: object;
+  readonly reference?: string;
+  readonly isGone?: boolean;
+}
+
+function store({ data, reference }: Wanted): StoredParts {
+  const rest = { candidate: 0, rejectTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0 };
+  const params: StoreParams = { ...NAME, ...ACTOR, ...rest, algorithm: 'uuid', reference };
+  const given = { params, blob, passphrase: PASSPHRASE, body: utf8(JSON.stringify(data)) };
+  const stored = ITEM_HANDLERS.storeItem(context, given);
+  if (stored.kind !== 'stored') {
+    throw new Error('not stored');
+  }
+  return stored;
+}
+
+/** The page that the store would read, with the tokens of its items. */
+function pageOf(wanted: readonly Wanted[]): ThreadPage {
+  const order = new Uint8Array(2 * wanted.length);
+  const blobs: Uint8Array[] = Array.from({ length: BUCKETS }, () => EMPTY);
+  const tokens = wanted.map((one, i) => {
+    const stored = store(one);
+    const { item, meta, sad, logEntry } = stored;
+    const tail = logEntry.subarray(-16);
+    const parts = one.isGone ? [] : [item, meta, tail, sad];
+    const lengths = [0, 1, 2, 3].map((n) => u32(parts[n]?.length ?? 0));
+    order[2 * i + 1] = i % BUCKETS;
+    blobs[i % BUCKETS] = concat([blobs[i % BUCKETS] ?? EMPTY, ...lengths, u32(1), ...parts]);
+    return stored.facts.token;
+  });
+  return { order, tokens, storedAt: Float64Array.from(tokens, (_, i) => ACTOR.now + i), blobs };
+}
+
+const VIEW = { forcedMask: false, maskFields: [], wantsCard: false } as const;
+
+function decrypt(page: ThreadPage, changes: object = {}, passphrase = PASSPHRASE) {
+  const params = { ...NAME, ...ACTOR, ...VIEW, ...changes };
+  const opening = { kind: 'warm', blob, secret: passphrase } as const;
+  return PAGE_HANDLERS.decryptItems(context, { params, opening, rules: [], page });
+}
+
+function opened(page: ThreadPage, changes: object = {}) {
+  const result = decrypt(page, changes);
+  if (result.kind !== 'opened') {
+    throw new Error('not opened');
+  }
+  return result;
+}
+
+/** The items of joined texts, which are those of the single texts. */
+function itemsOf(texts: Packed): unknown[] {
+  const joined = JSON.parse(`[${joinedTexts(texts).map(textOf).join(',')}]`) as unknown[];
+  const single = [...texts.ends.keys()].map((i) => textOf(textAt(texts, i))).filter((text) => text !== '');
+  expect(single.map((text): unknown => JSON.parse(text))).toEqual(joined);
+  expect(countOf(texts)).toBe(joined.length);
+  return joined;
+}
+
+function card(number: number, more: object = {}) {
+  return { data: { card_number: `411111111111${1000 + number}`, ...more } };
+}
+
+test.each([
+  ['all there', [false, false, false, false]],
+  ['the first gone', [true, false, false]],
+  ['the last gone', [false, false, true]],
+  ['gone in the middle', [false, true, true, false]],
+  ['all gone', [true, true]],
+  ['none', []],
+])('a page with %s', (_name, gone) => {
+  const wanted = gone.map((isGone, i) => ({
+    ...card(i),
+    isGone,
+    ...(i % 2 ? { reference: `r"ä${i}` } : {}),
+  }));
+  const page = pageOf(wanted);
+  const expected = wanted.flatMap(({ data, isGone, ...rest }, i) => {
+    const head = { token: page.tokens[i], ...rest, stored_at: `2026-01-01T00:00:00.00${i}Z` };
+    return isGone ? [] : [{ head, data }];
+  });
+  const { texts, logEntries, cards } = opened(page);
+  expect(itemsOf(texts)).toEqual(expected.map(({ head, data }) => ({ ...head, data })));
+  expect(cards).toEqual([]);
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page }))).toEqual(
+    expected.map(({ head }) => head),
+  );
+  for (const [i, isGone] of gone.entries()) {
+    const entry = stringAt(logEntries, i);
+    expect(entry.length === 0).toBe(isGone);
+    if (!isGone) {
+      const ids = { ...IDS, token: page.tokens[i] ?? '' };
+      const { action, seenLength, ip, userAgent } = openLogEntry(context.sealer, ids, entry);
+      expect([action, seenLength, ip, userAgent]).toEqual(['decrypt', 1, ACTOR.ip, ACTOR.ua]);
+    }
+  }
+});
+
+test('a filter leaves no text, no entry and no card behind', () => {
+  const page = pageOf([card(0), { ...card(1), reference: 'one' }, { ...card(2), reference: 'other' }]);
+  const { texts, logEntries, cards } = opened(page, { reference: 'one', wantsCard: true });
+  expect(itemsOf(texts)).toMatchObject([{ reference: 'one' }]);
+  expect([0, 1, 2].map((i) => stringAt(logEntries, i).length > 0)).toEqual([false, true, false]);
+  expect(cards).toMatchObject([null, { brand: 'visa' }, null]);
+  expect(itemsOf(opened(page, { referencePrefix: 'o' }).texts)).toHaveLength(2);
+  const params = { ...NAME, reference: 'none' };
+  expect(joinedTexts(PAGE_HANDLERS.listItems(context, { params, page }))).toEqual([]);
+});
+
+test('texts and entries that are larger than expected', () => {
+  const reference = 'ä€😀'.repeat(60);
+  const page = pageOf(
+    Array.from({ length: 40 }, (_, i) => ({ ...card(i, { note: 'é'.repeat(300) }), reference })),
+  );
+  const ua = 'u'.repeat(400);
+  const { texts, logEntries } = opened(page, { ua });
+  expect(itemsOf(texts)).toMatchObject(
+    Array.from({ length: 40 }, (_, i) => ({ reference, data: { ...card(i).data, note: 'é'.repeat(300) } })),
+  );
+  const last = openLogEntry(
+    context.sealer,
+    { ...IDS, token: page.tokens[39] ?? '' },
+    stringAt(logEntries, 39),
+  );
+  expect(last.userAgent).toBe(ua.slice(0, 255));
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page }))).toHaveLength(40);
+});
+
+test('a page that is cut, or of another key, is refused as a whole', () => {
+  const page = pageOf([card(0), card(1), card(2), card(3)]);
+  const cut = { ...page, blobs: page.blobs.map((one) => one.subarray(0, -1)) };
+  expect(() => decrypt(cut)).toThrow('failed its integrity check');
+  expect(() => decrypt({ ...page, blobs: page.blobs.slice(1) })).toThrow('failed its integrity check');
+  expect(decrypt(page, { aid: 'another' })).toEqual({ kind: 'warm_miss' });
+  expect(decrypt(page, {}, utf8('wrong'))).toEqual({ kind: 'warm_miss' });
+});
