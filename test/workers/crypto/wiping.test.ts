@@ -1,9 +1,17 @@
 /** No buffer that is made while a key is sealed holds a secret of it afterwards. */
 import { afterAll, expect, test } from 'bun:test';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
+import { newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
+import { openMeta } from '../../../workers/crypto/item/meta.ts';
+import { generationOf, ownerKeyOf } from '../../../workers/crypto/key/unlocked.ts';
 import { sealWarm } from '../../../workers/crypto/key/warm.ts';
+import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { createThreadContext } from '../../../workers/jobs/context.ts';
+import { openWarmKey } from '../../../workers/jobs/key/open.ts';
+import { endOpenings } from '../../../workers/jobs/openings.ts';
 import { key as endpointKey, KINDS, make } from './endpoint-fixture.ts';
-import { CONTEXT, filled, openNewKey, PASSPHRASE } from './fixture.ts';
+import { CONTEXT, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
 
 const Original = globalThis.Uint8Array;
 afterAll(() => {
@@ -53,4 +61,47 @@ test.each([...KINDS])('making an endpoint leaves nothing of the key behind: %s',
   for (const secret of [endpointKey.tokenKey, ...endpointKey.generations.map((each) => each.privateKey)]) {
     expect(made.filter((array) => holds(array, secret))).toEqual([]);
   }
+});
+
+test('a frame leaves nothing of the keys that its jobs have opened, also when one fails', async () => {
+  const { record, key } = await openNewKey();
+  const processKey = filled(32, 3);
+  const blob = sealWarm(processKey, CONTEXT, record, PASSPHRASE, key);
+  const keys = [['a', filled(32, 7)]] as const;
+  const context = createThreadContext({ env: CONTEXT.env, writeId: 'a', keys, processKey, argon2: FLOOR });
+  const place = { ...IDS, part: 0 as const };
+  const { publicKey, privateKey } = generationOf(key);
+  const sealed = wrapDekSealed({ gen: 1, publicKey }, place, filled(32, 8));
+  const secrets = [key.tokenKey, privateKey, new Original(ownerKeyOf(key, generationOf(key)))];
+  const open = () => openWarmKey(context, CONTEXT, blob, PASSPHRASE) ?? key;
+  const use = () => {
+    newDek(open(), place);
+    expect(unwrapDek(open(), place, sealed)).toEqual(Buffer.from(filled(32, 8)));
+    expect(() => unwrapDek(open(), { ...place, token: 'other' }, sealed)).toThrow();
+  };
+  const during = arraysMadeBy(use);
+  const exporter = [...(open().generations[0]?.exporters?.values() ?? [])].map((each) => new Original(each));
+  expect(exporter).toHaveLength(1);
+  expect(secrets.some((secret) => during.some((array) => holds(array, secret)))).toBe(true);
+  endOpenings(context.openings);
+  const made = [...during, ...arraysMadeBy(use)];
+  endOpenings(context.openings);
+  for (const secret of [...secrets, ...exporter]) {
+    expect(made.filter((array) => holds(array, secret))).toEqual([]);
+  }
+});
+
+test('sealing an item leaves no plaintext behind', async () => {
+  const { key } = await openNewKey();
+  const sealer = sealerOf();
+  const part0 = utf8('{"card_number":"4111111111111111"}');
+  let item: Uint8Array | undefined;
+  const made = arraysMadeBy(() => {
+    const sealed = sealItem({ ...IDS, owner: key, part0, sealer });
+    const meta = openMeta(sealer, IDS, sealed.meta);
+    item = openItem({ ...IDS, key, item: sealed.item, meta, nowMs: 0 }).part0;
+  });
+  const left = made.filter((array) => holds(array, utf8('4111111111111111')));
+  expect(left.every((array) => array.buffer === item?.buffer)).toBe(true);
+  expect(made.length).toBeGreaterThan(left.length);
 });
