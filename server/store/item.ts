@@ -9,7 +9,7 @@ import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { asBytes, asCount, asList, asOneOf, asPairs, asText, isOk } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asPairs, asText, isOk } from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
@@ -20,18 +20,20 @@ const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
 const NONE = new Uint8Array(0);
+const NO_BYTES = Buffer.alloc(0);
 /** The largest time of a JavaScript `Date`, ms. */
 const TIME_MS_MAX = 8_640_000_000_000_000;
 /** The most bytes that one bucket contributes to a page of 16 or more buckets. */
 const BLOB_BYTES_MAX = 192 * 1_024;
 const LEX_STEP = 1_000;
+/** What an entry can name as the number of those before it. */
+const LOG_LENGTH_MAX = 0xffff_ffff;
 
 /** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
 export type Fenced = { readonly kind: 'closed' | 'stale' };
 
 /** An item as stored in Redis, every part encrypted. */
-export interface StoredItem {
-  readonly kind: 'item';
+export interface ItemParts {
   /** Envelope and content of part 0. */
   readonly item: Buffer;
   readonly meta: Buffer;
@@ -39,6 +41,11 @@ export interface StoredItem {
   /** Entries in the log, and the last 16 bytes of the newest one. */
   readonly logLength: number;
   readonly logTail: Buffer;
+}
+
+/** An item with its position in time order, read in one step. */
+export interface StoredItem extends ItemParts {
+  readonly kind: 'item';
   readonly storedAt: number;
 }
 
@@ -92,6 +99,12 @@ export interface ItemStore {
   readonly buckets: number;
   bucketOf(kid: string, token: string): Bucket;
   write(kid: string, write: ItemWrite): Promise<WriteOutcome>;
+  /**
+   * The parts of an item without its fence, and not in one step: they may belong to two versions, which do not open
+   * together. Undefined if the item does not exist, or has to be read by `read`. Only for readers that append to the log
+   * before they show anything: that checks fence and existence.
+   */
+  readParts(kid: string, token: string): Promise<ItemParts | undefined>;
   /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
   read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
   readMany(
@@ -241,6 +254,30 @@ async function read(
   }
 }
 
+async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promise<ItemParts | undefined> {
+  const [parts, sad] = await Promise.all([
+    redis.command('HMGET', [redisKeys.item(bucket, token), 'c', 'm', 'n']),
+    redis.command('GET', [redisKeys.sad(bucket, token)]),
+  ]);
+  const [item, meta, log] = asList(parts);
+  // A log whose last entry must be looked up (see prelude.lua) is read by the script.
+  if (!Buffer.isBuffer(item) || !Buffer.isBuffer(log) || log.length <= TAG_BYTES) {
+    return undefined;
+  }
+  const tailAt = log.length - TAG_BYTES;
+  const logLength = asCount(log.subarray(0, tailAt));
+  if (logLength > LOG_LENGTH_MAX) {
+    throw new VaultError('integrity_failed');
+  }
+  return {
+    item,
+    meta: asBytes(meta),
+    sad: asOptionalBytes(sad) ?? NO_BYTES,
+    logLength,
+    logTail: log.subarray(tailAt),
+  };
+}
+
 async function readMany(
   redis: RedisLink,
   bucket: Bucket,
@@ -337,6 +374,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     buckets,
     bucketOf: place,
     write: (kid, item) => write(redis, place(kid, item.token), item),
+    readParts: (kid, token) => readParts(redis, place(kid, token), token),
     read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
     readMany: (bucket, tokens, part, gen) => readMany(redis, bucket, tokens, part, gen),
     appendLog: (bucket, tokens, entries, gen) => append(redis, bucket, tokens, entries, gen),

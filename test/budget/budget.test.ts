@@ -15,10 +15,10 @@ import type { Operation } from './operations.ts';
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises functions objects
-  store              5       16          2      1    1         36        318            2        2       60       112     800
-  decrypt            6       17          2      1    1         69        331            2        2       56       118     845
-  capture            5       16          2      1    1         37        318            2        2       80       155    1035
-  retrieve           6       17          3      1    1         69        331            3        2       72       163    1080
+  store              5       15          2      1    1         36        294            2        2       54        81     580
+  decrypt            7       13          2      1    1        101        208            2        2       54        87     605
+  capture            5       15          2      1    1         37        292            2        2       70       109     705
+  retrieve           7       13          3      1    1        101        208            3        2       68       114     740
   decrypt_all      125      720         11      5    5          -          -            -        -        9        24     195
   list              57      160          8      1    1          -          -            -        -        5        11      95
 `);

@@ -1,10 +1,11 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemParts, ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
+import { recover } from '../common/coalesce.ts';
+import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
@@ -47,7 +48,7 @@ export async function viewOf(
 
 interface ReadingParts {
   readonly crypto: Pick<Crypto, 'openItem'>;
-  readonly itemStore: Pick<ItemStore, 'read' | 'bucketOf' | 'appendLog'>;
+  readonly itemStore: Pick<ItemStore, 'readParts' | 'read' | 'bucketOf' | 'appendLog'>;
   readonly cards: CardMetadataSource;
   readonly now: Clock;
 }
@@ -61,35 +62,69 @@ interface ReadRequest {
   readonly onOpened: () => void;
 }
 
+function openParts(
+  { crypto, now }: ReadingParts,
+  ctx: AccountContext,
+  { aid, kid }: KeyRef,
+  opening: Opening,
+  { token, reference, view }: ReadRequest,
+  item: ItemParts,
+) {
+  const { rules, forcedMask, maskFields, wantsCard } = view;
+  const { ip, userAgent: ua, source } = ctx;
+  const params = {
+    ...{ ip, ua, source, now: now(), aid, kid, token, reference, seen: item.logLength },
+    ...{ forcedMask, maskFields, wantsCard },
+  };
+  return crypto.openItem({ params, opening, rules, item });
+}
+
+/**
+ * Reads and opens an item. The first read is not one step: what does not open, and what seems to be missing, is read again
+ * as it is at one moment.
+ */
+async function readAndOpen(
+  parts: ReadingParts,
+  ctx: AccountContext,
+  key: KeyRef,
+  opening: Opening,
+  request: ReadRequest,
+) {
+  const found = await parts.itemStore.readParts(key.kid, request.token);
+  const open = (item: ItemParts) => openParts(parts, ctx, key, opening, request, item);
+  const opened = found && (await recover(open(found), 'integrity_failed', undefined));
+  if (opened !== undefined) {
+    return opened;
+  }
+  const item = await parts.itemStore.read(key.kid, request.token, key.gen);
+  return item?.kind === 'item' ? open(item) : (item ?? done(undefined));
+}
+
 /** The object as JSON bytes, after its reading was logged; undefined when there is none. */
 async function openOne(
-  { crypto, itemStore, cards, now }: ReadingParts,
+  parts: ReadingParts,
   ctx: AccountContext,
-  { aid, kid, gen }: KeyRef,
+  key: KeyRef,
   opening: Opening,
-  { token, reference, view, onOpened }: ReadRequest,
+  request: ReadRequest,
 ): Promise<Done<Uint8Array | undefined> | Retry> {
-  const item = await itemStore.read(kid, token, gen);
-  if (item?.kind !== 'item') {
-    return item ?? done(undefined);
-  }
-  const { rules, ...masks } = view;
-  const ids = { aid, kid, token, reference, seen: item.logLength };
-  const params = { ...actorOf(ctx, now()), ...ids, ...masks };
-  const out = await crypto.openItem({ params, opening, rules, item });
-  if (out.kind === 'warm_miss') {
+  const out = await readAndOpen(parts, ctx, key, opening, request);
+  if (out.kind !== 'opened') {
     return out;
   }
+  const { itemStore, cards } = parts;
+  const { token, view } = request;
   await confirmAccount(ctx);
-  onOpened();
-  const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [out.logEntry], gen);
+  request.onOpened();
+  const bucket = itemStore.bucketOf(key.kid, token);
+  const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
   if (logged.kind !== 'appended') {
     return logged;
   }
   if (!logged.present[0]) {
     return done(undefined);
   }
-  const isBare = !masks.wantsCard || Object.keys(out.card).length === 0;
+  const isBare = !view.wantsCard || Object.keys(out.card).length === 0;
   return done(isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card)));
 }
 
