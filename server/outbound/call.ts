@@ -9,12 +9,17 @@ export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 export interface OutboundRequest {
   readonly method: (typeof METHODS)[number];
   readonly url: string;
+  /** The account that sends it. Its connections are used again for its own requests only. */
+  readonly owner: string;
   /** The hosts that the account may call, see `checkDestination`; absent or empty: any. */
   readonly hosts?: readonly string[] | undefined;
   /** Host and Content-Length are added, and User-Agent and Accept-Encoding if they are missing. */
   readonly headers: HeaderEntries;
   readonly body?: Uint8Array | undefined;
-  /** The client certificate for targets that ask for one; the private key is only used in the TLS handshake. */
+  /**
+   * The client certificate for targets that ask for one; the private key is only used in the TLS handshake. Its connection
+   * is used once.
+   */
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
   /** The time limit from the name lookup to the last byte of the reply. */
   readonly deadlineMs: number;

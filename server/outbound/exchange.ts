@@ -3,6 +3,7 @@ import { type RequestOptions, request } from 'node:https';
 import { checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
 import { normalAddress } from './addresses.ts';
+import type { ConnectionAgent, ConnectionShare } from './agent.ts';
 import {
   type FailureReason,
   MIN_VERSION,
@@ -37,19 +38,24 @@ function wireHeaders({ method, headers, body }: OutboundRequest, { authority }: 
   return list.flat();
 }
 
+/** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */
+function isPinned(socket: TLSSocket, pinned: readonly string[]): boolean {
+  return socket.authorized && pinned.includes(normalAddress(socket.remoteAddress ?? '') ?? '');
+}
+
 /**
  * The final check before the first byte is sent: the runtime has verified the chain and the dates, the peer is one of the
  * checked addresses, and the certificate has the host as a subject alternative name (RFC 9525: the common name is ignored).
  * It repeats what the options require, so that a lost option or a setting of the environment cannot redirect data.
  */
-function isTrusted(socket: TLSSocket, { host, isAddress }: Destination, pinned: readonly string[]): boolean {
+function isTrusted(socket: TLSSocket, pinned: readonly string[], { host, isAddress }: Destination): boolean {
+  if (!isPinned(socket, pinned)) {
+    return false;
+  }
   const certificate = socket.getPeerCertificate();
   const names = certificate.subjectaltname ?? '';
   return (
-    socket.authorized &&
-    pinned.includes(normalAddress(socket.remoteAddress ?? '') ?? '') &&
-    names.includes(isAddress ? 'IP Address:' : 'DNS:') &&
-    checkServerIdentity(host, certificate) === undefined
+    names.includes(isAddress ? 'IP Address:' : 'DNS:') && checkServerIdentity(host, certificate) === undefined
   );
 }
 
@@ -60,14 +66,23 @@ export interface HttpExchange {
   /** Permitted addresses in normal form, in the order of connection attempts. */
   readonly addresses: readonly string[];
   readonly context: SecureContext;
+  /** Keeps the connection for the owner's next request; false: it is used once. */
+  readonly agent: ConnectionAgent | false;
   readonly limits: OutboundLimits;
   readonly remainingMs: number;
 }
 
 /** The types of node:https lack this option of node:tls. */
-type ContextOptions = RequestOptions & { readonly secureContext: SecureContext };
+type ContextOptions = RequestOptions & ConnectionShare & { readonly secureContext: SecureContext };
 
-function requestOptions({ call, destination, addresses, context, limits }: HttpExchange): ContextOptions {
+function requestOptions({
+  call,
+  destination,
+  addresses,
+  context,
+  agent,
+  limits,
+}: HttpExchange): ContextOptions {
   return {
     method: call.method,
     host: destination.host,
@@ -75,7 +90,8 @@ function requestOptions({ call, destination, addresses, context, limits }: HttpE
     path: destination.path,
     headers: wireHeaders(call, destination),
     setHost: false,
-    agent: false,
+    agent,
+    share: [call.owner, ...addresses.toSorted()].join(' '),
     insecureHTTPParser: false,
     maxHeaderSize: limits.replyHeaderBytes,
     rejectUnauthorized: true,
@@ -101,7 +117,21 @@ function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean
   return typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
 }
 
-/** Connects, and sends the request only to a trusted peer. The connection is always destroyed at the end. */
+/** Calls `sendTo` with the connection, once it is there and its TLS handshake is done. */
+function onPeer(outgoing: ClientRequest, sendTo: (socket: TLSSocket) => void): void {
+  outgoing.on('socket', (socket) => {
+    if (outgoing.reusedSocket) {
+      sendTo(socket as TLSSocket);
+    } else {
+      socket.once('secureConnect', () => sendTo(socket as TLSSocket));
+    }
+  });
+}
+
+/**
+ * Connects, and sends the request only to a trusted peer. The connection is destroyed at the end, unless the whole request
+ * was sent, the whole reply has come, and the agent keeps it.
+ */
 export function exchange(given: HttpExchange): Promise<OutboundResult> {
   const { call, destination, addresses, limits, remainingMs } = given;
   const { promise, resolve, reject } = Promise.withResolvers<OutboundResult>();
@@ -116,7 +146,9 @@ export function exchange(given: HttpExchange): Promise<OutboundResult> {
     clearTimeout(connectTimer);
     clearTimeout(deadline);
     finished = true;
-    outgoing.destroy();
+    if (!(result.ok && outgoing.writableFinished)) {
+      outgoing.destroy();
+    }
     resolve(result);
   };
   const fail = (code: OutboundFailure['code'], reason?: FailureReason): void =>
@@ -126,7 +158,8 @@ export function exchange(given: HttpExchange): Promise<OutboundResult> {
   const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
 
   const sendTo = (socket: TLSSocket): void => {
-    if (finished || !isTrusted(socket, destination, addresses)) {
+    const isPeer = outgoing.reusedSocket ? isPinned : isTrusted;
+    if (finished || !isPeer(socket, addresses, destination)) {
       fail('target_unreachable', 'certificate');
       return;
     }
@@ -150,7 +183,7 @@ export function exchange(given: HttpExchange): Promise<OutboundResult> {
     failBroken();
   });
   limitReply(outgoing, limits, (code) => (code === 'target_unreachable' ? failBroken() : fail(code)));
-  outgoing.on('socket', (socket) => socket.once('secureConnect', () => sendTo(socket as TLSSocket)));
+  onPeer(outgoing, sendTo);
   outgoing.on('response', async (response) => {
     answered = true;
     response.on('error', () => undefined);

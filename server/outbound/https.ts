@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
+import { createAgent } from './agent.ts';
 import {
   MIN_VERSION,
   type OutboundLimits,
@@ -17,7 +18,8 @@ import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
 /** Sends requests to third parties. */
 export interface Outbound {
   /**
-   * Sends one request over a new connection and reads the reply. A redirect is a reply and is not followed.
+   * Sends one request and reads the reply, over a new connection or one that an earlier request of the same owner to the
+   * same host and addresses has just left. A redirect is a reply and is not followed.
    *
    * @throws {VaultError} before anything is sent: `invalid_request` for headers that `checkHeaders` rejects, `internal` for
    * an unusable client certificate.
@@ -66,14 +68,14 @@ function contextWith(ca: string[], clientCert?: ClientCert): SecureContext {
 
 /**
  * Creates the only client for third parties: https with TLS 1.2 or newer, verified against the built-in roots and `caPem`, to
- * an address that was checked and is the one connected to, within the limits, without redirects, proxies, cookies or
- * keep-alive.
+ * an address that was checked and is the one connected to, within the limits, without redirects, proxies or cookies.
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { policy, resolve = resolveBySystem } = options;
   const limits = { ...LIMITS, ...options.limits };
   const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
   const anonymous = contextWith(authorities);
+  const agent = createAgent();
 
   const destinationOf = ({ url, hosts }: OutboundRequest): Destination | undefined => {
     try {
@@ -101,7 +103,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);
     return remainingMs <= 0
       ? outboundFailure('target_timeout', false)
-      : exchange({ call, destination, addresses: found.addresses, context, limits, remainingMs });
+      : exchange({
+          ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
+          agent: call.clientCert === undefined && agent,
+        });
   };
   return Object.freeze({ send });
 }

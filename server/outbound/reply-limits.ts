@@ -27,10 +27,14 @@ export function limitReply(
     }
   });
   outgoing.on('socket', (socket) => {
-    socket.on('data', () => {
-      if (socket.bytesRead > bytesMax) {
+    const before = socket.bytesRead;
+    const check = (): void => {
+      if (socket.bytesRead - before > bytesMax) {
         onExceeded('reply_too_large');
       }
-    });
+    };
+    socket.on('data', check);
+    // The connection may serve another request after this one.
+    outgoing.on('close', () => socket.off('data', check));
   });
 }

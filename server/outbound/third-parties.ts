@@ -27,6 +27,7 @@ export interface Requester {
 
 /** One attempt to send a filled request. */
 export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'deadlineMs'> {
+  readonly owner: string;
   /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
   readonly request: Secret<OutgoingRequest>;
@@ -38,6 +39,7 @@ export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'de
 
 /** One attempt to deliver a webhook. */
 export interface WebhookRequest extends WebhookMessage {
+  readonly owner: string;
   readonly url: string;
   readonly hosts: readonly string[];
   readonly deadlineMs: number;
@@ -95,11 +97,20 @@ export function createThirdParties(options: OutboundOptions) {
       return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
     },
 
-    /** Sends a request once over a new connection, to an address that is checked at that time. */
-    send({ id, request, requester, hosts, clientCert, deadlineMs }: ProxiedRequest): Promise<OutboundResult> {
+    /** Sends a request once, to an address that is checked at that time. */
+    send({
+      owner,
+      id,
+      request,
+      requester,
+      hosts,
+      clientCert,
+      deadlineMs,
+    }: ProxiedRequest): Promise<OutboundResult> {
       const filled = request.expose();
       const { url, headers } = requester === undefined ? filled : headOf(requester);
       return outbound.send({
+        owner,
         method: methodOf(filled),
         url,
         hosts: requester === undefined ? hosts : [],
@@ -112,9 +123,9 @@ export function createThirdParties(options: OutboundOptions) {
 
     /** Sends a webhook once. Only status 200 counts as delivered. */
     async deliver(webhook: WebhookRequest): Promise<WebhookOutcome> {
-      const { hosts, url, body, deadlineMs, ...message } = webhook;
+      const { owner, hosts, url, body, deadlineMs, ...message } = webhook;
       const headers = webhookHeaders({ ...message, body });
-      const result = await outbound.send({ method: 'POST', url, hosts, headers, body, deadlineMs });
+      const result = await outbound.send({ owner, method: 'POST', url, hosts, headers, body, deadlineMs });
       return result.ok
         ? { delivered: isDelivered(result.status), status: result.status }
         : { delivered: false, code: result.code, reason: result.reason };

@@ -83,7 +83,8 @@ test('none of them is dialled or asked for, whatever the method', async () => {
   const { send } = createOutbound({ policy, resolve });
   for (const [index, url] of REFUSED.entries()) {
     const method = METHODS[index % METHODS.length] ?? 'GET';
-    const call = { method, url: url.replaceAll('PORT', String(v4.port)), headers: [], deadlineMs: 1000 };
+    const at = url.replaceAll('PORT', String(v4.port));
+    const call = { owner: 'account', method, url: at, headers: [], deadlineMs: 1000 };
     expect(await send(call)).toEqual({ ok: false, code: 'destination_refused', sent: false });
   }
   expect([v4.connections(), v6.connections(), asked]).toEqual([0, 0, 0]);
@@ -151,6 +152,7 @@ describe('with a list of hosts', () => {
     };
     const { send } = createOutbound({ policy, resolve });
     const call = {
+      owner: 'account',
       method: 'GET',
       url: 'https://example.org/',
       headers: [],

@@ -64,7 +64,7 @@ describe('what the target gets', () => {
       'User-Agent: cardvault',
       'Accept-Encoding: identity',
       'Content-Length: 16',
-      'Connection: close',
+      'Connection: keep-alive',
     ];
     expect(target.received()).toBe(`${lines.join('\r\n')}\r\n\r\n4111111111111111`);
   });

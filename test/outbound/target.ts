@@ -46,7 +46,7 @@ export function always(reply: string | Uint8Array): Answer {
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** A TLS server; `answer` is called once for each connection, when the head of the request is there. */
+/** A TLS server; `answer` is called for each request, when its head is there. */
 export async function startTarget(
   { certPem, keyPem }: Credential,
   answer: Answer,
@@ -59,17 +59,24 @@ export async function startTarget(
   const greetings: string[] = [];
   const server = tls.createServer({ cert: certPem, key: keyPem, ...options }, (socket) => {
     let text = '';
+    let isAnswered = false;
     greetings.push(`${socket.servername || '-'} ${socket.getPeerCertificate()?.subject?.CN ?? '-'}`);
     socket.on('error', () => undefined);
     const closed = Promise.withResolvers<void>();
     open.add(closed.promise);
     socket.on('close', () => closed.resolve());
     socket.on('data', (chunk) => {
-      const before = text.includes('\r\n\r\n');
       received += chunk.toString('latin1');
       text += chunk.toString('latin1');
-      if (!before && text.includes('\r\n\r\n')) {
+      const headEnd = text.indexOf('\r\n\r\n');
+      if (headEnd >= 0 && !isAnswered) {
+        isAnswered = true;
         answer(socket, text);
+      }
+      const bodyLength = Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0);
+      if (headEnd >= 0 && text.length >= headEnd + 4 + bodyLength) {
+        text = '';
+        isAnswered = false;
       }
     });
   });
@@ -117,6 +124,7 @@ export function localOutbound(options: Partial<OutboundOptions> = {}): Outbound 
 export function postTo(port: number, changes: Partial<OutboundRequest> = {}): OutboundRequest {
   return {
     method: 'POST',
+    owner: 'account',
     url: `https://target.example:${port}/pay?x=1`,
     headers: [['X-Key', 'third party key']],
     body: Buffer.from('4111111111111111'),

@@ -212,7 +212,8 @@ async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Pro
   }
   const certId = requester ? requester.client_cert_id : facts.clientCertId;
   const clientCert = certId === undefined ? undefined : await credentials.find(account.aid, certId);
-  return thirdParties.send({ id, request, requester, hosts: account.hosts, clientCert, deadlineMs });
+  const { aid: owner, hosts } = account;
+  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs });
 }
 
 function simulate(id: string, now: number): OutboundResult {

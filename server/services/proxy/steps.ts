@@ -223,7 +223,8 @@ export async function tellStep(
   if (nonce === undefined) {
     return ELSEWHERE_MS;
   }
-  const call = { id, url, secret, body, hosts: account.hosts, timestampSeconds: Math.floor(now() / 1_000) };
+  const timestampSeconds = Math.floor(now() / 1_000);
+  const call = { owner: aid, id, url, secret, body, hosts: account.hosts, timestampSeconds };
   const startedAt = performance.now();
   const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
   const made = stored.attempts + 1;

@@ -135,7 +135,13 @@ describe('when attempts run out', () => {
   };
 
   test.each<[string, Act, OrderChanges, object, string]>([
-    ['a reply, then no connection: the reply', 503, {}, { status_code: 503 }, '200'],
+    [
+      'a reply, then no connection: the reply',
+      { status: 503, headers: [['Connection', 'close']] },
+      {},
+      { status_code: 503 },
+      '200',
+    ],
     [
       'broken off, then no connection: unknown',
       'reset',

@@ -1,0 +1,161 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { asClientCert, newAuthority } from './certificates.ts';
+import { type Answer, always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
+
+afterAll(stopTargets);
+
+const authority = await newAuthority();
+const caPem = authority.pem;
+const good = await authority.issue();
+
+/** One answer after the other, over all connections. */
+function inTurns(...answers: Answer[]): Answer {
+  let at = 0;
+  return (socket, text) => {
+    answers[Math.min(at, answers.length - 1)]?.(socket, text);
+    at += 1;
+  };
+}
+
+describe('a connection is used again', () => {
+  test('by the next request of its owner, not by one at the same time', async () => {
+    const target = await startTarget(good, always(OK));
+    const { send } = localOutbound({ caPem });
+    for (let i = 0; i < 5; i += 1) {
+      expect(await send(postTo(target.port))).toMatchObject({ ok: true });
+    }
+    expect(target.connections()).toBe(1);
+    await Promise.all([send(postTo(target.port)), send(postTo(target.port))]);
+    expect(target.connections()).toBe(2);
+  });
+
+  test('for a second; then it is closed', async () => {
+    const target = await startTarget(good, always(OK));
+    const { send } = localOutbound({ caPem });
+    await send(postTo(target.port));
+    const from = performance.now();
+    await target.quiet();
+    expect(performance.now() - from).toBeWithin(500, 3_000);
+    expect(await send(postTo(target.port))).toMatchObject({ ok: true });
+    expect(target.connections()).toBe(2);
+  });
+
+  test('and each request is told and limited as if it was the first', async () => {
+    const body = 'x'.repeat(900);
+    const target = await startTarget(
+      good,
+      always(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+    );
+    const limits = { replyBodyBytes: 1_000, replyHeaderBytes: 500 };
+    const { send } = localOutbound({ caPem, limits });
+    let written = 0;
+    for (let i = 0; i < 10; i += 1) {
+      const call = postTo(target.port, { onWritten: () => (written += 1) });
+      expect(await send(call)).toMatchObject({ ok: true });
+    }
+    expect([written, target.connections()]).toEqual([10, 1]);
+  });
+});
+
+describe('a connection is not used again', () => {
+  test('by another owner, nor for another host', async () => {
+    const names = [
+      { type: 'dns', value: 'target.example' },
+      { type: 'dns', value: 'other.example' },
+    ] as const;
+    const target = await startTarget(await authority.issue({ names }), always(OK));
+    const { send } = localOutbound({ caPem });
+    await send(postTo(target.port));
+    await send(postTo(target.port, { owner: 'somebody else' }));
+    await send(postTo(target.port, { url: `https://other.example:${target.port}/` }));
+    expect(target.connections()).toBe(3);
+  });
+
+  test('with or after a client certificate', async () => {
+    const ask = { requestCert: true, ca: caPem, rejectUnauthorized: false };
+    const target = await startTarget(good, always(OK), ask);
+    const { send } = localOutbound({ caPem });
+    const clientCert = asClientCert(await authority.issue({ use: 'clientAuth' }));
+    await send(postTo(target.port));
+    await send(postTo(target.port, { clientCert }));
+    await send(postTo(target.port, { clientCert }));
+    expect(target.connections()).toBe(3);
+  });
+
+  test('when the name stands for other addresses, or for refused ones', async () => {
+    const target = await startTarget(good, always(OK));
+    let answer = ['127.0.0.1'];
+    const { send } = localOutbound({ caPem, resolve: async () => answer });
+    await send(postTo(target.port));
+    answer = ['127.0.0.1', '127.0.0.2'];
+    await send(postTo(target.port));
+    expect(target.connections()).toBe(2);
+    answer = ['127.0.0.2', '127.0.0.1'];
+    await send(postTo(target.port));
+    expect(target.connections()).toBe(2);
+    answer = ['127.0.0.1', '10.0.0.1'];
+    expect(await send(postTo(target.port))).toMatchObject({ code: 'destination_refused', sent: false });
+    answer = ['127.0.0.2'];
+    expect(await send(postTo(target.port))).toMatchObject({ code: 'target_unreachable', sent: false });
+  });
+
+  test.each<[string, Answer]>([
+    ['the target closes', always('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok')],
+    ['has no end of its reply but its own', (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok')],
+    ['brought more than its reply', always(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`)],
+    [
+      'brings bytes that nobody has asked for',
+      (socket) => {
+        socket.write(OK);
+        setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged'), 20);
+      },
+    ],
+  ])('that %s', async (_name, answer) => {
+    const target = await startTarget(good, inTurns(answer, always(OK)));
+    const { send } = localOutbound({ caPem });
+    await send(postTo(target.port));
+    await Bun.sleep(100);
+    expect(await send(postTo(target.port))).toMatchObject({ ok: true, body: Buffer.from('ok') });
+    expect(target.connections()).toBe(2);
+  });
+});
+
+describe('a connection that was used before', () => {
+  test('and breaks under a request may have brought it to the target', async () => {
+    const target = await startTarget(
+      good,
+      inTurns(always(OK), (socket) => socket.destroy()),
+    );
+    const { send } = localOutbound({ caPem });
+    await send(postTo(target.port));
+    const failure = { ok: false, code: 'target_unreachable', sent: true, reason: 'broken_off' };
+    expect(await send(postTo(target.port))).toMatchObject(failure);
+    expect(target.connections()).toBe(1);
+  });
+
+  test('serves the next request while a reply that cannot be decoded is given up', async () => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4000\r\n\r\n';
+    const slow: Answer = (socket) => setTimeout(() => socket.write(OK), 100);
+    const target = await startTarget(good, inTurns(always(head + 'x'.repeat(4_000)), slow));
+    const { send } = localOutbound({ caPem });
+    const bad = send(postTo(target.port));
+    await Bun.sleep(50);
+    const next = send(postTo(target.port));
+    expect(await bad).toMatchObject({ ok: false, code: 'target_unreachable' });
+    expect(await next).toMatchObject({ ok: true });
+  });
+
+  test('stops nothing from being refused before it is written', async () => {
+    const target = await startTarget(good, always(OK));
+    const { send } = localOutbound({ caPem });
+    await send(postTo(target.port));
+    const before = target.received();
+    const onWritten = () => {
+      throw new RangeError('not now');
+    };
+    const error = await send(postTo(target.port, { onWritten })).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RangeError);
+    await target.quiet();
+    expect(target.received()).toBe(before);
+  });
+});
