@@ -179,9 +179,18 @@ async function fill(
   applied = NO_RULES,
 ) {
   const what = changes.what ?? 'post';
-  const { order: bytes } = await order(parts, what, body);
+  const { facts, order: bytes } = await order(parts, what, body);
   const { token } = item;
-  const own = { account: 'shop', id: JOB, what, attempts: 8, debug: 'none', forcedMask: false } as const;
+  const { hasSections } = facts;
+  const own = {
+    account: 'shop',
+    id: JOB,
+    hasSections,
+    what,
+    attempts: 8,
+    debug: 'none',
+    forcedMask: false,
+  } as const;
   const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
   const { crypto, opening } = parts;
   const filled = opened(

@@ -22,11 +22,13 @@ describe.each(KINDS)('an order of %s', (what) => {
       clientCertId: 'c-1',
       webhook: { url: webhook.url, field: 'body.webhook.url' },
       repeatable: false,
+      hasSections: false,
     });
     expect((await bench.order(what, { request: request(), synchronous: true })).facts).toEqual({
       synchronous: true,
       origin: 'https://psp.example/',
       repeatable: false,
+      hasSections: false,
     });
   });
 
@@ -117,7 +119,12 @@ describe('an order of a network token', () => {
     [{ webhook }, 'body.webhook.url'],
   ])('is the webhook, bare or not: %j', async (body, field) => {
     const { facts } = await bench.order('network_token', body);
-    expect(facts).toEqual({ synchronous: false, webhook: { url: webhook.url, field }, repeatable: false });
+    expect(facts).toEqual({
+      synchronous: false,
+      webhook: { url: webhook.url, field },
+      repeatable: false,
+      hasSections: false,
+    });
   });
 
   test.each<[unknown, string]>([

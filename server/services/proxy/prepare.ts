@@ -116,7 +116,8 @@ export async function fillJob(
       return item;
     }
     const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
-    const named = { token, reference, seen: item.logLength, forcedMask: !account.unmasked };
+    const { hasSections } = order.facts;
+    const named = { hasSections, token, reference, seen: item.logLength, forcedMask: !account.unmasked };
     const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const made = await crypto.fillProxy({ params, opening, rules, item, order: order.bytes });

@@ -1,5 +1,6 @@
 /** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
+import type { Lane } from '../../pool/job.ts';
 import {
   bytes,
   concealed,
@@ -44,6 +45,8 @@ export interface OrderFacts {
   readonly webhook?: { readonly url: string; readonly field: string } | undefined;
   /** Whether the request may be sent again after an unknown outcome. */
   readonly repeatable: boolean;
+  /** Whether a template has sections, whose work may be a multiple of the bytes that they are given. */
+  readonly hasSections: boolean;
 }
 
 /** Names a proxy job; its records open under no other id and account. */
@@ -66,6 +69,8 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly seen: number;
   readonly what: 'post' | 'network_token';
   readonly debug: 'none' | 'masked' | 'plain';
+  /** Of its order. */
+  readonly hasSections: boolean;
   readonly requesterId?: string | undefined;
   /** Whether the account sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
@@ -148,11 +153,20 @@ export interface ReplyName extends KeyName {
   readonly digest: string;
 }
 
+/** The most bytes of an order or a reply whose job takes so little time that others may wait for it. */
+const SHORT_BYTES_MAX = 16_384;
+
+/** What takes time in proportion to its bytes: a few travel with the jobs that others wait for, many alone. */
+function laneByLength(...contents: readonly Uint8Array[]): Lane {
+  const length = contents.reduce((sum, content) => sum + content.length, 0);
+  return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
+}
+
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {
   /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy` or `prepareFetch`. */
   readProxyOrder: defineJob({
-    lane: 'bulk',
+    lane: ({ body }) => laneByLength(body),
     share: ({ aid }) => singlesOf(aid),
     input: message({ aid: local<string>(), params: json<OrderParams>(), body: bytes }),
     output: message({ facts: json<OrderFacts>(), order: bytes }),
@@ -162,7 +176,8 @@ export const PROXY_JOBS = {
    * `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
-    lane: 'bulk',
+    lane: ({ params, rules, order }) =>
+      params.hasSections || rules.length > 0 ? 'bulk' : laneByLength(order),
     share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<FillProxyParams>(),
@@ -179,7 +194,7 @@ export const PROXY_JOBS = {
   }),
   /** Seals a request that is sent as it stands, with what it takes to store its reply without the passphrase. */
   prepareFetch: defineJob({
-    lane: 'bulk',
+    lane: ({ order }) => laneByLength(order),
     share: ({ params }) => singlesOf(params.aid),
     input: message({ params: json<PrepareFetchParams>(), blob: bytes, passphrase: secret, order: bytes }),
     output: oneOf({ prepared: { job: bytes }, warm_miss: {} }),
@@ -200,7 +215,7 @@ export const PROXY_JOBS = {
    * reported of it, the reply with tags or the network token. `reply_not_storable` when it holds no number.
    */
   storeFetched: defineJob({
-    lane: 'bulk',
+    lane: ({ rules, body }) => (rules.length > 0 ? 'bulk' : laneByLength(body)),
     share: ({ params }) => singlesOf(params.aid),
     input: message({
       params: json<StoreFetchedParams>(),
@@ -213,7 +228,7 @@ export const PROXY_JOBS = {
   }),
   /** The synchronous reply as JSON text. `content`: the body of a `reply`, the `extra` of what was `stored`. */
   reportProxy: defineJob({
-    lane: 'bulk',
+    lane: ({ content, shown }) => laneByLength(content, shown),
     share: ({ place }) => singlesOf(place.aid),
     input: message({
       place: json<JobPlace>(),
@@ -226,7 +241,7 @@ export const PROXY_JOBS = {
   }),
   /** Seals the report for the job's webhook; the request and what it was filled with are not in it. */
   sealReport: defineJob({
-    lane: 'bulk',
+    lane: ({ content }) => laneByLength(content),
     share: ({ place }) => singlesOf(place.aid),
     input: message({ place: json<JobPlace>(), job: bytes, outcome: json<ProxyOutcome>(), content: bytes }),
     output: bytes,

@@ -33,6 +33,11 @@ function isRepeatable({ method, headers }: ParsedRequest): boolean {
   return REPEATABLE.has(method) || headers.some(({ name }) => isIdempotencyKey(name));
 }
 
+function hasSections({ target, headers, body }: ParsedRequest): boolean {
+  const templates = [target, ...headers.map(({ value }) => value), ...(body === undefined ? [] : [body])];
+  return templates.some(({ parts }) => parts.some((part) => 'parts' in part));
+}
+
 /** What the body of each kind asks for, in one form. */
 function parseBody(
   { what, webhookAttempts }: OrderParams,
@@ -113,6 +118,7 @@ export const ORDER_HANDLERS = {
       clientCertId: request?.clientCertId,
       webhook: given && { url: given.url, field: isBare ? 'body.url' : 'body.webhook.url' },
       repeatable: request !== undefined && isRepeatable(request),
+      hasSections: request !== undefined && hasSections(request),
     };
     const order = {
       facts,
