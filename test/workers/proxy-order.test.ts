@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { textOf } from '../../workers/crypto/primitives/bytes.ts';
+import { PROXY_JOBS } from '../../workers/jobs/proxy/jobs.ts';
 import { codeOf, JOB, opened, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 
 let bench: ProxyBench;
@@ -43,6 +44,17 @@ describe.each(KINDS)('an order of %s', (what) => {
   ])('by %s may be sent again: %p', async (method, repeatable) => {
     const order = { request: request({ method }), synchronous: true };
     expect((await bench.order(what, order)).facts.repeatable).toBe(repeatable);
+  });
+
+  test.each([
+    ['a value', {}, false],
+    ['a section in the body', { body: '{{#a}}{{b}}{{/a}}' }, true],
+    ['an inverted section in a header', { headers: [{ A: '{{^a}}b{{/a}}' }] }, true],
+    ['a section in the URL', { url: 'https://psp.example/{{#a}}b{{/a}}' }, true],
+  ])('with %s has sections as a template alone: %p', async (_, change, expected) => {
+    const { facts } = await bench.order(what, { request: request(change), synchronous: true });
+    // What is fetched is sent as it stands.
+    expect(facts.hasSections).toBe(what === 'post' && expected);
   });
 
   test('with an Idempotency-Key may be sent again', async () => {
@@ -220,4 +232,16 @@ describe('a fetch', () => {
       ).job,
     ).toBeDefined();
   });
+});
+
+test('what takes long travels alone: rules, sections, and much to read', () => {
+  const laneOf = (change: object): unknown => {
+    const { lane } = PROXY_JOBS.fillProxy;
+    const input = { params: { hasSections: false }, rules: [], order: new Uint8Array(100), ...change };
+    return typeof lane === 'function' ? lane(input as never) : lane;
+  };
+  expect(laneOf({})).toBe('hot');
+  expect(laneOf({ params: { hasSections: true } })).toBe('bulk');
+  expect(laneOf({ rules: [{ id: 'r', record: new Uint8Array(1) }] })).toBe('bulk');
+  expect(laneOf({ order: new Uint8Array(16_385) })).toBe('bulk');
 });
