@@ -16,7 +16,7 @@ const SYNCHRONOUS_MS = 20_000;
 /** What synchronous requests are sent with. */
 export interface CallParts {
   readonly thirdParties: Pick<ThirdParties, 'contentOf'>;
-  readonly metering: Pick<MeteringService, 'count' | 'settle'>;
+  readonly metering: Pick<MeteringService, 'count' | 'settle' | 'settleAhead'>;
   readonly sending: Pick<ProxySending, 'admit' | 'attempt' | 'judge'>;
   readonly now: Clock;
 }
@@ -84,12 +84,14 @@ async function attemptNow(
   made: number,
   sent: SentMark | undefined,
 ): Promise<OutboundResult> {
-  if (made > 1) {
+  if (made === 1) {
+    const mark = sent?.set(thirdParties.contentOf(job.request));
+    await Promise.all([metering.settleAhead(ctx, 'proxy_attempt'), mark]);
+  } else {
     await sending.admit(job, made - 1);
+    metering.count(ctx, 'proxy_attempt');
+    await metering.settle(ctx);
   }
-  metering.count(ctx, 'proxy_attempt');
-  const mark = made === 1 ? sent?.set(thirdParties.contentOf(job.request)) : undefined;
-  await Promise.all([metering.settle(ctx), mark]);
   return sending.attempt(job, made, ctx.deadlineMs - now());
 }
 

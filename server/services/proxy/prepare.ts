@@ -9,6 +9,7 @@ import type { Clock } from '../common/clock.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
+import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { ItemAddress } from '../vault/read.ts';
 
@@ -45,9 +46,13 @@ export interface NetworkTokenInput extends ItemAddress, ProxyInput {
   readonly requester_id: string;
 }
 
+/** What an encrypted job holds for its sending. */
+type OpenedJob = Awaited<ReturnType<Crypto['openJob']>>;
+
 /** An encrypted job that has not been sent, and what `debug` shows of it. */
 export interface PreparedJob {
   readonly job: Uint8Array;
+  readonly opened: OpenedJob;
   readonly shown: Uint8Array;
 }
 
@@ -59,10 +64,11 @@ export interface CheckedOrder {
 
 /** What orders are prepared with. */
 export interface PreparingParts {
-  readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'prepareFetch' | 'readProxyOrder'>;
+  readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
   readonly thirdParties: Pick<ThirdParties, 'vet'>;
   readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly metering: Pick<MeteringService, 'countAhead'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly now: Clock;
 }
@@ -94,11 +100,12 @@ export async function vetOrder(
 }
 
 /**
- * Fills a request from an item, whose use is logged before the request can be sent. Rejects with `token_not_found`, and
+ * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once is
+ * counted meanwhile. Rejects with `token_not_found`, and
  * with the error of a template or a rule.
  */
 export async function fillJob(
-  { crypto, itemStore, keys, now }: PreparingParts,
+  { crypto, itemStore, keys, metering, now }: PreparingParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
@@ -125,19 +132,30 @@ export async function fillJob(
       return made;
     }
     const bucket = itemStore.bucketOf(key.kid, token);
-    const logged = await itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
+    const append = itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
+    if (made.kind === 'filled' && order.facts.synchronous) {
+      metering.countAhead(ctx, 'proxy_attempt');
+    }
+    const { aid } = key;
+    const open =
+      made.kind === 'filled' ? crypto.openJob({ place: { aid, id: own.id }, job: made.job }) : undefined;
+    const [logged, opened] = await Promise.all([append, open]);
     if (logged.kind !== 'appended') {
       return logged;
     }
-    return done(logged.present[0] ? made : undefined);
+    return done(logged.present[0] ? { made, opened } : undefined);
   });
   if (filled === undefined) {
     throw new VaultError('token_not_found');
   }
-  if (filled.kind === 'rejected') {
-    throw filled.error;
+  const { made, opened } = filled;
+  if (made.kind === 'rejected') {
+    throw made.error;
   }
-  return filled;
+  if (opened === undefined) {
+    throw new VaultError('internal');
+  }
+  return { job: made.job, shown: made.shown, opened };
 }
 
 /** Prepares a request whose reply is to be stored. Rejects a rule that does not exist at `query.rules`. */
@@ -160,5 +178,6 @@ export async function prepareFetch(
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);
   });
-  return { job, shown: NO_BYTES };
+  const opened = await crypto.openJob({ place: { aid: account.aid, id }, job });
+  return { job, opened, shown: NO_BYTES };
 }

@@ -8,7 +8,7 @@ import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
-import type { AccountContext } from '../common/request-context.ts';
+import { type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { Unlocked } from '../key/open.ts';
 import type {
@@ -41,12 +41,12 @@ const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 const encoder = new TextEncoder();
 
 interface ProxyDependencies extends CallParts, PreparingParts {
-  readonly crypto: PreparingParts['crypto'] &
-    Pick<Crypto, 'openJob' | 'openReply' | 'reportProxy' | 'sealReply'>;
+  readonly crypto: PreparingParts['crypto'] & Pick<Crypto, 'openReply' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'vet'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'prove' | 'withUnlocked'>;
+  readonly metering: CallParts['metering'] & PreparingParts['metering'];
   readonly sending: ProxySending;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   readonly recordEvent: RecordEvent;
@@ -126,6 +126,7 @@ async function once(
 ): Promise<Reply> {
   const { idempotency, keys, randomId } = parts;
   const { account, idempotencyKey } = ctx;
+  await confirmAccount(ctx);
   const act = async (id: string, sent?: SentMark): Promise<Uint8Array> => {
     await vetOrder(parts, account, order);
     return carryOut(parts, ctx, order, id, await prepare(id), sent);
@@ -182,13 +183,13 @@ async function carryOut(
   ctx: AccountContext,
   { facts }: CheckedOrder,
   id: string,
-  { job: record, shown }: PreparedJob,
+  { job: record, shown, opened }: PreparedJob,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
   const { crypto, thirdParties, sending, calls } = parts;
   const { account } = ctx;
   const place = { aid: account.aid, id };
-  const job = { id, record, account, ...(await crypto.openJob({ place, job: record })) };
+  const job = { id, record, account, ...opened };
   thirdParties.checkHeaders(job.request, 'body.request.headers');
   if (!facts.synchronous) {
     await accept(parts, job, sent !== undefined);

@@ -150,6 +150,9 @@ function handOverRequest(meter: Meter, ctx: AccountContext): Promise<void> {
   return stored;
 }
 
+/** What a request counts beside its operations. */
+const THE_REQUEST: ReadonlyMap<string, number> = new Map([[REQUESTS, 1]]);
+
 /** What a request with one operation counts; made once for each operation. */
 const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
 
@@ -176,6 +179,20 @@ function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation
     const month = monthOf(meter.now());
     const counts = countsAhead(operation);
     ctx.usage.ahead = { aid, month, counts, stored: handOver(meter, aid, month, counts), operation };
+  }
+}
+
+/**
+ * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted from then on, whatever the
+ * outcome of its request, which alone can still be taken back.
+ */
+async function settleAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): Promise<void> {
+  countAhead(meter, ctx, operation);
+  const { ahead } = ctx.usage;
+  if (ahead !== undefined) {
+    await ahead.stored;
+    meter.observer.count('operation', operation, 1);
+    ctx.usage.ahead = { ...ahead, counts: THE_REQUEST, operation: undefined };
   }
 }
 
@@ -247,7 +264,7 @@ export function createMetering({ accountStore, now, observer }: MeteringDependen
     sends: new Set(),
     send: joinTick(() => startSending(meter)),
   };
-  return bindParts(meter, { count, countAhead, request, settle, takeBack, flush, forget, read });
+  return bindParts(meter, { count, countAhead, settleAhead, request, settle, takeBack, flush, forget, read });
 }
 
 export type MeteringService = ReturnType<typeof createMetering>;
