@@ -6,10 +6,21 @@ import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
 import readItemsText from './lua/item/read-items-n.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
+import { type Position, positionsByReference } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asPairs, asText, isOk } from './redis/reply.ts';
+import {
+  asBytes,
+  asCount,
+  asList,
+  asOneOf,
+  asOptionalBytes,
+  asPairs,
+  asText,
+  asTime,
+  isOk,
+} from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
@@ -21,11 +32,8 @@ const dropSad = script(dropSadText);
 const TAG_BYTES = 16;
 const NONE = new Uint8Array(0);
 const NO_BYTES = Buffer.alloc(0);
-/** The largest time of a JavaScript `Date`, ms. */
-const TIME_MS_MAX = 8_640_000_000_000_000;
 /** The most bytes that one bucket contributes to a page of 16 or more buckets. */
 const BLOB_BYTES_MAX = 192 * 1_024;
-const LEX_STEP = 1_000;
 /** What an entry can name as the number of those before it. */
 const LOG_LENGTH_MAX = 0xffff_ffff;
 
@@ -87,12 +95,6 @@ export type ReadManyOutcome =
 
 /** For each item, whether it still existed and its log has the entry. */
 export type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
-
-/** A token and its position in time order. */
-export interface Position {
-  readonly token: string;
-  readonly storedAt: number;
-}
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
 export interface ItemStore {
@@ -156,15 +158,6 @@ function asFenced(word: string): Fenced {
 /** The authentication tag of a metadata record, which identifies its version. */
 function tagOf(meta: Uint8Array): Uint8Array {
   return meta.subarray(meta.length - TAG_BYTES);
-}
-
-/** Reads a score of the time index. */
-function asTime(part: unknown): number {
-  const ms = asCount(part);
-  if (ms < 0 || ms > TIME_MS_MAX) {
-    throw new VaultError('integrity_failed');
-  }
-  return ms;
 }
 
 function asPositions(reply: unknown): Position[] {
@@ -310,56 +303,6 @@ async function append(
   return isOk(word)
     ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
     : asFenced(asText(word));
-}
-
-/** The upper bound of a range of members that start with `prefix`. */
-function lexEnd(prefix: Uint8Array): Buffer {
-  const next = Buffer.from(prefix);
-  for (let i = next.length - 1; i >= 0; i--) {
-    const byte = (next[i] ?? 0) + 1;
-    if (byte <= 0xff) {
-      next[i] = byte;
-      return Buffer.concat([Buffer.from('('), next.subarray(0, i + 1)]);
-    }
-  }
-  return Buffer.from('+');
-}
-
-/** A member of the reference index ends with its token and the length of the token in two bytes. */
-function tokenOfMember(member: Buffer): string {
-  const end = member.length - 2;
-  const start = end < 0 ? -1 : end - member.readUInt16BE(end);
-  if (start < 0) {
-    throw new VaultError('integrity_failed');
-  }
-  return member.toString('utf8', start, end);
-}
-
-async function* positionsByReference(
-  redis: RedisLink,
-  bucket: Bucket,
-  prefix: Uint8Array,
-): AsyncGenerator<readonly Position[]> {
-  const key = redisKeys.references(bucket);
-  const end = lexEnd(prefix);
-  let start = Buffer.concat([Buffer.from('['), prefix]);
-  for (;;) {
-    const members = asList(
-      await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP]),
-    ).map(asBytes);
-    if (members.length > 0) {
-      const tokens = members.map(tokenOfMember);
-      const scores = asList(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
-      yield tokens.flatMap((token, i) =>
-        scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }],
-      );
-    }
-    const last = members.at(-1);
-    if (members.length < LEX_STEP || last === undefined) {
-      return;
-    }
-    start = Buffer.concat([Buffer.from('('), last]);
-  }
 }
 
 /** The items of one Redis. `buckets` is fixed for the life of the vault. */

@@ -1,4 +1,5 @@
-import type { ItemStore, Position } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item.ts';
+import type { Position } from '../../store/position.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { KeyRef } from '../key/open.ts';
 

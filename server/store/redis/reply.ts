@@ -56,3 +56,15 @@ export function asPairs(reply: unknown): readonly (readonly [first: unknown, sec
   const parts = asList(reply).flat();
   return parts.flatMap((part, i) => (i % 2 === 0 ? [[part, parts[i + 1]] as const] : []));
 }
+
+/** The largest time of a JavaScript `Date`, ms. */
+const TIME_MS_MAX = 8_640_000_000_000_000;
+
+/** Reads a time in ms since 1970. */
+export function asTime(part: unknown): number {
+  const ms = asCount(part);
+  if (ms < 0 || ms > TIME_MS_MAX) {
+    throw new VaultError('integrity_failed');
+  }
+  return ms;
+}

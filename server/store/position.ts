@@ -1,0 +1,64 @@
+import { VaultError } from '../core/errors.ts';
+import type { Bucket } from './records/name.ts';
+import type { RedisLink } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
+import { asBytes, asList, asTime } from './redis/reply.ts';
+
+const LEX_STEP = 1_000;
+
+/** A token and its position in time order. */
+export interface Position {
+  readonly token: string;
+  readonly storedAt: number;
+}
+
+/** The upper bound of a range of members that start with `prefix`. */
+function lexEnd(prefix: Uint8Array): Buffer {
+  const next = Buffer.from(prefix);
+  for (let i = next.length - 1; i >= 0; i--) {
+    const byte = (next[i] ?? 0) + 1;
+    if (byte <= 0xff) {
+      next[i] = byte;
+      return Buffer.concat([Buffer.from('('), next.subarray(0, i + 1)]);
+    }
+  }
+  return Buffer.from('+');
+}
+
+/** A member of the reference index ends with its token and the length of the token in two bytes. */
+function tokenOfMember(member: Buffer): string {
+  const end = member.length - 2;
+  const start = end < 0 ? -1 : end - member.readUInt16BE(end);
+  if (start < 0) {
+    throw new VaultError('integrity_failed');
+  }
+  return member.toString('utf8', start, end);
+}
+
+/** Positions of the tokens whose encoded reference starts with `prefix`, unordered, in chunks. */
+export async function* positionsByReference(
+  redis: RedisLink,
+  bucket: Bucket,
+  prefix: Uint8Array,
+): AsyncGenerator<readonly Position[]> {
+  const key = redisKeys.references(bucket);
+  const end = lexEnd(prefix);
+  let start = Buffer.concat([Buffer.from('['), prefix]);
+  for (;;) {
+    const members = asList(
+      await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP]),
+    ).map(asBytes);
+    if (members.length > 0) {
+      const tokens = members.map(tokenOfMember);
+      const scores = asList(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
+      yield tokens.flatMap((token, i) =>
+        scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }],
+      );
+    }
+    const last = members.at(-1);
+    if (members.length < LEX_STEP || last === undefined) {
+      return;
+    }
+    start = Buffer.concat([Buffer.from('('), last]);
+  }
+}
