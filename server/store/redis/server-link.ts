@@ -13,24 +13,41 @@ import { asCount } from './reply.ts';
 import type { Argument } from './resp.ts';
 import { openWire, type Wire } from './wire.ts';
 
-/** Runs a script. An error has the frames of the caller, for which it must be awaited here. */
+interface Line {
+  readonly wire: Wire;
+  readonly onCall: LinkOptions['onCall'];
+}
+
+/**
+ * Runs a script. It is awaited here, where the caller's context is: for the frames of an error, and for the span of a
+ * trace.
+ */
 async function evaluate(
-  wire: Wire,
+  { wire, onCall }: Line,
   script: Script,
   keys: readonly string[],
   args: readonly Argument[],
 ): Promise<unknown> {
+  const startedAt = performance.now();
   try {
-    return await wire.send(script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+    const reply = await wire.send(['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+    onCall?.(script.name, startedAt, false);
+    return reply;
   } catch (error) {
+    onCall?.(script.name, startedAt, true);
     throw toVaultError(error, script);
   }
 }
 
-async function execute(wire: Wire, name: string, args: readonly Argument[]): Promise<unknown> {
+/** Runs a command, as `evaluate` does a script. */
+async function execute({ wire, onCall }: Line, name: string, args: readonly Argument[]): Promise<unknown> {
+  const startedAt = performance.now();
   try {
-    return await wire.send(name, [name, ...args]);
+    const reply = await wire.send([name, ...args]);
+    onCall?.(name, startedAt, false);
+    return reply;
   } catch (error) {
+    onCall?.(name, startedAt, true);
     throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error);
   }
 }
@@ -44,7 +61,7 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
       if (wire.epoch() !== asked) {
         throw new VaultError('store_unavailable');
       }
-      return asCount(await wire.send(undefined, ['WAIT', replicas, timeoutMs]));
+      return asCount(await wire.send(['WAIT', replicas, timeoutMs]));
     };
     return createReplicaWait(replicas, askCount, onCall);
   };
@@ -65,10 +82,11 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
 /** Opens the connection to one server. Throws a `StartError` if it does not answer within 30 s. */
 export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connectServer(target);
-  const wire = openWire(client, options.onCall);
-  await waitUntilReady(client, () => wire.send('PING', ['PING']), 30_000);
+  const wire = openWire(client);
+  const line: Line = { wire, onCall: options.onCall };
+  await waitUntilReady(client, () => wire.send(['PING']), 30_000);
   const watch = watchLink(client, options.onLink);
-  const command = (name: string, args: readonly Argument[]) => execute(wire, name, args);
+  const command = (name: string, args: readonly Argument[]) => execute(line, name, args);
   const { path, host, port } = client.options;
   const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
@@ -77,9 +95,9 @@ export async function openServerLink(target: ServerTarget, options: LinkOptions)
     write: durable === undefined ? command : (name, args) => durable(command(name, args)),
     run:
       durable === undefined
-        ? (script, keys, args) => evaluate(wire, script, keys, args)
-        : (script, keys, args) => durable(evaluate(wire, script, keys, args)),
-    runUnreplicated: (script, keys, args) => evaluate(wire, script, keys, args),
+        ? (script, keys, args) => evaluate(line, script, keys, args)
+        : (script, keys, args) => durable(evaluate(line, script, keys, args)),
+    runUnreplicated: (script, keys, args) => evaluate(line, script, keys, args),
     nodes: () => [node],
     isCluster: false,
     isConnected: () => client.status === 'ready',

@@ -4,15 +4,11 @@
  */
 import type { Redis } from 'ioredis';
 import { runAtTickEnd } from '../../core/tick-end.ts';
-import { isUnknownScript, type LinkOptions, type Script } from './client.ts';
+import { isUnknownScript, type Script } from './client.ts';
 import { type Argument, CommandWriter, INCOMPLETE, ReplyError, ReplyReader } from './resp.ts';
 
 /** A command whose reply is awaited. */
 interface Call {
-  /** Its name in metrics; undefined for a call that its sender reports. */
-  readonly label: string | undefined;
-  /** When it was sent, on `performance.now()`. */
-  readonly startedAt: number;
   /** The step of the timer in which it was sent. */
   readonly step: number;
   /** Whether it has failed without a reply, which may still come. */
@@ -31,14 +27,13 @@ export interface Wire {
    * again with its text. Rejects with a `ReplyError`, or with another error where the reply is missing: then the command may
    * have been executed.
    */
-  readonly send: (label: string | undefined, parts: readonly Argument[], script?: Script) => Promise<unknown>;
+  readonly send: (parts: readonly Argument[], script?: Script) => Promise<unknown>;
   /** A number that differs for each connection that was opened. */
   readonly epoch: () => number;
 }
 
 interface WireState {
   readonly client: Redis;
-  readonly onCall: LinkOptions['onCall'];
   readonly output: CommandWriter;
   /** Calls in the order of their replies; those before `first` are done. */
   readonly calls: Call[];
@@ -65,9 +60,9 @@ const BYTES_MAX = 128 * 1_024 * 1_024;
 const DONE_MAX = 4_096;
 
 /** Speaks on the connections of `client`, which must use RESP2 and send no command of its own. */
-export function openWire(client: Redis, onCall: LinkOptions['onCall']): Wire {
+export function openWire(client: Redis): Wire {
   const state: WireState = {
-    ...{ client, onCall, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
+    ...{ client, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
     ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, step: 0, heardAt: 0 },
   };
   const timer = setInterval(() => checkReplies(state), STEP_MS);
@@ -79,7 +74,7 @@ export function openWire(client: Redis, onCall: LinkOptions['onCall']): Wire {
     start(state);
   }
   return {
-    send: (label, parts, script) => send(state, label, parts, script),
+    send: (parts, script) => send(state, parts, script),
     epoch: () => state.epoch,
   };
 }
@@ -100,33 +95,25 @@ function lose(state: WireState): void {
   state.stream = undefined;
   state.output.clear();
   for (const call of lost) {
-    fail(state, call, new Error('the connection was lost'));
+    fail(call, new Error('the connection was lost'));
   }
 }
 
-function fail({ onCall }: WireState, { label, startedAt, isLate, reject }: Call, error: Error): void {
+function fail({ isLate, reject }: Call, error: Error): void {
   if (!isLate) {
-    if (label !== undefined) {
-      onCall?.(label, startedAt, true);
-    }
     reject(error);
   }
 }
 
-function send(
-  state: WireState,
-  label: string | undefined,
-  parts: readonly Argument[],
-  script: Script | undefined,
-): Promise<unknown> {
+function send(state: WireState, parts: readonly Argument[], script: Script | undefined): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { step } = state;
-    const call = { label, startedAt: performance.now(), step, isLate: false, parts, script, resolve, reject };
+    const call = { step, isLate: false, parts, script, resolve, reject };
     const { stream, output, calls, first } = state;
     if (stream === undefined) {
-      fail(state, call, new Error('not connected'));
+      fail(call, new Error('not connected'));
     } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
-      fail(state, call, new Error('too many commands wait'));
+      fail(call, new Error('too many commands wait'));
     } else {
       write(state, call, parts);
     }
@@ -180,21 +167,18 @@ function answer(state: WireState, reply: unknown): void {
     state.calls.splice(0, state.first);
     state.first = 0;
   }
-  const { label, startedAt, isLate, parts, script } = call;
+  const { isLate, parts, script } = call;
   if (isLate) {
     return;
   }
   if (reply instanceof ReplyError) {
     if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
       const inFull = ['EVAL', script.text, ...parts.slice(2)];
-      write(state, { ...call, parts: inFull, startedAt: performance.now(), step: state.step }, inFull);
+      write(state, { ...call, parts: inFull, step: state.step }, inFull);
     } else {
-      fail(state, call, reply);
+      fail(call, reply);
     }
     return;
-  }
-  if (label !== undefined) {
-    state.onCall?.(label, startedAt, false);
   }
   call.resolve(reply);
 }
@@ -208,7 +192,7 @@ function checkReplies(state: WireState): void {
     if (call === undefined || step - call.step <= REPLY_STEPS_MAX) {
       break;
     }
-    fail(state, call, new Error('no reply in time'));
+    fail(call, new Error('no reply in time'));
     call.isLate = true;
   }
   if (first < calls.length && step - heardAt > SILENT_STEPS_MAX) {
