@@ -15,6 +15,8 @@ local call, pack = redis.call, struct.pack
 local full = ARGV[2] == 'full'
 local total = full and (#KEYS - 1) / 2 or #KEYS - 1
 local most = tonumber(ARGV[3])
+-- One call for all: most items have no such data.
+local sads = full and total > 0 and call('MGET', unpack(KEYS, total + 2)) or {}
 local out, pieces, bytes, items = {}, 0, 0, 0
 for i = 1, total do
   local item, meta, tail, sad, count = '', '', '', '', 0
@@ -24,7 +26,7 @@ for i = 1, total do
     if have[3] then
       count, tail = log_of(KEYS[1 + i], have[3])
     end
-    sad = call('GET', KEYS[1 + total + i]) or ''
+    sad = sads[i] or ''
   else
     meta = call('HGET', KEYS[1 + i], 'm') or ''
   end
