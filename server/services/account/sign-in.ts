@@ -26,7 +26,8 @@ async function readKnown(parts: AccountParts, name: string): Promise<KnownAccoun
 async function openKnown(parts: AccountParts, name: string, record: Buffer): Promise<KnownAccount> {
   const { phc, aid, unmasked, paying, hosts, preferences = [] } = await openAccount(parts, name, record);
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
-  const fresh = { record, phc, account };
+  // A copy: a reply is a view, and would keep all that arrived with it.
+  const fresh = { record: Buffer.from(record), phc, account };
   parts.opened.set(name, fresh);
   return fresh;
 }

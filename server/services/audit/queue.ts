@@ -92,7 +92,7 @@ async function append(queue: Queue, aid: string, { number, items }: Batch): Prom
     const first = mark.sequence - entries.length + 1;
     const result = await auditStore.append(aid, { seen, writer, number, head, first, entries });
     if (result.kind === 'appended') {
-      heads.set(aid, head);
+      heads.set(aid, new Uint8Array(head));
       moved.add(aid);
       return;
     }

@@ -119,12 +119,16 @@ async function find(
   if (!record) {
     throw new VaultError('key_not_found', { field: 'query.user' });
   }
-  const seen = known.get(nameOf(aid, user));
-  const facts = seen?.record.equals(record)
-    ? seen
-    : await crypto.describeKey({ place: { aid, user }, record });
-  const handle = { aid, user, kid: facts.kid, gen: facts.gen, record };
-  known.set(nameOf(aid, user), handle);
+  const name = nameOf(aid, user);
+  const seen = known.get(name);
+  if (seen?.record.equals(record)) {
+    known.set(name, seen);
+    return seen;
+  }
+  const { kid, gen } = await crypto.describeKey({ place: { aid, user }, record });
+  // A copy: a reply is a view, and would keep all that arrived with it.
+  const handle = { aid, user, kid, gen, record: Buffer.from(record) };
+  known.set(name, handle);
   return handle;
 }
 
