@@ -10,17 +10,7 @@ import { type Position, positionsByReference } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import {
-  asBytes,
-  asCount,
-  asList,
-  asOneOf,
-  asOptionalBytes,
-  asPairs,
-  asText,
-  asTime,
-  isOk,
-} from './redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime, isOk } from './redis/reply.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
@@ -161,7 +151,12 @@ function tagOf(meta: Uint8Array): Uint8Array {
 }
 
 function asPositions(reply: unknown): Position[] {
-  return asPairs(reply).map(([token, storedAt]) => ({ token: asText(token), storedAt: asTime(storedAt) }));
+  const parts = asList(reply);
+  const positions: Position[] = [];
+  for (let i = 0; i + 1 < parts.length; i += 2) {
+    positions.push({ token: asText(parts[i]), storedAt: asTime(parts[i + 1]) });
+  }
+  return positions;
 }
 
 function asWriteOutcome(reply: unknown): WriteOutcome {

@@ -173,6 +173,20 @@ describe('mapAhead', () => {
     await mapped.return(undefined);
   });
 
+  test('gives a result while the next item is still being read', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const slow = async function* (): AsyncGenerator<number> {
+      yield 0;
+      await promise;
+      yield 1;
+    };
+    const mapped = mapAhead(slow(), 3, async (n) => n);
+    expect(await mapped.next()).toEqual({ done: false, value: 0 });
+    resolve();
+    expect(await mapped.next()).toEqual({ done: false, value: 1 });
+    expect((await mapped.next()).done).toBe(true);
+  });
+
   test('a failure comes at its turn, and nothing is left unhandled', async () => {
     const out: number[] = [];
     const failing = async (): Promise<void> => {

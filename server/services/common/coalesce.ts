@@ -112,29 +112,46 @@ export function createSemaphore(max: number): <T>(work: () => Promise<T>) => Pro
   };
 }
 
-/** Maps a sequence with up to `depth` items under way at once; results keep their order. */
+/**
+ * Maps a sequence with up to `depth` items under way at once, from their reading to their result, which keep their order. A
+ * result is given when it is there, not when the items after it were read.
+ */
 export async function* mapAhead<A, B>(
-  source: AsyncIterable<A> | Iterable<A>,
+  source: AsyncGenerator<A> | Iterable<A>,
   depth: number,
   map: (item: A) => Promise<B>,
 ): AsyncGenerator<B> {
-  const under: Promise<B>[] = [];
+  const items = Symbol.asyncIterator in source ? source : toAsync(source);
+  const under: Promise<IteratorResult<B, unknown>>[] = [];
+  const startNext = async (): Promise<IteratorResult<B, unknown>> => {
+    // A generator answers the calls of `next` one after the other.
+    const { done, value } = await items.next();
+    return done ? { done, value } : { value: await map(value) };
+  };
   try {
-    for await (const item of source) {
-      const started = map(item);
-      // A failure is thrown when its item is due; until then it must not count as unhandled.
-      started.catch(() => undefined);
-      under.push(started);
-      if (under.length >= depth) {
-        yield (await under.shift()) as B;
+    for (;;) {
+      while (under.length < depth) {
+        const started = startNext();
+        // A failure is thrown when its item is due; until then it must not count as unhandled.
+        started.catch(() => undefined);
+        under.push(started);
       }
-    }
-    while (under.length > 0) {
-      yield (await under.shift()) as B;
+      const result = await under.shift();
+      if (!result || result.done) {
+        return;
+      }
+      yield result.value;
     }
   } finally {
-    await Promise.allSettled(under);
+    // Items that were asked for and not read yet are not read any more.
+    const ended = items.return(undefined);
+    await Promise.allSettled([ended, ...under]);
   }
+}
+
+/** A list as an asynchronous sequence. */
+export async function* toAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items;
 }
 
 export function pause(ms: number): Promise<void> {

@@ -6,7 +6,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createSemaphore, mapAhead } from '../common/coalesce.ts';
+import { createSemaphore, mapAhead, toAsync } from '../common/coalesce.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
@@ -19,7 +19,7 @@ import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, read
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
 import { type ReadView, type View, viewOf } from './read.ts';
-import { type TreeBranch, type TreeStream, toAsync, treeStream } from './tree.ts';
+import { type TreeBranch, type TreeStream, treeStream } from './tree.ts';
 
 /** A part of a listing as a caller asks for it; what is omitted is the account's preference. */
 export interface ListInput extends Omit<ListFilter, 'limit'> {

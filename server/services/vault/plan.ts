@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
+import { toAsync } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
@@ -14,7 +15,6 @@ import {
   rangeOfOne,
   type Selection,
 } from './range.ts';
-import { toAsync } from './tree.ts';
 
 /** Keys that are looked up at once. */
 const KEYS_STEP = 256;

@@ -3,7 +3,8 @@ import type { Position } from '../../store/position.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { KeyRef } from '../key/open.ts';
 
-/** Positions that are read from a bucket at once, at most. */
+/** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
+const STEP_FIRST = 16;
 const STEP_MAX = 256;
 /** Picked items that are given at once. */
 const PICKED_STEP = 4_096;
@@ -48,6 +49,8 @@ interface BucketWalk {
   readonly number: number;
   /** The time up to which positions have been read. */
   at: number;
+  /** How many positions the next read asks for. */
+  step: number;
   /** Positions that were read and not given yet, in order. */
   waiting: readonly Position[];
   done: boolean;
@@ -66,9 +69,10 @@ async function readOn(
   itemStore: Pick<ItemStore, 'positions'>,
   { key, until, start }: Range,
   walk: BucketWalk,
-  step: number,
 ): Promise<void> {
   const bucket: Bucket = { kid: key.kid, number: walk.number };
+  const { step } = walk;
+  walk.step = Math.min(2 * step, STEP_MAX);
   const found = await itemStore.positions(bucket, walk.at, until, step);
   const last = found.at(-1);
   walk.done = found.length < step;
@@ -105,13 +109,13 @@ function takeKnown(walks: readonly BucketWalk[]): Placed[] {
 }
 
 /**
- * Merges the buckets of a range into the order of the listing, some items at a time. It reads each bucket `step` positions
- * at a time.
+ * Merges the buckets of a range into the order of the listing, some items at a time. It reads each bucket
+ * `firstStep` positions at first, then more at a time.
  */
 export async function* mergePositions(
   itemStore: Pick<ItemStore, 'positions'>,
   range: Range,
-  step = STEP_MAX,
+  firstStep = STEP_FIRST,
 ): AsyncGenerator<readonly Placed[]> {
   if (range.picked) {
     // There may be as many as the key has items.
@@ -120,10 +124,14 @@ export async function* mergePositions(
     }
     return;
   }
-  const walks = range.after.map((at, number): BucketWalk => ({ number, at, waiting: [], done: false }));
+  const walks = range.after.map(
+    (at, number): BucketWalk => ({
+      ...{ number, at, step: firstStep, waiting: [], done: false },
+    }),
+  );
   for (;;) {
     const unread = walks.filter(({ waiting, done }) => waiting.length === 0 && !done);
-    await Promise.all(unread.map((walk) => readOn(itemStore, range, walk, step)));
+    await Promise.all(unread.map((walk) => readOn(itemStore, range, walk)));
     const known = takeKnown(walks);
     if (known.length > 0) {
       yield known;

@@ -16,11 +16,6 @@ export interface TreeBranch {
 const encoder = new TextEncoder();
 const COMMA = encoder.encode(',');
 
-/** A list as an asynchronous sequence. */
-export async function* toAsync<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
-}
-
 async function* treeChunks(
   branches: AsyncIterable<TreeBranch>,
   wanted: string | undefined,
