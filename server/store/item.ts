@@ -83,6 +83,12 @@ export type ReadManyOutcome =
   | { readonly kind: 'items'; readonly blob: Buffer }
   | { readonly kind: 'too_large' };
 
+/** Log entries one behind the other, and where each of them ends. */
+export interface PackedEntries {
+  readonly bytes: Uint8Array;
+  readonly ends: Uint32Array;
+}
+
 /** For each item, whether it still existed and its log has the entry. */
 export type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
 
@@ -105,11 +111,11 @@ export interface ItemStore {
     part: 'full' | 'meta',
     gen?: number,
   ): Promise<ReadManyOutcome>;
-  /** Appends one entry to each item; all items are in one bucket. */
+  /** Appends one entry to each item, none where it is empty; all items are in one bucket. */
   appendLog(
     bucket: Bucket,
     tokens: readonly string[],
-    entries: readonly Uint8Array[],
+    entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
   ): Promise<AppendOutcome>;
   /** Deletes an item with its log; `changed` if its metadata is not `meta`. */
@@ -290,14 +296,33 @@ async function append(
   redis: RedisLink,
   bucket: Bucket,
   tokens: readonly string[],
-  entries: readonly Uint8Array[],
+  given: readonly Uint8Array[] | PackedEntries,
   gen: number | undefined,
 ): Promise<AppendOutcome> {
   const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
-  const [word, flags] = asList(await redis.run(appendLog, keys, [gen ?? '', ...entries]));
+  const { bytes, ends } = 'ends' in given ? given : packEntries(given);
+  const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
+  const [word, flags] = asList(await redis.run(appendLog, keys, args));
   return isOk(word)
     ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
     : asFenced(asText(word));
+}
+
+function packEntries(entries: readonly Uint8Array[]): PackedEntries {
+  let end = 0;
+  const ends = Uint32Array.from(entries, ({ length }) => {
+    end += length;
+    return end;
+  });
+  return { bytes: entries.length === 1 && entries[0] ? entries[0] : Buffer.concat(entries), ends };
+}
+
+function littleEndian(numbers: Uint32Array): Uint8Array {
+  const view = new DataView(new ArrayBuffer(4 * numbers.length));
+  for (let i = 0; i < numbers.length; i++) {
+    view.setUint32(4 * i, numbers[i] ?? 0, true);
+  }
+  return new Uint8Array(view.buffer);
 }
 
 /** The items of one Redis. `buckets` is fixed for the life of the vault. */

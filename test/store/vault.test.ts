@@ -210,6 +210,12 @@ describe('many', () => {
       await items.appendLog({ kid: KID, number: 1 }, [here, there], [bytesOf('a'), bytesOf('b')]),
     ).toEqual({ kind: 'appended', present: [true, false] });
     expect(await items.read(KID, there)).toBeUndefined();
+    const packed = { bytes: Buffer.from('bccc'), ends: new Uint32Array([0, 1, 1, 4]) };
+    expect(await items.appendLog({ kid: KID, number: 1 }, [here, there, here, here], packed)).toEqual({
+      kind: 'appended',
+      present: [false, false, false, true],
+    });
+    expect(await items.readLog(KID, here, 3, 2)).toEqual([Buffer.from('ccc'), Buffer.from(bytesOf('a'))]);
   });
 
   test('finds tokens by the beginning of their encoded reference, over several steps', async () => {

@@ -14,7 +14,7 @@ import type { Admission } from '../request/admission.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
-import { countOf, joinedTexts, stringAt, textAt } from './packed.ts';
+import { countOf, joinedTexts, textAt } from './packed.ts';
 import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, readItemPages } from './page.ts';
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
@@ -156,15 +156,19 @@ async function openPage(
     throw new VaultError('key_changed');
   }
   const { texts, cards: facts } = opened;
-  const logged = await logPage(parts, key, page, opened.logEntries);
-  if (logged.size > 0) {
-    metering.count(ctx, operation, logged.size);
+  const present = await logPage(parts, key, page, opened.logEntries);
+  const logged = present.reduce((sum, flags) => sum + flags.filter(Boolean).length, 0);
+  if (logged > 0) {
+    metering.count(ctx, operation, logged);
     await metering.settle(ctx);
   }
-  if (!masks.wantsCard && logged.size === countOf(texts)) {
+  if (!masks.wantsCard && logged === countOf(texts)) {
     return joinedTexts(texts);
   }
-  const kept = [...logged].sort((a, b) => a - b).map((i) => ({ text: textAt(texts, i), card: facts[i] }));
+  const kept = page.buckets
+    .flatMap(({ indexes }, n) => indexes.filter((_, i) => present[n]?.[i]))
+    .sort((a, b) => a - b)
+    .map((i) => ({ text: textAt(texts, i), card: facts[i] }));
   if (!masks.wantsCard) {
     return kept.map(({ text }) => text);
   }
@@ -173,26 +177,22 @@ async function openPage(
   );
 }
 
-/** Appends the log entries of a page, and gives the indexes of the items that still exist and are logged. */
-async function logPage(
+/** Appends the log entries of a page; tells for each bucket which of its items still exist and are logged. */
+function logPage(
   { itemStore }: Pick<Parts, 'itemStore'>,
   key: KeyRef,
   page: ItemPage,
-  entries: Packed,
-): Promise<ReadonlySet<number>> {
-  const entryOf = (index: number): Uint8Array => stringAt(entries, index);
-  const logged = await Promise.all(
-    page.buckets.map(async ({ bucket, indexes }) => {
-      const opened = indexes.filter((index) => entryOf(index).length > 0);
-      const tokens = opened.map((index) => page.fields.tokens[index] ?? '');
-      const outcome = await itemStore.appendLog(bucket, tokens, opened.map(entryOf), key.gen);
+  entries: readonly Packed[],
+): Promise<readonly (readonly boolean[])[]> {
+  return Promise.all(
+    page.buckets.map(async ({ bucket, tokens }, n) => {
+      const outcome = await itemStore.appendLog(bucket, tokens, entries[n] ?? [], key.gen);
       if (outcome.kind !== 'appended') {
         throw new VaultError('key_changed');
       }
-      return opened.filter((_, n) => outcome.present[n]);
+      return outcome.present;
     }),
   );
-  return new Set(logged.flat());
 }
 
 /** The items of an account without their data; with a token its entry alone, or an error if it does not exist. */

@@ -14,7 +14,13 @@ export function textAt(texts: Packed, index: number): Uint8Array {
 
 /** How many strings are not empty. */
 export function countOf({ ends }: Packed): number {
-  return ends.reduce((count, end, i) => count + (end > (i === 0 ? 0 : (ends[i - 1] ?? 0)) ? 1 : 0), 0);
+  let count = 0;
+  let before = 0;
+  for (const end of ends) {
+    count += end > before ? 1 : 0;
+    before = end;
+  }
+  return count;
 }
 
 /** All texts of the page with commas between them, as one element of a list; an empty list for none. */

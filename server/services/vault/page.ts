@@ -23,8 +23,14 @@ export interface PageOptions {
 /** A piece of a listing that goes to a thread as one job. */
 export interface ItemPage {
   readonly fields: PageFields;
-  /** The buckets of the page, each with the indexes of its items in the page. */
-  readonly buckets: readonly { readonly bucket: Bucket; readonly indexes: readonly number[] }[];
+  readonly buckets: readonly BucketItems[];
+}
+
+/** The items of a page that one bucket holds: their indexes in the page, and their tokens. */
+interface BucketItems {
+  readonly bucket: Bucket;
+  readonly indexes: readonly number[];
+  readonly tokens: readonly string[];
 }
 
 /** What pages are read with. */
@@ -95,14 +101,9 @@ export async function readItemPage(
   places: readonly Placed[],
   { part, gen }: PageOptions,
 ): Promise<ItemPage | undefined> {
-  const buckets = [...Map.groupBy(places.keys(), (index) => places[index]?.bucket ?? 0)].map(
-    ([number, indexes]) => ({ bucket: { kid, number }, indexes }),
-  );
+  const { buckets, order } = divide(kid, places);
   const reads = await Promise.all(
-    buckets.map(({ bucket, indexes }) => {
-      const tokens = indexes.map((index) => places[index]?.token ?? '');
-      return itemStore.readMany(bucket, tokens, part, gen);
-    }),
+    buckets.map(({ bucket, tokens }) => itemStore.readMany(bucket, tokens, part, gen)),
   );
   const blobs: Uint8Array[] = [];
   for (const found of reads) {
@@ -115,7 +116,7 @@ export async function readItemPage(
     blobs.push(found.blob);
   }
   const fields: PageFields = {
-    order: orderOf(buckets, places.length),
+    order,
     tokens: places.map(({ token }) => token),
     storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
     blobs,
@@ -123,13 +124,22 @@ export async function readItemPage(
   return { fields, buckets };
 }
 
-/** For each item of a page, the number of its bucket's blob in two bytes, big endian. */
-function orderOf(buckets: ItemPage['buckets'], items: number): Uint8Array {
-  const order = new DataView(new ArrayBuffer(2 * items));
-  for (const [number, { indexes }] of buckets.entries()) {
-    for (const index of indexes) {
-      order.setUint16(2 * index, number);
+/** Divides a page by bucket. `order` has for each item the number of its bucket's blob in two bytes, big endian. */
+function divide(kid: string, places: readonly Placed[]): { buckets: BucketItems[]; order: Uint8Array } {
+  const order = new Uint8Array(2 * places.length);
+  const buckets: { blob: number; bucket: Bucket; indexes: number[]; tokens: string[] }[] = [];
+  const byNumber: (typeof buckets)[number][] = [];
+  for (const [index, { token, bucket: number }] of places.entries()) {
+    let found = byNumber[number];
+    if (!found) {
+      found = { blob: buckets.length, bucket: { kid, number }, indexes: [], tokens: [] };
+      byNumber[number] = found;
+      buckets.push(found);
     }
+    found.indexes.push(index);
+    found.tokens.push(token);
+    order[2 * index] = found.blob >> 8;
+    order[2 * index + 1] = found.blob;
   }
-  return new Uint8Array(order.buffer);
+  return { buckets, order };
 }

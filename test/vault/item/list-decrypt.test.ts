@@ -147,16 +147,16 @@ describe('what it leaves behind', () => {
 });
 
 describe('while things change', () => {
-  // Four pages; the first is sent when three have been read.
+  // Five pages of 32 items and more.
   const MANY = 520;
   let client: AccountClient;
   let passphrase = PASSPHRASE;
   let stored: string[];
 
-  const newClient = async () => {
+  const newClient = async (items = MANY) => {
     const made = await vault.account();
     await made.key('u');
-    const bodies = Array.from({ length: MANY }, (_, n) => ({ number: `${n}`, text: 'old' }));
+    const bodies = Array.from({ length: items }, (_, n) => ({ number: `${n}`, text: 'old' }));
     return { made, tokens: await Promise.all(bodies.map((body) => made.store('u', body))) };
   };
   beforeAll(async () => {
@@ -226,6 +226,31 @@ describe('while things change', () => {
         .map(({ token }) => token)
         .sort(),
     ).toEqual(stored.toSorted());
+  });
+
+  test('an item that is deleted or updated between its reading and its log entry', async () => {
+    const { itemStore } = vault.opened.stores;
+    const { made, tokens: all4 } = await newClient(4);
+    const [gone = '', changed = ''] = all4;
+    const append = itemStore.appendLog;
+    let isFirst = true;
+    const both = async (): Promise<void> => {
+      await made.sdk.vault.delete({ user: 'u', token: gone });
+      await made.sdk.vault.update({ user: 'u', token: changed, data: { text: 'new' } });
+    };
+    const between = Promise.withResolvers<void>();
+    itemStore.appendLog = async (...given) => {
+      if (isFirst) {
+        isFirst = false;
+        await both().finally(between.resolve);
+        itemStore.appendLog = append;
+      }
+      await between.promise;
+      return append(...given);
+    };
+    const shown = itemsOf(await all({}, PASSPHRASE, made));
+    expect(shown.map(({ token }) => token).sort()).toEqual(all4.slice(1).sort());
+    expect(shown.find(({ token }) => token === changed)?.data).toMatchObject({ text: 'old' });
   });
 
   test('a passphrase change ends the reply, which is then no valid JSON', async () => {

@@ -255,7 +255,8 @@ export const ITEM_JOBS = {
     output: oneOf({
       opened: {
         texts: PACKED,
-        logEntries: PACKED,
+        /** For each bucket of the page, the entries of its items. */
+        logEntries: list(PACKED),
         cards: json<readonly (CardFacts | null)[]>(),
       },
       warm_miss: {},

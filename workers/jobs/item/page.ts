@@ -46,22 +46,27 @@ function takeItem(cursor: Cursor): PageItem {
   return { item, meta, tail, sad: take(cursor, readU32(blob, head + 12)), logLength };
 }
 
+function rejectPage(): never {
+  throw new IntegrityError('page');
+}
+
 /**
  * Calls `visit` for the items of a page in its order; those that are gone have no metadata. `IntegrityError` for a page
  * that is cut.
  */
 function forEachItem(
   { order, tokens, storedAt, blobs }: ThreadPage,
-  visit: (token: string, storedAt: number, records: PageItem) => void,
+  visit: (token: string, storedAt: number, records: PageItem, bucket: number) => void,
 ): void {
   const bucketOf = new DataView(order.buffer, order.byteOffset, order.byteLength);
   const cursors = blobs.map((blob): Cursor => ({ blob, at: 0 }));
   for (const [i, token] of tokens.entries()) {
-    const cursor = cursors[bucketOf.getUint16(2 * i)];
+    const bucket = bucketOf.getUint16(2 * i);
+    const cursor = cursors[bucket];
     if (!cursor) {
-      throw new IntegrityError('page');
+      rejectPage();
     }
-    visit(token, storedAt[i] ?? 0, takeItem(cursor));
+    visit(token, storedAt[i] ?? 0, takeItem(cursor), bucket);
   }
 }
 
@@ -77,6 +82,16 @@ interface Packing {
 /** Room for `count` strings, and `bytes` for all of them together, which grow where they must. */
 function createPacking(count: number, bytes: number): Packing {
   return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
+}
+
+/** For each bucket of a page, room for the log entries of its items. */
+function createEntries({ order, blobs }: ThreadPage): readonly Packing[] {
+  const items = new Uint32Array(blobs.length);
+  for (let at = 0; at + 1 < order.length; at += 2) {
+    const bucket = ((order[at] ?? 0) << 8) | (order[at + 1] ?? 0);
+    items[bucket] = (items[bucket] ?? 0) + 1;
+  }
+  return Array.from(items, (count) => createPacking(count, ENTRY_BYTES * count));
 }
 
 /** Makes room for more bytes. What was written so far may be card data, so its old place is wiped. */
@@ -153,10 +168,11 @@ export const PAGE_HANDLERS = {
     const count = page.tokens.length;
     const stored = page.blobs.reduce((sum, blob) => sum + blob.length, 0);
     const texts = createPacking(count, stored + TEXT_BYTES * count);
-    const logEntries = createPacking(count, ENTRY_BYTES * count);
+    const logEntries = createEntries(page);
     const cards: (CardFacts | null)[] = [];
     const actor = { ...params, seen: 0 };
-    forEachItem(page, (token, storedAt, records) => {
+    forEachItem(page, (token, storedAt, records, bucket) => {
+      const entries = logEntries[bucket] ?? rejectPage();
       const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
       if (meta && matches(meta.reference, params)) {
         const { item, sad } = records;
@@ -168,14 +184,14 @@ export const PAGE_HANDLERS = {
         writeText(texts, '}');
         wipe(text, view.text);
         actor.seen = records.logLength;
-        writeBytes(logEntries, logEntry(context, actor, token, 'decrypt', records.tail));
+        writeBytes(entries, logEntry(context, actor, token, 'decrypt', records.tail));
         cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
       } else {
         cards.push(...(params.wantsCard ? [null] : []));
       }
       endString(texts);
-      endString(logEntries);
+      endString(entries);
     });
-    return { kind: 'opened', texts: packed(texts), logEntries: packed(logEntries), cards };
+    return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards };
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

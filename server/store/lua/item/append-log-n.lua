@@ -1,8 +1,9 @@
 -- append-log
 -- Appends one log entry to each of many items of one bucket.
 -- KEYS  1 fence, then the item keys
--- ARGV  1 generation that the reader knows, or ''  then one entry per item
--- Reply {'ok', a character per item: '1' appended, '0' the item no longer exists} | {'closed'|'stale'}
+-- ARGV  1 generation that the reader knows, or ''  2 the entries one behind the other
+--   3 unless there is one item: where each entry ends, u32 little-endian; an item whose entry is empty is left out
+-- Reply {'ok', a character per item: '1' appended, '0' left out or no longer there} | {'closed'|'stale'}
 if ARGV[1] ~= '' then
   local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
   if fenced then
@@ -10,11 +11,17 @@ if ARGV[1] ~= '' then
   end
 end
 local call, sub, out = redis.call, string.sub, {}
+local entries, ends, from = ARGV[2], ARGV[3], 0
 for i = 2, #KEYS do
-  local n = call('HGET', KEYS[i], 'n')
+  local entry, to = entries, #entries
+  if ends then
+    to = struct.unpack('<I4', ends, 4 * i - 7)
+    entry = sub(entries, from + 1, to)
+  end
+  local n = to > from and call('HGET', KEYS[i], 'n')
+  from = to
   if n then
     local count = string.format('%d', (#n > 16 and sub(n, 1, -17) or n) + 1)
-    local entry = ARGV[i]
     call('HSET', KEYS[i], 'n', count .. sub(entry, -16), count, entry)
     out[i - 1] = '1'
   else
