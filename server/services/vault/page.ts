@@ -7,7 +7,8 @@ import { mergePositions, type Placed, type Range } from './range.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
-const PAGE_ITEMS_MAX = 1_024;
+/** A page holds a thread for some milliseconds, and single items of others wait for it. */
+const PAGE_ITEMS_MAX = 512;
 /** The bytes that a page aims at; a stream holds a few pages, and there may be many streams. */
 const PAGE_BYTES = 1_048_576;
 
