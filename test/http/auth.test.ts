@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { createClientAddress } from '../../server/http/plugins/call.ts';
+import { createClientAddress } from '../../server/http/plugins/client-address.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
 import { AUTHORIZATION, createStubParts } from './stub-parts.ts';

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import ipaddr from 'ipaddr.js';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { sourceOf } from '../../domain/text/source.ts';
@@ -8,6 +7,7 @@ import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { readBody, rejectLargeBody } from './body.ts';
+import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import { compileJsonBody, compileQuery, type QueryDecoder } from './input.ts';
@@ -220,50 +220,6 @@ export function readCall(
   };
   // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
   return call as unknown as Call;
-}
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-
-/** The address of a request's client, from its socket's address and its headers. */
-export type ClientAddress = (socketAddress: string, headers: Headers) => string;
-
-/** One entry of X-Forwarded-For: an address, `address:port` or `[address]:port`; undefined for anything else. */
-function parseEntry(entry: string): Address | undefined {
-  const text = /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
-  return ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text)
-    ? ipaddr.process(text)
-    : undefined;
-}
-
-/**
- * Makes the reader of client addresses. X-Forwarded-For is believed only from the given CIDRs: read from the
- * right, the first address outside them is the client. An entry that is no address ends the search at the
- * proxy that sent it. IPv4 in IPv6 form is written as IPv4.
- */
-export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const ranges = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
-  const isTrusted = (address: Address): boolean =>
-    ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
-
-  return (socketAddress, headers) => {
-    const bare = socketAddress.startsWith('::ffff:') ? socketAddress.slice(7) : socketAddress;
-    if (ranges.length === 0) {
-      return bare;
-    }
-    let client = parseEntry(bare);
-    if (client === undefined) {
-      return bare;
-    }
-    const entries = (headers.get('x-forwarded-for') ?? '').split(',');
-    while (isTrusted(client)) {
-      const next = parseEntry(entries.pop()?.trim() ?? '');
-      if (next === undefined) {
-        break;
-      }
-      client = next;
-    }
-    return client.toString();
-  };
 }
 
 const COLON = 0x3a;
