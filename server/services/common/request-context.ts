@@ -118,7 +118,7 @@ export class AccountChangedError extends Error {
  * Makes sure that the account is stored as the request assumes it: its password, its rights and its preferences. To be
  * awaited before the first effect of the request, and before anything of its data is shown.
  */
-export async function confirmAccount({ accountCheck }: RequestContext): Promise<void> {
+export async function confirmAccount({ accountCheck }: Pick<RequestContext, 'accountCheck'>): Promise<void> {
   if (accountCheck !== undefined && !(await accountCheck)) {
     throw new AccountChangedError();
   }

@@ -136,7 +136,7 @@ async function create(
   const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
   const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
   const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, ...own };
-  const sealed = await keys.withUnlocked<Sealed>(account, user, passphrase, async (key, blob) => {
+  const sealed = await keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
     // What this server remembers may be older than a change at another one, however long ago.
     if (!(await isStored(parts, key))) {
       return { kind: 'stale' };

@@ -11,7 +11,7 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createSharedRuns, pause } from '../common/coalesce.ts';
 import { createMemory, type Memory } from '../common/memory.ts';
-import type { Account } from '../common/request-context.ts';
+import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
 
@@ -191,13 +191,16 @@ function unlock(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promis
   });
 }
 
+/** Whose key is unlocked: what an unlock counts and writes is an effect, which only a confirmed account may have. */
+type Caller = Pick<AccountContext, 'account' | 'accountCheck'>;
+
 /**
  * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked up and unlocked
  * again and the attempt repeated; a wrong passphrase always pays the full derivation.
  */
 async function withUnlocked<T>(
   opener: Opener,
-  account: Account,
+  { account, accountCheck }: Caller,
   user: string,
   passphrase: SecretBytes,
   attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
@@ -210,6 +213,9 @@ async function withUnlocked<T>(
     const kept = entry?.gen === remembered.gen ? entry.blob : undefined;
     // Only a key as it is stored now may say that a passphrase is wrong.
     const key = kept ? remembered : await find(opener, account, user);
+    if (!kept) {
+      await confirmAccount({ accountCheck });
+    }
     const result = await attempt(key, kept ?? (await unlock(opener, key, passphrase)));
     if (result.kind === 'done') {
       if (kept) {
@@ -231,9 +237,13 @@ async function withUnlocked<T>(
   throw new VaultError('overloaded');
 }
 
-/** The key opened by this passphrase as it is stored now; rejects with `passphrase_wrong`. */
+/**
+ * The key opened by this passphrase as it is stored now, for an account that is confirmed; rejects with
+ * `passphrase_wrong`.
+ */
 function prove(opener: Opener, account: Account, user: string, passphrase: SecretBytes): Promise<Unlocked> {
-  return withUnlocked<Unlocked>(opener, account, user, passphrase, async (key, blob) => {
+  const caller = { account, accountCheck: undefined };
+  return withUnlocked<Unlocked>(opener, caller, user, passphrase, async (key, blob) => {
     const warm = await opener.crypto.checkWarm({ key, blob, passphrase });
     if (warm.kind === 'warm_miss') {
       return warm;
@@ -259,11 +269,11 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
     ...bindParts(opener, { find, forget, prove, finishChange }),
     guarded: <T>(key: KeyHandle, work: () => Promise<T>) => guarded(opener, key, work),
     withUnlocked: <T>(
-      account: Account,
+      caller: Caller,
       user: string,
       passphrase: SecretBytes,
       attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
-    ) => withUnlocked(opener, account, user, passphrase, attempt),
+    ) => withUnlocked(opener, caller, user, passphrase, attempt),
     close: () => clearInterval(sweeper),
   };
 }

@@ -114,7 +114,7 @@ export async function fillJob(
 ): Promise<PreparedJob> {
   const { account, requestId } = ctx;
   const { token, reference, passphrase } = input;
-  const filled = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
+  const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const item = await itemStore.read(key.kid, token, key.gen);
     if (!item) {
       return provenMissing(crypto, key, blob, passphrase);
@@ -171,7 +171,7 @@ export async function prepareFetch(
   const algorithm = input.algorithm ?? account.preferences.default_algorithm;
   // Otherwise a missing rule is found only when the reply has arrived.
   await rules.find(account.aid, input.rules, 'query.rules');
-  const { job } = await keys.withUnlocked(account, input.user, passphrase, async (key, blob) => {
+  const { job } = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
     const { ip, userAgent: ua, requestId } = ctx;
     const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };

@@ -70,7 +70,7 @@ async function store(
   const { preferences } = account;
   const { user, passphrase, body, number, reference, algorithm, return_card_metadata } = input;
   const act = (seed?: string): Promise<TokenInfo> =>
-    keys.withUnlocked(account, user, passphrase, (key, blob) => {
+    keys.withUnlocked(ctx, user, passphrase, (key, blob) => {
       const request = {
         number,
         reference,
@@ -102,7 +102,7 @@ async function decrypt(
   const { account } = ctx;
   const { user, token, reference, passphrase } = input;
   const view = await viewOf(rules, account, input);
-  const opened = await keys.withUnlocked(account, user, passphrase, async (key, blob) => {
+  const opened = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
     const read = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
@@ -184,7 +184,7 @@ async function update(
   const act = async (seed?: string): Promise<TokenInfo> => {
     const applied = await rules.find(account.aid, input.rules, 'query.rules');
     const updateUnlocked = () =>
-      keys.withUnlocked(account, user, passphrase, (key, blob) =>
+      keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
         updateOnce(parts, ctx, input, { key, blob }, applied, seed),
       );
     for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
