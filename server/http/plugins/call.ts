@@ -43,6 +43,8 @@ export interface CallReader {
 const LOOPBACK = '127.0.0.1';
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
+/** A sign-in that began longer before the end of the body begins again. */
+const RECALLED_MS_MAX = 250;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 function sourceOfRoute({ auth, noun }: Route): RequestSource {
@@ -123,6 +125,8 @@ function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
 export interface Received {
   readonly recalled: Recalled | undefined;
   readonly bytes: Uint8Array | undefined;
+  /** The account in whose rate it was counted. A request that is handled again is not counted again. */
+  ratedAid: string | undefined;
 }
 
 /**
@@ -142,12 +146,15 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   }
   const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
   if (body.kind === 'none') {
-    return { recalled, bytes: undefined };
+    return { recalled, bytes: undefined, ratedAid: undefined };
   }
   ctx.body = 'reading';
+  const beginMs = performance.now();
   const bytes = await readBody(request, body.bytesMax, parts.http.bodyTimeoutMs);
   ctx.body = 'read';
-  return { recalled, bytes };
+  // Otherwise who has lost an account could act for it as long as a body may take.
+  const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
+  return { recalled: isOld ? recallCaller(reader, ctx) : recalled, bytes, ratedAid: undefined };
 }
 
 /**
@@ -157,18 +164,20 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
 export async function admit(
   { route, parts, isWrite }: CallReader,
   ctx: HttpContext,
-  { recalled }: Received,
+  received: Received,
   assumes: boolean,
 ): Promise<void> {
+  const { recalled } = received;
   if (recalled !== undefined) {
     const { accounts, rates } = parts;
     const assumed =
       assumes && route.confirmsAccount === true ? accounts.assumeAccount(ctx, recalled) : undefined;
     const { account } =
       assumed ?? (await accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
-    const rate = rates.account(account);
+    const rate = received.ratedAid === account.aid ? undefined : rates.account(account);
     if (rate !== undefined) {
       await rate;
+      received.ratedAid = account.aid;
     }
   }
   // Calls of third parties may take long, and have bounds of their own.
