@@ -139,9 +139,12 @@ async function fail(
   }
 }
 
-/** Whether a request has failed that assumed another account than is stored now. It has had no effect. */
+/**
+ * Whether a request has failed that assumed another account than is stored now. It has had no effect. Rejects where that
+ * cannot be read: then the caller learns of no other error, which may be about an account that is no longer its own.
+ */
 async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
-  return accountCheck !== undefined && !(await accountCheck.catch(() => true));
+  return accountCheck !== undefined && !(await accountCheck);
 }
 
 /** Handles a request again, with the account as it is stored now. */

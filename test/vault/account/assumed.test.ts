@@ -1,7 +1,8 @@
 /** A request may begin with the account as it was last read. It ends with the account as it is stored, or has had no effect. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
-import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import { type AccountClient, type Answer, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 let vault: TestVault;
@@ -91,6 +92,80 @@ describe('a request that assumes an account', () => {
       }),
     ]);
     expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
+  });
+
+  test('counts no guess at a passphrase once another server has changed the password', async () => {
+    const { client, token } = await known();
+    const counter = vault.opened.stores.accountStore.passphraseCounter(
+      client.aid,
+      await vault.kidOf(client, 'k'),
+    );
+    const password = new Secret(new TextEncoder().encode('another one'));
+    expect(await second.opened.services.accounts.setPassword(client.name, password)).toBe(true);
+    const guesses = Array.from({ length: 8 }, (_, i) => `guess number ${i} of somebody`);
+    const answers = await Promise.all(
+      guesses.map((passphrase) => client.send('GET', '/vault', { query: { user: 'k', token }, passphrase })),
+    );
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
+    expect(await vault.raw.exists(counter)).toBe(0);
+  });
+
+  test('says nothing of keys while the account cannot be read', async () => {
+    const { client } = await known();
+    const reading = spyOn(vault.opened.stores.accountStore, 'read').mockImplementation(async () => {
+      throw new VaultError('store_unavailable');
+    });
+    try {
+      const query = { user: 'none', token: 'no-such-token' };
+      const { outcome } = await client.send('GET', '/vault', { query, passphrase: PASSPHRASE });
+      expect(outcome).toBe('503 store_unavailable');
+    } finally {
+      reading.mockRestore();
+    }
+  });
+
+  test('ends with the account as it is when its body has come, however slowly', async () => {
+    const { client } = await known();
+    const kid = await vault.kidOf(client, 'k');
+    const before = await sizeOf(kid);
+    const pipe = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = pipe.writable.getWriter();
+    const sent = Promise.resolve(
+      vault.handle(
+        new Request('http://localhost/v1/vault?user=k', {
+          method: 'POST',
+          body: pipe.readable,
+          headers: {
+            Authorization: basicAuth(client.name, client.password),
+            'Content-Type': 'application/json',
+            'X-Vault-Passphrase': encodeURIComponent(PASSPHRASE),
+          },
+        }),
+      ),
+    );
+    const encoder = new TextEncoder();
+    await writer.write(encoder.encode('{"number":'));
+    await Bun.sleep(400);
+    const password = new Secret(encoder.encode('another one'));
+    expect(await second.opened.services.accounts.setPassword(client.name, password)).toBe(true);
+    await writer.write(encoder.encode('"4111111111111111"}'));
+    await writer.close();
+    expect((await sent).status).toBe(401);
+    expect(await sizeOf(kid)).toEqual(before);
+  });
+
+  test('counts once in the rate of its account, even if it is handled twice', async () => {
+    const { client, token } = await known();
+    const limited = await vault.secondServer({ ratePerAccount: 4 });
+    try {
+      const there = client.via(limited.handle);
+      for (const unmasked of [true, false, true, false]) {
+        expect((await read(there, token)).status).toBe(200);
+        await second.opened.services.accounts.set(client.name, { unmasked });
+      }
+    } finally {
+      await limited.close();
+    }
   });
 
   test('leaves no place taken behind, however often the account changes', async () => {
