@@ -179,6 +179,11 @@ function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
   return seen.aid === stored.aid && seen.policy.equals(stored.policy) && isWrapSame;
 }
 
+/** To be kept: a reply is a view, and would keep all that arrived with it. */
+function copyOf({ policy, wrap, ...rest }: StoredEndpoint): StoredEndpoint {
+  return { ...rest, policy: Buffer.from(policy), wrap: wrap && Buffer.from(wrap) };
+}
+
 /** The policy that this secret opens; `endpoint_refused` for any other secret. */
 async function openPolicy(
   { crypto }: AuthParts,
@@ -222,7 +227,7 @@ async function admit(
     const known = seen && isSame(seen.stored, stored) ? seen : undefined;
     const policy = known?.policy ?? (await openPolicy(parts, kind, address, stored));
     if (!known) {
-      proven.set(digest, { stored, policy });
+      proven.set(digest, { stored: copyOf(stored), policy });
     }
     const { aid, nonce, policy: record, wrap } = stored;
     if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= now())) {
