@@ -1,17 +1,21 @@
 /** The connection to one server, against a server that does everything wrong. */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RedisLink, script } from '../../server/store/redis/client.ts';
+import { connectServer } from '../../server/store/redis/connect.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
 import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
+import { openWire } from '../../server/store/redis/wire.ts';
 
 type Answer = (parts: readonly string[], socket: Socket) => string | undefined;
 
 interface Fake {
   readonly link: RedisLink;
+  readonly path: string;
   readonly seen: string[][];
   readonly states: string[];
   readonly sockets: Set<Socket>;
@@ -73,7 +77,7 @@ async function fake(answer: Answer): Promise<Fake> {
     { replicas: 0, onLink: (state) => void states.push(state) },
   );
   open.push({ server, folder, link, sockets });
-  return { link, seen, states, sockets };
+  return { link, path, seen, states, sockets };
 }
 
 function outcome(sent: Promise<unknown>): Promise<unknown> {
@@ -203,6 +207,29 @@ describe('a connection that', () => {
     expect(await sent).toBe('store_unavailable');
     expect(await outcome(link.command('GET', ['a']))).toBe('store_unavailable');
   });
+});
+
+test('a connection that is announced twice in the middle of a reply is taken over once', async () => {
+  const sockets: Socket[] = [];
+  const { path } = await fake((_, socket) => {
+    sockets.push(socket);
+    return '$12\r\nhalf';
+  });
+  const client = connectServer({ kind: 'socket', path });
+  try {
+    const wire = openWire(client);
+    await once(client, 'ready');
+    const epoch = wire.epoch();
+    const reply = wire.send(['GET', 'a']);
+    await until(() => sockets.length === 1);
+    await Bun.sleep(50);
+    client.emit('ready');
+    expect(wire.epoch()).toBe(epoch);
+    sockets[0]?.write('\r\n:7\r\nxy\r\n');
+    expect(String(await reply)).toBe('half\r\n:7\r\nxy');
+  } finally {
+    client.disconnect();
+  }
 });
 
 test('a writer and a reader agree on every byte', () => {

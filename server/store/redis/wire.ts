@@ -79,9 +79,12 @@ export function openWire(client: Redis): Wire {
   };
 }
 
-/** Takes the connection over from the library, whose commands of the handshake are all answered. */
+/** Takes the connection over from the library, once; its commands of the handshake are all answered. */
 function start(state: WireState): void {
   const { stream } = state.client;
+  if (stream === state.stream) {
+    return;
+  }
   stream.removeAllListeners('data');
   stream.on('data', (chunk: Buffer) => receive(state, stream, chunk));
   state.stream = stream;
