@@ -43,9 +43,17 @@ async function scrape(state: Supervision): Promise<string> {
   return sumFigures([own, await ended, ...live]).metrics();
 }
 
-/** Adds the counters of a process that has ended to those of all others that have. */
+/**
+ * Adds the counters of a process that has ended to those of all others that have. Those that cannot be added, such as
+ * of another version, are lost alone.
+ */
 async function addEnded(ended: Promise<Figures>, figures: Figures): Promise<Figures> {
-  return sumFigures([await ended, lastingFigures(figures)]).getMetricsAsJSON();
+  const before = await ended;
+  try {
+    return await sumFigures([before, lastingFigures(figures)]).getMetricsAsJSON();
+  } catch {
+    return before;
+  }
 }
 
 /** Records the unexpected end of a process and starts another in its place, after a pause that grows with each. */
