@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
-import { StartError } from '../../server/core/errors.ts';
+import { StartError, VaultError } from '../../server/core/errors.ts';
+import { toVaultError } from '../../server/store/redis/client.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
+import { ReplyError } from '../../server/store/redis/resp.ts';
 import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { createServerStore } from '../../server/store/server.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
@@ -164,7 +166,7 @@ test('every command that the code names is one that the user may call', async ()
   );
   const scripts = [...new Bun.Glob('server/store/lua/**/*.lua').scanSync()];
   const lua = await Promise.all(scripts.map((path) => Bun.file(path).text()));
-  const called = lua.flatMap((text) => [...text.matchAll(/redis\.p?call\('(\w+)'/g)]);
+  const called = lua.flatMap((text) => [...text.matchAll(/\bp?call\('(\w+)'/g)]);
   const sources = await readSources('server/store', 'server/outbound', 'server/services', 'server/cli');
   const named = [...sources.values()].flatMap((text) => [
     ...text.matchAll(/\b(?:command|write|call)\(\s*'([A-Z]+)'/g),
@@ -172,4 +174,10 @@ test('every command that the code names is one that the user may call', async ()
   const names = [...called, ...named].map(([, name = '']) => name.toLowerCase());
   expect(names.length).toBeGreaterThan(100);
   expect([...new Set(names)].filter((name) => !allowed.has(name))).toEqual([]);
+});
+
+test('a script that may not call a command is no damage to what is stored', async () => {
+  const text =
+    "ERR ACL failure in script: User vault has no permissions to run the 'mget' command script: x, on @user_script:1.";
+  expect(toVaultError(new ReplyError(text))).toEqual(new VaultError('store_unavailable'));
 });

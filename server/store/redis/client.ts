@@ -59,7 +59,7 @@ export interface RedisNode {
 
 /** Errors that say nothing about the command: the server, its memory or its permissions are the reason. */
 const UNAVAILABLE =
-  /^(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b/;
+  /^(?:OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b|ACL failure in script/;
 
 /** Whether Redis forbids or does not know the command. */
 export function isForbiddenCommand(error: unknown): boolean {
