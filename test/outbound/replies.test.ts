@@ -27,7 +27,7 @@ async function talk(answer: Answer, changes: Parameters<typeof postTo>[1] = {}, 
   const startedAt = performance.now();
   const outcome = await sender.send(postTo(target.port, changes));
   const ms = performance.now() - startedAt;
-  await target.quiet();
+  await target.end();
   return { outcome, target, ms };
 }
 

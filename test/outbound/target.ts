@@ -16,6 +16,8 @@ export interface Target {
   readonly greetings: string[];
   /** Settles when every connection so far is closed. */
   quiet(): Promise<void>;
+  /** Ends what is kept for another request, after time for anything more that may come; then as `quiet`. */
+  end(): Promise<void>;
 }
 
 export type Answer = (socket: tls.TLSSocket, text: string) => void;
@@ -55,6 +57,7 @@ export async function startTarget(
 ): Promise<Target> {
   let received = '';
   const open = new Set<Promise<unknown>>();
+  const sockets = new Set<tls.TLSSocket>();
   let connections = 0;
   const greetings: string[] = [];
   const server = tls.createServer({ cert: certPem, key: keyPem, ...options }, (socket) => {
@@ -64,6 +67,7 @@ export async function startTarget(
     socket.on('error', () => undefined);
     const closed = Promise.withResolvers<void>();
     open.add(closed.promise);
+    sockets.add(socket);
     socket.on('close', () => closed.resolve());
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
@@ -91,6 +95,13 @@ export async function startTarget(
     connections: () => connections,
     received: () => received,
     quiet: async () => {
+      await Promise.all(open);
+    },
+    end: async () => {
+      await Bun.sleep(20);
+      for (const socket of sockets) {
+        socket.end();
+      }
       await Promise.all(open);
     },
   };

@@ -49,7 +49,7 @@ async function expectNothingSent(credential: Credential): Promise<void> {
   let written = 0;
   const call = postTo(target.port, { onWritten: () => (written += 1) });
   expect(await send(call)).toEqual(UNTRUSTED);
-  await target.quiet();
+  await target.end();
   expect([written, target.received(), target.connections()]).toEqual([0, '', 1]);
 }
 
