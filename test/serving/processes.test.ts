@@ -183,8 +183,10 @@ describe('two processes on one port', () => {
       expect(await server.exited).toBe(0);
       expect(pids.filter(isRunning)).toEqual([]);
       const { failures } = await load.stop();
-      // After the end nothing listens; before, every request was answered.
-      expect(failures.filter((line) => !/ECONNREFUSED/.test(line))).toEqual([]);
+      // After the end nothing listens; before, every request was answered. The kernel resets connections that it has
+      // completed and that nobody has accepted when the last socket closes: at most one for each caller.
+      expect(failures.filter((line) => !/ECONNREFUSED|ECONNRESET/.test(line))).toEqual([]);
+      expect(failures.filter((line) => /ECONNRESET/.test(line)).length).toBeLessThanOrEqual(4);
     },
     TEST_MS_MAX,
   );
