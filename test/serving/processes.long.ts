@@ -52,6 +52,10 @@ test(
     const server = start();
     const port = await server.ready;
     const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
+    // A process that ends before it has ever been ready ends the server: it cannot start.
+    while (countEvents(server.printed(), 'started') < PROCESSES) {
+      await Bun.sleep(POLL_MS);
+    }
     for (let round = 0; round < ROUNDS; round++) {
       const before = load.tally().acknowledged.size;
       const [killed] = childrenOf(server.pid, /main\.ts\0process\0/);
