@@ -20,7 +20,6 @@ const removeItem = script(prelude, removeItemText);
 const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
-const NONE = new Uint8Array(0);
 const NO_BYTES = Buffer.alloc(0);
 /** The most bytes that one bucket contributes to a page of 16 or more buckets. */
 const BLOB_BYTES_MAX = 192 * 1_024;
@@ -208,7 +207,7 @@ async function write(
     parts.refMember,
     parts.logEntry,
     parts.seen,
-    parts.replaces === undefined ? NONE : tagOf(parts.replaces),
+    parts.replaces === undefined ? NO_BYTES : tagOf(parts.replaces),
     parts.identity,
     seed,
   ];

@@ -5,7 +5,7 @@ import type { ItemParts, ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
-import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
+import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
@@ -71,9 +71,9 @@ function openParts(
   item: ItemParts,
 ) {
   const { rules, forcedMask, maskFields, wantsCard } = view;
-  const { ip, userAgent: ua, source } = ctx;
   const params = {
-    ...{ ip, ua, source, now: now(), aid, kid, token, reference, seen: item.logLength },
+    ...actorOf(ctx, now()),
+    ...{ aid, kid, token, reference, seen: item.logLength },
     ...{ forcedMask, maskFields, wantsCard },
   };
   return crypto.openItem({ params, opening, rules, item });

@@ -7,7 +7,7 @@ import type { TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore, WriteOutcome } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { type AccountContext, confirmAccount } from '../common/request-context.ts';
+import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
@@ -68,10 +68,7 @@ function firstParams(
   { number, reference, algorithm = 'full', seed, return_card_metadata }: StoreRequest,
 ): StoreParams {
   return {
-    ip: ctx.ip,
-    ua: ctx.userAgent,
-    source: ctx.source,
-    now: parts.now(),
+    ...actorOf(ctx, parts.now()),
     aid,
     kid,
     number,

@@ -19,37 +19,33 @@ interface Line {
 }
 
 /**
- * Runs a script. It is awaited here, where the caller's context is: for the frames of an error, and for the span of a
- * trace.
+ * Sends a command, or the call of a script. It is awaited here, where the caller's context is: for the frames of an error,
+ * and for the span of a trace.
  */
-async function evaluate(
+async function execute(
   { wire, onCall }: Line,
-  script: Script,
-  keys: readonly string[],
-  args: readonly Argument[],
+  name: string,
+  parts: readonly Argument[],
+  script?: Script,
 ): Promise<unknown> {
   const startedAt = performance.now();
   try {
-    const reply = await wire.send(['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
-    onCall?.(script.name, startedAt, false);
-    return reply;
-  } catch (error) {
-    onCall?.(script.name, startedAt, true);
-    throw toVaultError(error, script);
-  }
-}
-
-/** Runs a command, as `evaluate` does a script. */
-async function execute({ wire, onCall }: Line, name: string, args: readonly Argument[]): Promise<unknown> {
-  const startedAt = performance.now();
-  try {
-    const reply = await wire.send([name, ...args]);
+    const reply = await wire.send(parts, script);
     onCall?.(name, startedAt, false);
     return reply;
   } catch (error) {
     onCall?.(name, startedAt, true);
-    throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error);
+    throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error, script);
   }
+}
+
+function evaluate(
+  line: Line,
+  script: Script,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
+  return execute(line, script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
 }
 
 /** Resolves with a reply when the replicas have what was written before it, on the same connection. */
@@ -86,7 +82,7 @@ export async function openServerLink(target: ServerTarget, options: LinkOptions)
   const line: Line = { wire, onCall: options.onCall };
   await waitUntilReady(client, () => wire.send(['PING']), 30_000);
   const watch = watchLink(client, options.onLink);
-  const command = (name: string, args: readonly Argument[]) => execute(line, name, args);
+  const command = (name: string, args: readonly Argument[]) => execute(line, name, [name, ...args]);
   const { path, host, port } = client.options;
   const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
