@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseStoredObject, stringifyJson } from '../../server/domain/json/json.ts';
-import { maskFields, maskForced, maskText, maskWhole } from '../../server/domain/mask/mask.ts';
+import { maskFields, maskForced } from '../../server/domain/mask/mask.ts';
+import { maskText, maskWhole } from '../../server/domain/mask/mask-text.ts';
 import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 
 function forced(text: string): string {

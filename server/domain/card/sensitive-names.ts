@@ -1,33 +1,55 @@
 import { NUMBER_NAMES } from './number.ts';
 
-/** Members that contain a card or account number: masked except for the last four characters. */
-export const MASKED_NUMBER_NAMES: ReadonlySet<string> = new Set([...NUMBER_NAMES, 'pan']);
+/** What people put before the name of a part of a card, and behind it. Names are as `plainName` gives them. */
+const CARD = ['', 'card', 'cc', 'creditcard', 'debitcard', 'paymentcard'];
+const NUMBER = ['number', 'no', 'num', 'nr'];
+const CODE = ['cvv', 'cvc', 'cvn', 'cvv2', 'cvc2', 'cvn2', 'csc', 'securitycode'];
+const TRACK = ['track1', 'track2', 'track3', 'track', 'magstripe'];
 
-/**
- * Members that contain sensitive authentication data (PCI DSS 3.3.1): masked completely, and stored in a separate
- * part that can expire.
- */
-export const SAD_NAMES: ReadonlySet<string> = new Set([
-  'cvv',
-  'cvc',
-  'cvv2',
-  'cvc2',
-  'cvn',
-  'cid',
-  'security_code',
-  'card_cvv',
-  'pin',
-  'pin_block',
-  'track1',
-  'track2',
-]);
-
-/** Whether a member contains a card or account number; case-insensitive. */
-export function isMaskedNumberName(name: string): boolean {
-  return MASKED_NUMBER_NAMES.has(name.toLowerCase());
+function compounds(heads: readonly string[], tails: readonly string[]): string[] {
+  return heads.flatMap((head) => tails.map((tail) => head + tail));
 }
 
-/** Whether a member contains sensitive authentication data; case-insensitive. */
+/** A name without case, `-`, `_`, `.` and spaces: `cardNumber`, `card-number` and `CARD_NUMBER` are one. */
+function plainName(name: string): string {
+  return (/[-_. ]/.test(name) ? name.replaceAll(/[-_. ]/g, '') : name).toLowerCase();
+}
+
+/** Members that contain a card or account number: masked except for the last four characters. */
+const MASKED_NUMBER_NAMES: ReadonlySet<string> = new Set([
+  ...NUMBER_NAMES.map(plainName),
+  ...compounds(CARD.slice(1), [...NUMBER, 'pan']),
+  ...compounds(['account', 'acct', 'bankaccount', 'primaryaccount', 'pan'], NUMBER),
+  ...['pan', 'fpan', 'dpan'],
+]);
+
+/**
+ * Members that contain sensitive authentication data (PCI DSS 3.3.1): masked completely, and stored in a separate part
+ * that can expire.
+ */
+const SAD_NAMES: ReadonlySet<string> = new Set([
+  ...compounds(CARD, CODE),
+  ...compounds(compounds(CARD, CODE), ['code', 'value', ...NUMBER]),
+  ...compounds(CARD.slice(1), ['verificationcode', 'verificationvalue', 'validationcode']),
+  ...compounds(CARD, ['cid', 'pin', 'pinblock']),
+  ...['encryptedpin', 'encryptedpinblock'],
+  ...compounds(CARD, TRACK.slice(0, -2)),
+  ...compounds(TRACK, ['data']),
+  ...[
+    'magstripe',
+    'magneticstripe',
+    'track1discretionarydata',
+    'track2discretionarydata',
+    'track2equivalentdata',
+  ],
+]);
+
+/** Whether a member contains a card or account number, by its name or a usual compound of it. */
+export function isMaskedNumberName(name: string): boolean {
+  return MASKED_NUMBER_NAMES.has(plainName(name));
+}
+
+/** Whether a member contains sensitive authentication data, by its name or a usual compound of it. */
 export function isSadName(name: string): boolean {
-  return SAD_NAMES.has(name.toLowerCase());
+  return SAD_NAMES.has(plainName(name));
 }

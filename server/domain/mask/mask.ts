@@ -1,76 +1,14 @@
 import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { indexIn } from '../json/path.ts';
+import { maskNumberLiteral, maskNumbersIn } from './found-numbers.ts';
+import { maskText, maskWhole } from './mask-text.ts';
 
 /** How a value is masked: all but the last four non-space characters, or all characters. */
 type Style = 'last_four' | 'whole';
 
 /** How a member with this name is masked; undefined: not at all. */
 type StyleOf = (name: string) => Style | undefined;
-
-/** The characters that stay visible (PCI DSS 3.4.1). */
-const VISIBLE = 4;
-const SPACE = 0x20;
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/** Whether the unit at `at` is the second half of a surrogate pair. */
-function endsPair(text: string, at: number): boolean {
-  return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
-}
-
-/** The start of the visible part: before the fourth-last non-space character, or 0. */
-function visibleFrom(text: string): number {
-  let at = text.length;
-  for (let visible = 0; at > 0 && visible < VISIBLE; ) {
-    at -= endsPair(text, at - 1) ? 2 : 1;
-    if (text.charCodeAt(at) !== SPACE) {
-      visible++;
-    }
-  }
-  return at;
-}
-
-/** One `*` for each code point before `end`; spaces are kept. */
-function starsUpTo(text: string, end: number): string {
-  let stars = '';
-  let run = 0;
-  for (let at = 0; at < end; at++) {
-    if (text.charCodeAt(at) === SPACE) {
-      stars += `${'*'.repeat(run)} `;
-      run = 0;
-    } else if (!endsPair(text, at)) {
-      run++;
-    }
-  }
-  return stars + '*'.repeat(run);
-}
-
-/**
- * Masks a text: every non-space character becomes `*`, except the last four non-space characters; spaces (U+0020) are
- * kept. Characters are code points. A text of at most four non-space characters is therefore unchanged, which is why
- * verification codes are masked with {@link maskWhole}.
- */
-export function maskText(text: string): string {
-  const from = visibleFrom(text);
-  return from === 0 ? text : starsUpTo(text, from) + text.slice(from);
-}
-
-/** Masks a text completely: one `*` for each code point, including spaces. */
-export function maskWhole(text: string): string {
-  let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (!endsPair(text, at)) {
-      count++;
-    }
-  }
-  return '*'.repeat(count);
-}
 
 /**
  * Masks a value. Values inside it are masked in the style `within`; verification codes inside it are masked
@@ -97,41 +35,79 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   return style === 'whole' ? maskWhole(text) : maskText(text);
 }
 
-/**
- * Masks the members, at any depth, for which `styleOf` returns a style. `within`: the style of values inside such a
- * member.
- */
-function maskNamed(value: JsonValue, styleOf: StyleOf, within?: Style): void {
-  if (value instanceof Map) {
-    for (const [name, member] of value) {
-      const style = styleOf(name);
-      if (style !== undefined) {
-        value.set(name, maskValue(member, style, within ?? style));
-      } else if (typeof member === 'object') {
-        maskNamed(member, styleOf, within);
-      }
+/** What a walk over a tree masks. */
+interface Masks {
+  readonly styleOf: StyleOf;
+  /** The style of values inside a member that has one, where it is not the same. */
+  readonly within: Style | undefined;
+  /** Masks the values that no name gives a style, and names. */
+  readonly mask: ((value: string | JsonNumber) => JsonValue) | undefined;
+}
+
+function maskMember(name: string, member: JsonValue, masks: Masks): JsonValue {
+  const style = masks.styleOf(name);
+  return style === undefined ? maskWith(member, masks) : maskValue(member, style, masks.within ?? style);
+}
+
+/** Masks names that are numbers themselves. Two that become the same stay two members. */
+export function maskNames(object: JsonObject): void {
+  if (object.keys().every((name) => maskNumbersIn(name) === name)) {
+    return;
+  }
+  const members = [...object];
+  object.clear();
+  for (const [name, member] of members) {
+    let masked = maskNumbersIn(name);
+    while (object.has(masked)) {
+      masked += '*';
     }
-  } else if (Array.isArray(value)) {
-    for (const item of value) {
-      if (typeof item === 'object') {
-        maskNamed(item, styleOf, within);
-      }
-    }
+    object.set(masked, member);
   }
 }
 
-const forcedStyle: StyleOf = (name) =>
-  isMaskedNumberName(name) ? 'last_four' : isSadName(name) ? 'whole' : undefined;
+/** Masks a value and the members in it, at any depth. Objects and arrays are changed in place. */
+function maskWith(value: JsonValue, masks: Masks): JsonValue {
+  if (value instanceof Map) {
+    for (const [name, member] of value) {
+      value.set(name, maskMember(name, member, masks));
+    }
+    if (masks.mask !== undefined) {
+      maskNames(value);
+    }
+  } else if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) {
+      value[at] = maskWith(item, masks);
+    }
+  } else if (masks.mask !== undefined && (typeof value === 'string' || value instanceof JsonNumber)) {
+    return masks.mask(value);
+  }
+  return value;
+}
+
+/** A value in which card numbers are masked that no name tells of; the value itself if it has none. */
+export function maskUnnamed(value: string | JsonNumber): JsonValue {
+  if (typeof value === 'string') {
+    return maskNumbersIn(value);
+  }
+  const masked = maskNumberLiteral(value.text);
+  return masked === value.text ? value : masked;
+}
+
+const FORCED: Masks = {
+  styleOf: (name) => (isMaskedNumberName(name) ? 'last_four' : isSadName(name) ? 'whole' : undefined),
+  // A number that is split into a list of short texts would otherwise be visible.
+  within: 'whole',
+  mask: maskUnnamed,
+};
 
 /**
- * Masks what an account without unmasked output never sees (PCI DSS 3.4.1): members with number names and `pan`
- * except for their last four characters, sensitive authentication data completely, at any depth. Names are
- * case-insensitive, since `CVV` has the same meaning as `cvv`. Numbers and booleans become the masked text of their
- * literal, nested values are masked completely, null is unchanged. Changes the given tree and returns it.
+ * Masks what an account without unmasked output never sees (PCI DSS 3.4.1): members with number names except for their
+ * last four characters, sensitive authentication data completely, at any depth, and every card number within other texts,
+ * numbers and names. Numbers and booleans become the masked text of their literal, nested values are masked completely,
+ * null is unchanged. Changes the given tree and returns it.
  */
 export function maskForced(value: JsonObject): JsonObject {
-  // A number that is split into a list of short texts would otherwise be visible.
-  maskNamed(value, forcedStyle, 'whole');
+  maskWith(value, FORCED);
   return value;
 }
 
@@ -176,7 +152,9 @@ export function maskFields(value: JsonObject, fields: readonly string[]): JsonOb
     return value;
   }
   const names = new Set(fields);
-  maskNamed(value, (name) => (names.has(name) ? (isSadName(name) ? 'whole' : 'last_four') : undefined));
+  const styleOf: StyleOf = (name) =>
+    names.has(name) ? (isSadName(name) ? 'whole' : 'last_four') : undefined;
+  maskWith(value, { styleOf, within: undefined, mask: undefined });
   for (const field of names) {
     if (field.includes('.')) {
       maskPath(value, field);

@@ -1,6 +1,6 @@
 import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue, stringifyJson } from '../json/json.ts';
-import { maskForced } from '../mask/mask.ts';
+import { maskForced, maskNames, maskUnnamed } from '../mask/mask.ts';
 import { type CompiledRules, type RuleEnvironment, runRules } from './rule.ts';
 import { copyJson } from './working.ts';
 
@@ -16,10 +16,10 @@ const PRIVATE_USE_SIZE = 4_096;
 interface Hidden {
   readonly value: JsonValue;
   /**
-   * Whether it is a verification code, of which nothing may be shown; under a number name its last four characters
-   * would be.
+   * Under which names the value may stand again: that of a verification code under such a name alone, since of a number
+   * the last four characters are shown; one in which a card number was found under any, since it is found there too.
    */
-  readonly isCode: boolean;
+  readonly kind: 'code' | 'number' | 'found';
 }
 
 /** The hidden values of an object, by the text of their placeholder. */
@@ -49,57 +49,74 @@ function numberPlaceholder(random: Uint8Array): string {
   return `9876543210${digits.slice(-NUMBER_PLACEHOLDER_DIGITS)}`;
 }
 
-/** A copy in which every member with a hidden name is replaced by a placeholder of its own. */
+/** A placeholder that stands for a value from now on. */
+function placeholderFor(
+  value: JsonValue,
+  kind: Hidden['kind'],
+  placeholders: Placeholders,
+  env: RuleEnvironment,
+): JsonValue {
+  const random = env.randomBytes(PLACEHOLDER_BYTES);
+  const isNumber = value instanceof JsonNumber;
+  const text = isNumber ? numberPlaceholder(random) : textPlaceholder(random);
+  placeholders.set(text, { value, kind });
+  return isNumber ? new JsonNumber(text) : text;
+}
+
+/** A copy in which every value that the account sees masked is replaced by a placeholder of its own. */
 function hide(value: JsonValue, placeholders: Placeholders, env: RuleEnvironment): JsonValue {
   if (Array.isArray(value)) {
     return value.map((item) => hide(item, placeholders, env));
   }
-  return value instanceof Map ? hideMembers(value, placeholders, env) : value;
+  if (value instanceof Map) {
+    return hideMembers(value, placeholders, env);
+  }
+  const isMasked = (typeof value === 'string' || value instanceof JsonNumber) && maskUnnamed(value) !== value;
+  return isMasked ? placeholderFor(value, 'found', placeholders, env) : value;
 }
 
 function hideMembers(object: JsonObject, placeholders: Placeholders, env: RuleEnvironment): JsonObject {
   const hidden: JsonObject = new Map();
   for (const [name, value] of object) {
-    if (!isHiddenName(name)) {
-      hidden.set(name, hide(value, placeholders, env));
-      continue;
-    }
-    const random = env.randomBytes(PLACEHOLDER_BYTES);
-    const isNumber = value instanceof JsonNumber;
-    const text = isNumber ? numberPlaceholder(random) : textPlaceholder(random);
-    placeholders.set(text, { value, isCode: isSadName(name) });
-    hidden.set(name, isNumber ? new JsonNumber(text) : text);
+    const kind = isSadName(name) ? 'code' : isMaskedNumberName(name) ? 'number' : undefined;
+    hidden.set(
+      name,
+      kind === undefined ? hide(value, placeholders, env) : placeholderFor(value, kind, placeholders, env),
+    );
   }
+  maskNames(hidden);
   return hidden;
 }
 
-/**
- * The value of a placeholder, if a member with this name may have it. Undefined if the value is not exactly one
- * placeholder.
- */
+/** The value of a placeholder that stands where such a value may; undefined if the value is not exactly one. */
 function realOf(
-  name: string,
   found: JsonValue | undefined,
+  kinds: ReadonlySet<Hidden['kind']>,
   placeholders: Placeholders,
 ): JsonValue | undefined {
   const isNumber = found instanceof JsonNumber;
   const text = isNumber ? found.text : found;
   const hidden = typeof text === 'string' ? placeholders.get(text) : undefined;
-  if (!hidden || (hidden.isCode && !isSadName(name))) {
+  if (hidden === undefined || !kinds.has(hidden.kind)) {
     return undefined;
   }
   // A number that a template has inserted into a text is a text from then on.
   return hidden.value instanceof JsonNumber && !isNumber ? hidden.value.text : hidden.value;
 }
 
+const UNDER_CODE: ReadonlySet<Hidden['kind']> = new Set(['code', 'number', 'found'] as const);
+const UNDER_NUMBER: ReadonlySet<Hidden['kind']> = new Set(['number', 'found'] as const);
+const ELSEWHERE: ReadonlySet<Hidden['kind']> = new Set(['found'] as const);
+
 /** Merges both results: the visible one, with the original values of complete placeholders. */
 function join(seen: JsonValue, hidden: JsonValue | undefined, placeholders: Placeholders): JsonValue {
   if (seen instanceof Map && hidden instanceof Map) {
     return joinMembers(seen, hidden, placeholders);
   }
-  return Array.isArray(seen) && Array.isArray(hidden)
-    ? seen.map((item, i) => join(item, hidden[i], placeholders))
-    : seen;
+  if (Array.isArray(seen) && Array.isArray(hidden)) {
+    return seen.map((item, i) => join(item, hidden[i], placeholders));
+  }
+  return realOf(hidden, ELSEWHERE, placeholders) ?? seen;
 }
 
 /**
@@ -112,7 +129,7 @@ function joinHidden(
   hidden: JsonValue | undefined,
   placeholders: Placeholders,
 ): JsonValue | undefined {
-  const real = realOf(name, hidden, placeholders);
+  const real = realOf(hidden, isSadName(name) ? UNDER_CODE : UNDER_NUMBER, placeholders);
   if (real !== undefined) {
     return real;
   }
@@ -137,7 +154,8 @@ function joinMembers(seen: JsonObject, hidden: JsonObject, placeholders: Placeho
  * Runs rules over data to be stored, for an account that sees numbers masked. Rules never receive a hidden value.
  * They run twice: over the object as the account sees it, and over one with random placeholders in place of hidden
  * values. The result is that of the first run. Where the second run has a complete placeholder, under a name that is
- * hidden as well, its original value is restored; other results of hidden values are omitted under such names. So a
+ * hidden as well, its original value is restored; other results of hidden values are omitted under such names. A text in
+ * which a card number was found may stand anywhere again, since it is found there too; what rules make of it is lost. So a
  * processor's `card.number` can become `card_number`, and no value, name, shape or error reveals anything about a
  * number. The limits of rules apply to each run.
  */

@@ -112,6 +112,20 @@ test('a number that rules have spoilt is left out, never replaced by its mask', 
   });
 });
 
+test('a text in which a number was found moves whole, and rules see its mask', () => {
+  const object = { note: `paid with ${NUMBER}`, id: 4111111111111111 };
+  expect(run(object, [copy('note', 'memo'), copy('id', 'first.id')])).toEqual({
+    ...object,
+    memo: object.note,
+    first: { id: object.id },
+  });
+  const cut = { name: 'substr', input_field: 'note', output_field: 'part', arguments: { start: 10 } };
+  expect(run(object, [cut])).toEqual({ ...object, part: '************1111' });
+  const parse = { name: 'parse_json', input_field: 'raw', output_field: 'card' };
+  const raw = JSON.stringify({ pan: NUMBER, holder: 'Ada' });
+  expect(run({ raw }, [parse])).not.toHaveProperty('card.pan');
+});
+
 test('what has nothing to do with numbers comes out as without a mask', () => {
   const operations = [
     { name: 'format', output_field: 'expiry', arguments: { format_string: '%v/%v', keys: ['m', 'y'] } },

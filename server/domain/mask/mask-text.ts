@@ -1,0 +1,65 @@
+/** How a text is masked, in whole or except for its end. */
+
+/** The characters that stay visible (PCI DSS 3.4.1). */
+const VISIBLE = 4;
+const SPACE = 0x20;
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** Whether the unit at `at` is the second half of a surrogate pair. */
+function endsPair(text: string, at: number): boolean {
+  return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
+}
+
+/** The start of the visible part: before the fourth-last non-space character, or 0. */
+function visibleFrom(text: string): number {
+  let at = text.length;
+  for (let visible = 0; at > 0 && visible < VISIBLE; ) {
+    at -= endsPair(text, at - 1) ? 2 : 1;
+    if (text.charCodeAt(at) !== SPACE) {
+      visible++;
+    }
+  }
+  return at;
+}
+
+/** One `*` for each code point before `end`; spaces are kept. */
+function starsUpTo(text: string, end: number): string {
+  let stars = '';
+  let run = 0;
+  for (let at = 0; at < end; at++) {
+    if (text.charCodeAt(at) === SPACE) {
+      stars += `${'*'.repeat(run)} `;
+      run = 0;
+    } else if (!endsPair(text, at)) {
+      run++;
+    }
+  }
+  return stars + '*'.repeat(run);
+}
+
+/**
+ * Masks a text: every non-space character becomes `*`, except the last four non-space characters; spaces (U+0020) are
+ * kept. Characters are code points. A text of at most four non-space characters is therefore unchanged, which is why
+ * verification codes are masked with {@link maskWhole}.
+ */
+export function maskText(text: string): string {
+  const from = visibleFrom(text);
+  return from === 0 ? text : starsUpTo(text, from) + text.slice(from);
+}
+
+/** Masks a text completely: one `*` for each code point, including spaces. */
+export function maskWhole(text: string): string {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (!endsPair(text, at)) {
+      count++;
+    }
+  }
+  return '*'.repeat(count);
+}
