@@ -56,9 +56,8 @@ export interface ItemWrite {
   /** ms since 1970; 0 = never. */
   readonly sadExpiresAt: number;
   readonly refMember: Uint8Array;
+  /** Behind what it names, as every entry that is given to the store (see prelude.lua). */
   readonly logEntry: Uint8Array;
-  /** The log length that the entry is encrypted for. */
-  readonly seen: number;
   /** The metadata that this write replaces; absent for a new item. */
   readonly replaces?: Uint8Array;
   readonly identity: Uint8Array;
@@ -68,7 +67,7 @@ export interface ItemWrite {
 
 /**
  * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
- * append to an existing log.
+ * name this log, which is not the one that its entry names.
  */
 export type WriteOutcome =
   | Fenced
@@ -88,7 +87,7 @@ export interface PackedEntries {
   readonly ends: Uint32Array;
 }
 
-/** For each item, whether it still existed and its log has the entry. */
+/** For each item, whether it still existed, under the log that its entry names, and its log has the entry. */
 export type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
@@ -206,7 +205,6 @@ async function write(
     parts.sadExpiresAt,
     parts.refMember,
     parts.logEntry,
-    parts.seen,
     parts.replaces === undefined ? NO_BYTES : tagOf(parts.replaces),
     parts.identity,
     seed,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../server/config/config.ts';
 import { RECORD_KINDS } from '../../server/store/records/registry.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
+import { NAMED_BYTES } from '../helpers/log-entry.ts';
 import { type BareRedis, startRedis } from './bare-redis.ts';
 import { addressesOf, PLAIN } from './cards.ts';
 import type { ItemSizes } from './empty-pipeline.ts';
@@ -36,7 +37,7 @@ async function sizesOf(vault: Vault): Promise<ItemSizes> {
     item: item?.length ?? 0,
     meta: meta?.length ?? 0,
     refMember: refMember?.length ?? 0,
-    logEntry: logEntry?.length ?? 0,
+    logEntry: logEntry ? NAMED_BYTES + logEntry.length : 0,
     text: text.length,
   };
   const missing = Object.entries(sizes).find(([, size]) => size === 0);

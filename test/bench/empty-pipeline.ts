@@ -67,7 +67,7 @@ async function store(
   const member = Buffer.from(refMember);
   member.write(token);
   const write = { token, gen: GEN, item, meta, refMember: member, logEntry, sad: EMPTY, sadExpiresAt: 0 };
-  const outcome = await itemStore.write(KID, { ...write, identity: EMPTY, seen: 0 });
+  const outcome = await itemStore.write(KID, { ...write, identity: EMPTY });
   if (outcome.kind !== 'ok') {
     throw new Error(outcome.kind);
   }

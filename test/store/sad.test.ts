@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore } from '../../server/store/item.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
+import { naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const NONE = new Uint8Array(0);
@@ -27,7 +28,7 @@ afterAll(() => redis.close());
 function write(meta: Uint8Array, replaces?: Uint8Array) {
   return items.write('kid', {
     ...{ token: 't', gen: 1, item: Buffer.from('item'), meta, sad: Buffer.from('code'), sadExpiresAt: 0 },
-    ...{ refMember: NONE, logEntry: Buffer.from('entry of the log'), seen: 0, identity: NONE },
+    ...{ refMember: NONE, logEntry: naming(Buffer.from('entry of the log')), identity: NONE },
     ...(replaces === undefined ? {} : { replaces }),
   });
 }

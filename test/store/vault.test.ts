@@ -3,6 +3,7 @@ import { createItemStore, type ItemStore, type ItemWrite } from '../../server/st
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
+import { naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const KID = 'kid-for-store-tests';
@@ -37,11 +38,15 @@ function write(token: string, changes: Partial<ItemWrite> = {}): ItemWrite {
     sad: NONE,
     sadExpiresAt: 0,
     refMember: NONE,
-    logEntry: bytesOf('entry'),
-    seen: 0,
+    logEntry: naming(bytesOf('entry')),
     identity: NONE,
     ...changes,
   };
+}
+
+/** An entry behind a log of one entry. */
+function behind(first = bytesOf('entry')): Uint8Array {
+  return naming(bytesOf('next'), { logLength: 1, logTail: first.slice(-16) });
 }
 
 function bucketFor(token: string) {
@@ -68,24 +73,26 @@ describe('write', () => {
   });
 
   test('tells a blind second store what the log holds, and takes one that knows it', async () => {
-    await items.write(KID, write('t1', { logEntry: bytesOf('first entry') }));
+    await items.write(KID, write('t1', { logEntry: naming(bytesOf('first entry')) }));
     const blind = await items.write(KID, write('t1'));
     expect(blind).toEqual({
       kind: 'exists',
       logLength: 1,
       logTail: Buffer.from(bytesOf('first entry').slice(-16)),
     });
-    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('ok');
+    expect((await items.write(KID, write('t1', { logEntry: behind(bytesOf('first entry')) }))).kind).toBe(
+      'ok',
+    );
     expect(await items.readLog(KID, 't1', 2, 1)).toHaveLength(2);
   });
 
   test('writes once for a request that is repeated, and leaves what others have written since', async () => {
     const first = await items.write(KID, write('t1', { seed: 'seed' }));
-    expect(await items.write(KID, write('t1', { seed: 'seed', seen: 1 }))).toEqual(first);
+    expect(await items.write(KID, write('t1', { seed: 'seed', logEntry: behind() }))).toEqual(first);
     expect((await items.read(KID, 't1'))?.kind).toBe('item');
-    const newer = write('t1', { seen: 1 });
+    const newer = write('t1', { logEntry: behind() });
     const second = await items.write(KID, newer);
-    expect(await items.write(KID, write('t1', { seed: 'seed', seen: 2 }))).toEqual(second);
+    expect(await items.write(KID, write('t1', { seed: 'seed', logEntry: behind() }))).toEqual(second);
     const read = await items.read(KID, 't1');
     expect(read?.kind === 'item' && read.item).toEqual(Buffer.from(newer.item));
     expect(read?.kind === 'item' && read.logLength).toBe(2);
@@ -94,16 +101,16 @@ describe('write', () => {
   test('replaces only the version that was read', async () => {
     const first = write('t1');
     await items.write(KID, first);
-    const second = write('t1', { replaces: first.meta, seen: 1 });
+    const second = write('t1', { replaces: first.meta });
     expect((await items.write(KID, second)).kind).toBe('ok');
-    expect((await items.write(KID, write('t1', { replaces: first.meta, seen: 1 }))).kind).toBe('changed');
-    expect((await items.write(KID, write('gone', { replaces: first.meta, seen: 1 }))).kind).toBe('changed');
+    expect((await items.write(KID, write('t1', { replaces: first.meta }))).kind).toBe('changed');
+    expect((await items.write(KID, write('gone', { replaces: first.meta }))).kind).toBe('changed');
   });
 
   test('removes sensitive authentication data that the new version does not have', async () => {
     const first = write('t1', { sad: bytesOf('sad') });
     await items.write(KID, first);
-    await items.write(KID, write('t1', { replaces: first.meta, seen: 1 }));
+    await items.write(KID, write('t1', { replaces: first.meta }));
     const read = await items.read(KID, 't1');
     expect(read?.kind === 'item' && read.sad.length).toBe(0);
   });
@@ -151,19 +158,21 @@ describe('stored_at', () => {
 describe('fence', () => {
   test('refuses readers and writers of an older generation', async () => {
     await items.write(KID, write('t1', { gen: 2 }));
-    expect((await items.write(KID, write('t1', { gen: 1, seen: 1 }))).kind).toBe('stale');
+    expect((await items.write(KID, write('t1', { gen: 1 }))).kind).toBe('stale');
     expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'stale' });
-    expect(await items.appendLog(bucketFor('t1'), ['t1'], [bytesOf('e')], 1)).toEqual({ kind: 'stale' });
+    expect(await items.appendLog(bucketFor('t1'), ['t1'], [naming(bytesOf('e'))], 1)).toEqual({
+      kind: 'stale',
+    });
     expect(await items.readMany(bucketFor('t1'), ['t1'], 'full', 1)).toEqual({ kind: 'stale' });
   });
 
   test('refuses everybody while it is closed, and opens by itself', async () => {
     await items.write(KID, write('t1'));
     await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
-    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('closed');
+    expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('closed');
     expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'closed' });
     await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() - 1]);
-    expect((await items.write(KID, write('t1', { seen: 1 }))).kind).toBe('ok');
+    expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('ok');
   });
 });
 
@@ -207,10 +216,15 @@ describe('many', () => {
     );
     await items.write(KID, write(here));
     expect(
-      await items.appendLog({ kid: KID, number: 1 }, [here, there], [bytesOf('a'), bytesOf('b')]),
+      await items.appendLog(
+        { kid: KID, number: 1 },
+        [here, there],
+        [naming(bytesOf('a')), naming(bytesOf('b'))],
+      ),
     ).toEqual({ kind: 'appended', present: [true, false] });
     expect(await items.read(KID, there)).toBeUndefined();
-    const packed = { bytes: Buffer.from('bccc'), ends: new Uint32Array([0, 1, 1, 4]) };
+    const [b, c] = [naming(Buffer.from('b')), naming(Buffer.from('ccc'))];
+    const packed = { bytes: Buffer.concat([b, c]), ends: new Uint32Array([0, 21, 21, 44]) };
     expect(await items.appendLog({ kid: KID, number: 1 }, [here, there, here, here], packed)).toEqual({
       kind: 'appended',
       present: [false, false, false, true],

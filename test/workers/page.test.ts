@@ -8,6 +8,7 @@ import { createThreadContext, ROOT_PLACE, type ThreadContext } from '../../worke
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
 import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
+import { entryOf } from '../helpers/log-entry.ts';
 import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
 
 const NAME = { aid: 'account', kid: 'key' } as const;
@@ -97,7 +98,7 @@ function itemsOf(texts: Packed): unknown[] {
 /** The log entry of an item of a page of `pageOf`. */
 function entryAt(logEntries: readonly Packed[], i: number): Uint8Array {
   const entries = logEntries[i % BUCKETS];
-  return entries ? stringAt(entries, Math.floor(i / BUCKETS)) : EMPTY;
+  return entries ? entryOf(stringAt(entries, Math.floor(i / BUCKETS))) : EMPTY;
 }
 
 function card(number: number, more: object = {}) {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { entryOf } from '../helpers/log-entry.ts';
 import {
   AID,
   benchItem,
@@ -51,7 +52,7 @@ describe('a reply that is stored as it is', () => {
     expect(parts.facts.gen).toBe(1);
     const log = await bench.crypto.readLog({
       params: { aid: AID, kid: 'key-1', token: parts.facts.token, newest: 1 },
-      entries: [parts.logEntry],
+      entries: [entryOf(parts.logEntry)],
     });
     expect(log).toMatchObject([{ action: 'encrypt', source: 'proxy' }]);
   });

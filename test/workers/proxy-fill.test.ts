@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { EMPTY, textOf } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { entryOf } from '../helpers/log-entry.ts';
 import { canariesIn } from '../vault/canaries.ts';
 import { flipped } from './crypto/fixture.ts';
 import { AID, type BenchItem, codeOf, JOB, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
@@ -91,7 +92,7 @@ describe('a request filled from an item', () => {
     });
     const log = await bench.crypto.readLog({
       params: { aid: AID, kid: 'key-1', token: item.token, newest: 2 },
-      entries: [logEntry],
+      entries: [entryOf(logEntry)],
     });
     expect(log).toMatchObject([{ action: 'decrypt', source: 'proxy', ip_address: '203.0.113.7' }]);
   });

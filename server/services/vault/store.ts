@@ -15,6 +15,9 @@ import type { CardMetadataSource } from './card.ts';
 /** More clashes in a row than random tokens can have. */
 const CANDIDATES_MAX = 1_000;
 
+/** How often an item may be deleted and stored by others while it is stored here. */
+const LOGS_MAX = 40;
+
 /** A v4 UUID that the same seed gives again. */
 function uuidFromSeed(seed: string): string {
   const hex = createHash('sha256').update(`token ${seed}`).digest('hex');
@@ -85,7 +88,7 @@ function firstParams(
 
 type SealedItem = Extract<Awaited<ReturnType<Crypto['storeItem']>>, { readonly kind: 'stored' }>;
 
-/** Writes a sealed item; where the same item is stored already, behind the entries of its log. */
+/** Writes a sealed item; where the same item is stored already, behind the entries of its log, as long as that lives. */
 async function writeItem(
   { crypto, itemStore }: StoringParts,
   kid: string,
@@ -104,15 +107,14 @@ async function writeItem(
     logEntry: first,
     identity,
     seed,
-    seen: 0,
   };
-  const outcome = await itemStore.write(kid, write);
-  if (outcome.kind !== 'exists') {
-    return outcome;
+  let outcome = await itemStore.write(kid, write);
+  for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
+    const { logLength: seen, logTail: tail } = outcome;
+    const logEntry = await crypto.sealLog({ params: { ...params, token, action: 'encrypt', seen }, tail });
+    outcome = await itemStore.write(kid, { ...write, logEntry });
   }
-  const { logLength: seen, logTail: tail } = outcome;
-  const logEntry = await crypto.sealLog({ params: { ...params, token, action: 'encrypt', seen }, tail });
-  return itemStore.write(kid, { ...write, logEntry, seen });
+  return outcome;
 }
 
 /**
@@ -148,6 +150,8 @@ async function storeUnder(
         }
         params = { ...params, candidate: facts.candidate + 1 };
         continue;
+      case 'exists':
+        throw new VaultError('overloaded');
       default:
         throw new VaultError('internal');
     }

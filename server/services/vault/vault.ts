@@ -155,7 +155,6 @@ async function updateOnce(
     token,
     gen: facts.gen,
     sadExpiresAt: facts.sadExpiresAt,
-    seen: item.logLength,
     replaces: item.meta,
     seed,
   });

@@ -23,6 +23,8 @@ const CLOCK_SKEW_MS = 5_000;
 
 /** What a log entry names as its predecessor where there is none. */
 const NO_TAIL = new Uint8Array(16);
+/** What stands before an entry that is given to the store. */
+const NAMED_BYTES = 4 + NO_TAIL.length;
 
 /** An item's metadata, opened under its place. Throws an `IntegrityError` for damage and any other item's. */
 export function metaOf(
@@ -83,7 +85,10 @@ export function openText(
   return part1 ? joinSad(part0, part1) : part0;
 }
 
-/** Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. */
+/**
+ * Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. The entry comes
+ * behind what it names, for the store to compare: `entries seen 4, little-endian | tail 16`.
+ */
 export function logEntry(
   { env, sealer }: ThreadContext,
   { aid, kid, seen, now, source, ip, ua }: KeyName & ActorParams & { readonly seen: number },
@@ -91,19 +96,14 @@ export function logEntry(
   action: 'encrypt' | 'decrypt',
   tail: Uint8Array,
 ): Uint8Array {
-  return sealLogEntry(
-    sealer,
-    { env, aid, kid, token },
-    {
-      seenLength: seen,
-      seenTag: seen === 0 ? NO_TAIL : tail,
-      timeMs: now,
-      action,
-      source,
-      ip,
-      userAgent: ua,
-    },
-  );
+  const seenTag = seen === 0 ? NO_TAIL : tail;
+  const content = { seenLength: seen, seenTag, timeMs: now, action, source, ip, userAgent: ua };
+  const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
+  const out = new Uint8Array(NAMED_BYTES + entry.length);
+  new DataView(out.buffer).setUint32(0, seen, true);
+  out.set(seenTag, 4);
+  out.set(entry, NAMED_BYTES);
+  return out;
 }
 
 /** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */

@@ -1,9 +1,10 @@
 -- append-log
 -- Appends one log entry to each of many items of one bucket.
 -- KEYS  1 fence, then the item keys
--- ARGV  1 generation that the reader knows, or ''  2 the entries one behind the other
+-- ARGV  1 generation that the reader knows, or ''  2 the entries one behind the other, each behind what it names
 --   3 unless there is one item: where each entry ends, u32 little-endian; an item whose entry is empty is left out
 -- Reply {'ok', a character per item: '1' appended, '0' left out or no longer there} | {'closed'|'stale'}
+-- An item whose log is not the one that the entry names is no longer there.
 if ARGV[1] ~= '' then
   local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
   if fenced then
@@ -18,7 +19,16 @@ for i = 2, #KEYS do
     to = struct.unpack('<I4', ends, 4 * i - 7)
     entry = sub(entries, from + 1, to)
   end
-  local n = to > from and call('HGET', KEYS[i], 'n')
+  local n = false
+  if to > from then
+    local seen, tail, at = named_by(entry)
+    local have = call('HMGET', KEYS[i], 'n', seen)
+    n = have[1]
+    if n and seen ~= '0' and not is_log(n, have[2], seen, tail) then
+      n = false
+    end
+    entry = sub(entry, at)
+  end
   from = to
   if n then
     local count = string.format('%d', (#n > 16 and sub(n, 1, -17) or n) + 1)

@@ -42,6 +42,18 @@ local function log_of(item, n)
   return count, string.sub(redis.call('HGET', item, n), -16)
 end
 
+-- An entry comes behind what it names: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes
+-- of the newest entry in it. Gives both, and where the entry begins.
+local function named_by(entry)
+  return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, 20), 21
+end
+
+-- Whether the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of
+-- an item that was deleted and stored anew is another one.
+local function is_log(n, named, seen, tail)
+  return n == seen .. tail or (named and string.sub(named, -16) == tail)
+end
+
 -- The field n of a log whose newest entry is number count.
 local function log_field(count, entry)
   return string.format('%d', count) .. string.sub(entry, -16)
