@@ -1,5 +1,5 @@
 /** Exporter secrets that are kept between requests open under their own key and place only. */
-import { expect, test } from 'bun:test';
+import { expect, jest, spyOn, test } from 'bun:test';
 import { unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { recallExporter } from '../../../workers/crypto/item/exporters.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
@@ -45,6 +45,41 @@ test('the oldest of too many is computed again', () => {
   }
   expect(recall('other 4095').isComputed).toBe(false);
   expect(recall('first').isComputed).toBe(true);
+});
+
+test('none is recalled a minute after it was made, however often it was used', () => {
+  let nowMs = performance.now();
+  const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+  try {
+    recall('aged');
+    nowMs += 59_999;
+    expect(recall('aged').isComputed).toBe(false);
+    nowMs += 1;
+    expect(recall('aged').isComputed).toBe(true);
+    expect(recall('aged').isComputed).toBe(false);
+  } finally {
+    clock.mockRestore();
+  }
+});
+
+test('and none stays in memory for long after that, when nobody asks', () => {
+  jest.useFakeTimers();
+  let nowMs = performance.now();
+  const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const forgotten = spyOn(Map.prototype, 'delete');
+  try {
+    // Later than any other test has been.
+    nowMs += 300_000;
+    recall('left');
+    forgotten.mockClear();
+    nowMs += 60_000;
+    jest.advanceTimersByTime(60_000);
+    expect(forgotten.mock.calls.at(-1)).toEqual(['left']);
+  } finally {
+    forgotten.mockRestore();
+    clock.mockRestore();
+    jest.useRealTimers();
+  }
 });
 
 test('a captured item opens again with the key of a later request, and with no other', async () => {

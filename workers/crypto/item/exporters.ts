@@ -8,8 +8,41 @@ import { openMessage, sealMessage } from '../primitives/symmetric.ts';
 
 /** Of 76 bytes each; the oldest is dropped first. A writer makes one for each vault key and minute. */
 const KEPT_MAX = 4096;
-/** `salt 16 | nonce 12 | exporter secret 32 | tag 16` by `enc` in base64. */
-const kept = new Map<string, Uint8Array>();
+/** Like a warm key's time, from when it was made: the first reading after it pays again. */
+const KEPT_MS = 60_000;
+
+interface Kept {
+  /** `salt 16 | nonce 12 | exporter secret 32 | tag 16`. */
+  readonly wrapped: Uint8Array;
+  readonly bornMs: number;
+}
+
+/** By `enc` in base64, the oldest first. */
+const kept = new Map<string, Kept>();
+let sweeper: ReturnType<typeof setTimeout> | undefined;
+
+/** Forgets what is too old now, and looks again later while there is any. */
+function sweep(): void {
+  clearTimeout(sweeper);
+  for (const [enc, { bornMs }] of kept) {
+    if (performance.now() - bornMs < KEPT_MS) {
+      break;
+    }
+    kept.delete(enc);
+  }
+  sweeper = kept.size > 0 ? setTimeout(sweep, KEPT_MS) : undefined;
+  sweeper?.unref();
+}
+
+function keep(enc: string, wrapped: Uint8Array): void {
+  const oldest = kept.size >= KEPT_MAX ? kept.keys().next().value : undefined;
+  if (oldest !== undefined) {
+    kept.delete(oldest);
+  }
+  kept.delete(enc);
+  kept.set(enc, { wrapped, bornMs: performance.now() });
+  sweep();
+}
 
 function openKept(ownerKey: Uint8Array, wrapped: Uint8Array, place: Uint8Array): Uint8Array | undefined {
   try {
@@ -32,16 +65,13 @@ export function recallExporter(
   place: Uint8Array,
   compute: () => Uint8Array,
 ): Uint8Array {
-  const wrapped = kept.get(enc);
-  const recalled = wrapped && openKept(ownerKey, wrapped, place);
+  const found = kept.get(enc);
+  const isFresh = found !== undefined && performance.now() - found.bornMs < KEPT_MS;
+  const recalled = isFresh ? openKept(ownerKey, found.wrapped, place) : undefined;
   if (recalled) {
     return recalled;
   }
   const secret = compute();
-  const oldest = kept.size >= KEPT_MAX ? kept.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    kept.delete(oldest);
-  }
-  kept.set(enc, sealMessage(ownerKey, EMPTY, secret, place));
+  keep(enc, sealMessage(ownerKey, EMPTY, secret, place));
   return secret;
 }
