@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Counter, Registry } from 'prom-client';
-import { type Figures, lastingFigures, sumFigures } from '../../server/telemetry/figures.ts';
+import { asFigures, type Figures, lastingFigures, sumFigures } from '../../server/telemetry/figures.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 
 /** In seconds; sums of it are exact. */
@@ -103,4 +103,12 @@ test('a label that only one process has is kept', async () => {
   };
   const read = await sumOf([await registryOf('one'), await registryOf('two'), await registryOf('two')]);
   expect([read('vault_test_total{of="one"}'), read('vault_test_total{of="two"}')]).toEqual([2, 4]);
+});
+
+test('the figures of a process are taken as they are', async () => {
+  const figures = await figuresOf(1, false, [SHORT, 3]);
+  expect(asFigures(structuredClone(figures))).toEqual(figures);
+  const sum = await sumFigures([figures, await figuresOf(2, true, [])]).getMetricsAsJSON();
+  expect(asFigures(lastingFigures(sum))).toEqual(lastingFigures(sum));
+  expect(asFigures([...figures, { ...figures[0], type: 'none' }])).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { processEnv } from '../../config/config.ts';
-import type { Figures } from '../../telemetry/figures.ts';
+import { asFigures, type Figures } from '../../telemetry/figures.ts';
 import { FIRST_ARGUMENT, type Order, PROCESS_ARGUMENT, type Report } from './messages.ts';
 
 /** How long a process may take to report its metrics before its last ones count. */
@@ -88,11 +88,19 @@ async function endOf(
   return { code: child.exitCode, signal: child.signalCode };
 }
 
-/** Sends the metrics of all processes. If they cannot be added up, the process that asked gives up by itself. */
-async function answer(child: Bun.Subprocess, scrape: ProcessOptions['scrape']): Promise<void> {
+/**
+ * Sends the metrics of all processes, to one that may ask again before they are there: one answer is for all that wait.
+ * If they cannot be added up, the process that asked gives up by itself.
+ */
+async function answer(one: Followed, scrape: ProcessOptions['scrape']): Promise<void> {
+  if (one.isAnswering) {
+    return;
+  }
+  one.isAnswering = true;
   const text = await scrape().catch(() => undefined);
+  one.isAnswering = false;
   if (text !== undefined) {
-    sendTo(child, { kind: 'scraped', text });
+    sendTo(one.child, { kind: 'scraped', text });
   }
 }
 
@@ -102,6 +110,7 @@ interface Followed extends Known {
   readonly ended: Promise<ProcessEnd>;
   servesSinceMs: number | undefined;
   isEnding: boolean;
+  isAnswering: boolean;
 }
 
 async function retire(one: Followed, msMax: number): Promise<void> {
@@ -130,16 +139,16 @@ export function startServerProcess(options: ProcessOptions): ServerProcess {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
     env: { ...processEnv(), ...(options.port === undefined ? {} : { VAULT_PORT: String(options.port) }) },
-    // Only the process, which is the same program, has the other end.
-    ipc: (report: Report) => {
-      switch (report.kind) {
+    // Only the process, which is the same program, has the other end; what is wrong with it must not become wrong here.
+    ipc: (report: Report | null | undefined) => {
+      switch (report?.kind) {
         case 'ready':
           one.servesSinceMs = performance.now();
           return serves.resolve(true);
         case 'scrape':
-          return void answer(child, options.scrape);
+          return void answer(one, options.scrape);
         case 'figures':
-          one.figures = report.figures;
+          one.figures = asFigures(report.figures) ?? one.figures;
           for (const resolve of one.waiting) {
             resolve();
           }
@@ -149,7 +158,8 @@ export function startServerProcess(options: ProcessOptions): ServerProcess {
   });
   const ended = endOf(child, disconnected.promise, () => serves.resolve(false));
   const one: Followed = {
-    ...{ child, ended, figures: [], waiting: new Set(), servesSinceMs: undefined, isEnding: false },
+    ...{ child, ended, figures: [], waiting: new Set(), servesSinceMs: undefined },
+    ...{ isEnding: false, isAnswering: false },
   };
   return {
     pid: child.pid,

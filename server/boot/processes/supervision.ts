@@ -1,5 +1,5 @@
 import type { RecordEvent } from '../../telemetry/events.ts';
-import { type Figures, lastingFigures, sumFigures } from '../../telemetry/figures.ts';
+import { asFigures, type Figures, lastingFigures, sumFigures } from '../../telemetry/figures.ts';
 import type { ServerMetrics } from '../../telemetry/metrics.ts';
 import { type ProcessEnd, type ProcessOptions, type ServerProcess, startServerProcess } from './process.ts';
 
@@ -45,12 +45,13 @@ async function scrape(state: Supervision): Promise<string> {
 
 /**
  * Adds the counters of a process that has ended to those of all others that have. Those that cannot be added, such as
- * of another version, are lost alone.
+ * of another version, or that are too many, are lost alone.
  */
 async function addEnded(ended: Promise<Figures>, figures: Figures): Promise<Figures> {
   const before = await ended;
   try {
-    return await sumFigures([before, lastingFigures(figures)]).getMetricsAsJSON();
+    const sum = await sumFigures([before, lastingFigures(figures)]).getMetricsAsJSON();
+    return asFigures(sum) ?? before;
   } catch {
     return before;
   }
