@@ -24,7 +24,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** The most bytes that one bucket contributes to a page of 16 or more buckets. */
 const BLOB_BYTES_MAX = 192 * 1_024;
 /** What an entry can name as the number of those before it. */
-const LOG_LENGTH_MAX = 0xffff_ffff;
+const LOG_LENGTH_MAX = 0xffff_fffe;
 
 /** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
 export type Fenced = { readonly kind: 'closed' | 'stale' };
@@ -257,7 +257,7 @@ async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promi
   }
   const tailAt = log.length - TAG_BYTES;
   const logLength = asCount(log.subarray(0, tailAt));
-  if (logLength > LOG_LENGTH_MAX) {
+  if (!(Number.isInteger(logLength) && logLength >= 0 && logLength <= LOG_LENGTH_MAX)) {
     throw new VaultError('integrity_failed');
   }
   return {

@@ -234,6 +234,64 @@ describe('the log', () => {
   );
 });
 
+describe('the length of the log, behind which its tail is', () => {
+  beforeAll(async () => {
+    // One without the damage of other tests.
+    account = await vault.account();
+    await account.key('u');
+  });
+  const log = (token: string): Promise<Answer> =>
+    account.send('GET', '/vault/metadata', { query: { user: 'u', token } });
+  const readAll = (): Promise<Answer> =>
+    account.send('GET', '/vault', { query: { user: 'u', decrypt_all: true }, passphrase: PASSPHRASE });
+  const update = ({ token }: StoredItem): Promise<Answer> =>
+    account.send('POST', '/vault/update', {
+      ...{ query: { user: 'u', token }, passphrase: PASSPHRASE, body: { more: 1 } },
+    });
+  const storeAgain = ({ text }: StoredItem): Promise<Answer> =>
+    account.send('POST', '/vault', { query: { user: 'u' }, passphrase: PASSPHRASE, body: text });
+
+  test.each(['', 'x', '-1', '1.5', 'nan', 'inf', '4294967295', '9'.repeat(30)])(
+    'and that is %p is refused by all who open, change or replace the item',
+    async (length) => {
+      const item = await newItem();
+      const tail = (await fieldOf(item, 'n')).subarray(-16);
+      await vault.raw.hset(item.item, 'n', Buffer.concat([Buffer.from(length), tail]));
+      const outcomes = [update(item), storeAgain(item), readAll()].map(outcomeOf);
+      for (const outcome of [...(await Promise.all(outcomes)), await outcomeOf(read(item.token))]) {
+        expect([REFUSED, 'broke off']).toContain(outcome);
+      }
+      await vault.raw.hset(item.item, 'n', Buffer.concat([Buffer.from('1'), tail]));
+      expect((await readAll()).text).toContain(item.token);
+    },
+  );
+
+  test('and that is gone is missed by all who open or change the item', async () => {
+    const item = await newItem();
+    const whole = await fieldOf(item, 'n');
+    await vault.raw.hdel(item.item, 'n');
+    for (const reply of [read(item.token), update(item), readAll()]) {
+      expect([REFUSED, 'broke off']).toContain(await outcomeOf(reply));
+    }
+    await vault.raw.hset(item.item, 'n', whole);
+  });
+
+  test('and that says another log than there is shows in the log', async () => {
+    const wrong: readonly ((whole: Buffer) => Uint8Array)[] = [
+      (whole) => Buffer.concat([Buffer.from('7'), whole.subarray(-16)]),
+      (whole) => Buffer.concat([Buffer.from('1'), whole.subarray(-16)]),
+      (whole) => flip(whole, whole.length - 1),
+    ];
+    for (const change of wrong) {
+      const item = await newItem();
+      await read(item.token);
+      await vault.raw.hset(item.item, 'n', Buffer.from(change(await fieldOf(item, 'n'))));
+      await read(item.token);
+      expect((await log(item.token)).outcome).toBe(REFUSED);
+    }
+  });
+});
+
 describe('indexes', () => {
   test('without the item’s time it is not listed, and opens as itself or not at all', async () => {
     const item = await newItem();

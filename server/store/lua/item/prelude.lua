@@ -28,14 +28,17 @@ end
 -- The length of an item's log, and the last 16 bytes of its newest entry ('' for an empty log), by the field n: the length
 -- in decimal, and these bytes behind it. Older items have the length alone.
 local function log_of(item, n)
+  local length, tail = n, nil
   if #n > 16 then
-    local count = tonumber(string.sub(n, 1, -17))
-    if not count or count > 4294967294 then
-      error('not a length')
-    end
-    return count, string.sub(n, -16)
+    length, tail = string.sub(n, 1, -17), string.sub(n, -16)
   end
-  local count = tonumber(n)
+  local count = tonumber(length)
+  if not string.find(length, '^%d+$') or count > 4294967294 then
+    error('not a length')
+  end
+  if tail then
+    return count, tail
+  end
   if count == 0 then
     return 0, ''
   end

@@ -23,8 +23,8 @@ for i = 1, total do
   if full then
     local have = call('HMGET', KEYS[1 + i], 'c', 'm', 'n')
     item, meta = have[1] or '', have[2] or ''
-    if have[3] then
-      count, tail = log_of(KEYS[1 + i], have[3])
+    if have[1] then
+      count, tail = log_of(KEYS[1 + i], have[3] or '')
     end
     sad = sads[i] or ''
   else
