@@ -42,7 +42,12 @@ function deriveKey(
   head: Uint8Array,
   passphrase: Uint8Array,
 ): Uint8Array {
-  return hmac(processKey, aad('cardvault warm key', [env, aid, kid, head, passphrase]));
+  const input = aad('cardvault warm key', [env, aid, kid, head, passphrase]);
+  try {
+    return hmac(processKey, input);
+  } finally {
+    wipe(input);
+  }
 }
 
 /**
