@@ -122,7 +122,7 @@ export async function openProxyBench() {
   const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });
   const opening = { kind: 'warm', blob, secret: passphrase } as const;
   const parts: Parts = { crypto, passphrase, blob, opening, rulesMade: 0 };
-  const actions = bindParts(parts, { order, store, rules, fill, fetch, storeReply, read, reports });
+  const actions = bindParts(parts, { order, store, rules, fill, fillNow, fetch, storeReply, read, reports });
   return { crypto, record, passphrase, blob, ...actions, close: () => pool.drain() };
 }
 
@@ -170,8 +170,26 @@ async function rules(parts: Parts, ...operations: object[]): Promise<RuleSet> {
   return [{ id, record: await crypto.sealRecord({ place, plaintext: checked }) }];
 }
 
-/** Fills an order from an item. */
-async function fill(
+/** Fills an order from an item, as a job. */
+async function fill(...args: Parameters<typeof fillAny>) {
+  const filled = await fillAny(...args);
+  if (filled.kind !== 'filled') {
+    throw new Error('not a job');
+  }
+  return filled;
+}
+
+/** Fills an order from an item whose caller waits for the reply. */
+async function fillNow(...args: Parameters<typeof fillAny>) {
+  const filled = await fillAny(...args);
+  if (filled.kind !== 'ready') {
+    throw new Error('not to be sent at once');
+  }
+  const { body, ...head } = filled.request.expose();
+  return { ...filled, sent: { facts: filled.facts, ...head, body: body && textOf(body) } };
+}
+
+async function fillAny(
   parts: Parts,
   item: BenchItem,
   body: object,

@@ -98,10 +98,25 @@ describe('a request filled from an item', () => {
   });
 
   test('without a body is sent without one', async () => {
-    const { job } = await bench.fill(item, { request: request({ method: 'GET' }), synchronous: true });
-    const out = await sent(job);
-    expect(out).toMatchObject({ method: 'GET', facts: { repeatable: true, synchronous: true } });
+    const get = request({ method: 'GET' });
+    const out = await sent((await bench.fill(item, { request: get, webhook })).job);
+    expect(out).toMatchObject({ method: 'GET', facts: { repeatable: true, synchronous: false } });
     expect(out.body).toBeUndefined();
+    const now = await bench.fillNow(item, { request: get, synchronous: true });
+    expect(now.sent).toMatchObject({ method: 'GET', facts: { repeatable: true, synchronous: true } });
+    expect(now.sent.body).toBeUndefined();
+  });
+
+  test('is the same for a caller who waits, and no record of it is made', async () => {
+    const asked = order({ url: 'https://psp.example/{{card_holder}}', client_cert_id: 'cert-1' });
+    const changes = { attempts: 3, debug: 'masked' } as const;
+    const { job, shown } = await bench.fill(item, asked, changes);
+    const { facts, ...kept } = await sent(job);
+    const now = await bench.fillNow(item, { ...asked, synchronous: true }, changes);
+    expect(now.sent).toEqual({ facts: { ...facts, synchronous: true }, ...kept });
+    expect(now.shown).toEqual(shown);
+    expect(now).not.toHaveProperty('job');
+    expect(Bun.inspect(now.request) + JSON.stringify(now.request)).toBe('[secret]"[secret]"');
   });
 
   test('shows nothing of its secrets when it is printed', async () => {
@@ -163,6 +178,7 @@ describe('a request filled from an item', () => {
       list: Array.from({ length: 200 }, () => 1),
     });
     expect(await codeOf(bench.fill(stored, order(changes)))).toBe(outcome);
+    expect(await codeOf(bench.fillNow(stored, order(changes, { synchronous: true })))).toBe(outcome);
   });
 });
 

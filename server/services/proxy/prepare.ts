@@ -1,4 +1,4 @@
-import type { FillProxyParams, JobFacts, OrderFacts } from '../../../workers/jobs/proxy/jobs.ts';
+import type { FillProxyParams, JobFacts, JobPlace, OrderFacts } from '../../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
@@ -11,7 +11,7 @@ import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
-import type { ItemAddress } from '../vault/read.ts';
+import { type ItemAddress, readAndOpen } from '../vault/read.ts';
 
 /** What all three kinds of proxied request have. */
 interface ProxyInput {
@@ -49,8 +49,12 @@ export interface NetworkTokenInput extends ItemAddress, ProxyInput {
 /** What an encrypted job holds for its sending. */
 type OpenedJob = Awaited<ReturnType<Crypto['openJob']>>;
 
-/** An encrypted job that has not been sent, and what `debug` shows of it. */
+/** What filling a request gives that its log entry must precede. */
+type Filled = Extract<Awaited<ReturnType<Crypto['fillProxy']>>, { readonly logEntry: Uint8Array }>;
+
+/** A request that has not been sent, and what `debug` shows of it. */
 export interface PreparedJob {
+  /** Encrypted, for what is made of its reply; empty where that takes nothing of it. */
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
@@ -65,7 +69,7 @@ export interface CheckedOrder {
 /** What orders are prepared with. */
 export interface PreparingParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
-  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
+  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly thirdParties: Pick<ThirdParties, 'vet'>;
   readonly keys: Pick<Keys, 'withUnlocked'>;
   readonly metering: Pick<MeteringService, 'countAhead'>;
@@ -115,47 +119,54 @@ export async function fillJob(
   const { account, requestId } = ctx;
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
-    const item = await itemStore.read(key.kid, token, key.gen);
-    if (!item) {
+    const { aid, kid } = key;
+    const place = { aid, kid, user: key.user, account: account.name, requestId };
+    const { hasSections } = order.facts;
+    const named = { hasSections, token, reference, forcedMask: !account.unmasked };
+    const opening = { kind: 'warm', blob, secret: passphrase } as const;
+    const made = await readAndOpen(itemStore, key, token, (item) => {
+      const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
+      return crypto.fillProxy({ params, opening, rules, item, order: order.bytes });
+    });
+    if (made.kind === 'done') {
       return provenMissing(crypto, key, blob, passphrase);
     }
-    if (item.kind !== 'item') {
-      return item;
-    }
-    const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, requestId };
-    const { hasSections } = order.facts;
-    const named = { hasSections, token, reference, seen: item.logLength, forcedMask: !account.unmasked };
-    const params = { ...actorOf(ctx, now()), ...place, ...own, ...named };
-    const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const made = await crypto.fillProxy({ params, opening, rules, item, order: order.bytes });
-    if (made.kind === 'warm_miss') {
+    if (!('logEntry' in made)) {
       return made;
     }
-    const bucket = itemStore.bucketOf(key.kid, token);
-    const append = itemStore.appendLog(bucket, [token], [made.logEntry], key.gen);
-    if (made.kind === 'filled' && order.facts.synchronous) {
+    const append = itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [made.logEntry], key.gen);
+    if (made.kind === 'ready') {
       metering.countAhead(ctx, 'proxy_attempt');
     }
-    const { aid } = key;
-    const open =
-      made.kind === 'filled' ? crypto.openJob({ place: { aid, id: own.id }, job: made.job }) : undefined;
-    const [logged, opened] = await Promise.all([append, open]);
+    const [logged, job] = await Promise.all([append, preparedOf({ crypto }, { aid, id: own.id }, made)]);
     if (logged.kind !== 'appended') {
       return logged;
     }
-    return done(logged.present[0] ? { made, opened } : undefined);
+    return done(logged.present[0] ? job : undefined);
   });
   if (filled === undefined) {
     throw new VaultError('token_not_found');
   }
-  const { made, opened } = filled;
-  if (made.kind === 'rejected') {
-    throw made.error;
+  if (filled instanceof VaultError) {
+    throw filled;
   }
-  if (opened === undefined) {
-    throw new VaultError('internal');
+  return filled;
+}
+
+/** What follows from a filled request, before its item's use is logged: nothing is sent, and no error thrown, until then. */
+async function preparedOf(
+  { crypto }: Pick<PreparingParts, 'crypto'>,
+  place: JobPlace,
+  made: Filled,
+): Promise<PreparedJob | VaultError> {
+  switch (made.kind) {
+    case 'rejected':
+      return made.error;
+    case 'ready':
+      return { job: NO_BYTES, opened: made, shown: made.shown };
+    case 'filled':
+      return { job: made.job, opened: await crypto.openJob({ place, job: made.job }), shown: made.shown };
   }
-  return { job: made.job, shown: made.shown, opened };
 }
 
 /** Prepares a request whose reply is to be stored. Rejects a rule that does not exist at `query.rules`. */

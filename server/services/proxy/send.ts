@@ -40,7 +40,7 @@ const NO_BYTES = new Uint8Array(0);
 /** A request to a third party that is ready to be sent, by a synchronous call or an asynchronous job. */
 export interface ProxyJob {
   readonly id: string;
-  /** The encrypted job, from which the report and the stored item are made in the end. */
+  /** The encrypted job, from which the report and the stored item are made in the end; empty as in `PreparedJob`. */
   readonly record: Uint8Array;
   readonly facts: JobFacts;
   readonly request: Secret<OutgoingRequest>;

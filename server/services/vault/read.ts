@@ -1,7 +1,7 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemParts, ItemStore } from '../../store/item.ts';
+import type { Fenced, ItemParts, ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
@@ -80,23 +80,21 @@ function openParts(
 }
 
 /**
- * Reads and opens an item. The first read is not one step: what does not open, and what seems to be missing, is read again
- * as it is at one moment.
+ * Reads an item and opens it by `open`. The first read is not one step: what does not open, and what seems to be missing, is
+ * read again as it is at one moment.
  */
-async function readAndOpen(
-  parts: ReadingParts,
-  ctx: AccountContext,
-  key: KeyRef,
-  opening: Opening,
-  request: ReadRequest,
-) {
-  const found = await parts.itemStore.readParts(key.kid, request.token);
-  const open = (item: ItemParts) => openParts(parts, ctx, key, opening, request, item);
+export async function readAndOpen<Opened>(
+  itemStore: Pick<ItemStore, 'read' | 'readParts'>,
+  { kid, gen }: KeyRef,
+  token: string,
+  open: (item: ItemParts) => Promise<Opened>,
+): Promise<Opened | Fenced | Done<undefined>> {
+  const found = await itemStore.readParts(kid, token);
   const opened = found && (await recover(open(found), 'integrity_failed', undefined));
   if (opened !== undefined) {
     return opened;
   }
-  const item = await parts.itemStore.read(key.kid, request.token, key.gen);
+  const item = await itemStore.read(kid, token, gen);
   return item?.kind === 'item' ? open(item) : (item ?? done(undefined));
 }
 
@@ -108,12 +106,14 @@ async function openOne(
   opening: Opening,
   request: ReadRequest,
 ): Promise<Done<Uint8Array | undefined> | Retry> {
-  const out = await readAndOpen(parts, ctx, key, opening, request);
+  const { itemStore, cards } = parts;
+  const { token, view } = request;
+  const out = await readAndOpen(itemStore, key, token, (item) =>
+    openParts(parts, ctx, key, opening, request, item),
+  );
   if (out.kind !== 'opened') {
     return out;
   }
-  const { itemStore, cards } = parts;
-  const { token, view } = request;
   await confirmAccount(ctx);
   request.onOpened();
   const bucket = itemStore.bucketOf(key.kid, token);

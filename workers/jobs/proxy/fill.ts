@@ -15,6 +15,7 @@ import { openKey, WARM_MISS } from '../key/open.ts';
 import { applyRules } from '../rule/rule.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
 import {
+  attemptOf,
   commonFacts,
   fillOrder,
   type Outgoing,
@@ -62,19 +63,24 @@ function fillJob(
   order: ParsedOrder,
   key: UnlockedKey,
   viewOf: View,
-): { readonly job: Uint8Array; readonly shown: Uint8Array } {
+) {
   const { what, token, reference, requesterId } = params;
   const isToken = what === 'network_token';
   const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false)));
   const common = commonFacts(params, order, key);
+  const facts = { what, ...common, token, reference, requesterId, rules: [] };
+  const shown = shownOf(params, order, viewOf);
+  if (facts.synchronous) {
+    return { kind: 'ready', facts, request: attemptOf(out), shown } as const;
+  }
   const job = sealJob(context, params, {
-    facts: { what, ...common, token, reference, requesterId, rules: [] },
+    facts,
     ...out,
     ...reportOf(order),
     publicKey: isToken ? generationOf(key).publicKey : EMPTY,
     tokenKey: EMPTY,
   });
-  return { job, shown: shownOf(params, order, viewOf) };
+  return { kind: 'filled', job, shown } as const;
 }
 
 /** The handler of `fillProxy`. */
@@ -89,7 +95,7 @@ export const FILL_HANDLERS = {
     const order = readOrder(input.order);
     const entry = logEntry(context, params, params.token, 'decrypt', item.logTail);
     try {
-      return { kind: 'filled', logEntry: entry, ...fillJob(context, params, order, key, viewOf) };
+      return { logEntry: entry, ...fillJob(context, params, order, key, viewOf) };
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
       const { field, ...failure } = toFailure(error);

@@ -162,6 +162,12 @@ function laneByLength(...contents: readonly Uint8Array[]): Lane {
   return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
 }
 
+/** A request for one attempt to send it, and what is known of its job. */
+const OPENED_JOB = {
+  facts: json<JobFacts>(),
+  request: concealed(message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) })),
+};
+
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {
   /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy` or `prepareFetch`. */
@@ -172,8 +178,8 @@ export const PROXY_JOBS = {
     output: message({ facts: json<OrderFacts>(), order: bytes }),
   }),
   /**
-   * Fills the request from an item, and seals it as a job. `shown`: the request for `debug` as JSON text, else empty.
-   * `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
+   * sealed as a job. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -188,6 +194,7 @@ export const PROXY_JOBS = {
     }),
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },
+      ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes },
       rejected: { logEntry: bytes, error: failure },
       warm_miss: {},
     }),
@@ -203,12 +210,7 @@ export const PROXY_JOBS = {
   openJob: defineJob({
     lane: 'hot',
     input: message({ place: json<JobPlace>(), job: bytes }),
-    output: message({
-      facts: json<JobFacts>(),
-      request: concealed(
-        message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) }),
-      ),
-    }),
+    output: message(OPENED_JOB),
   }),
   /**
    * Seals the reply of a fetch or of a requester as an item; token and rules are those of the job. `extra`: what is
@@ -226,7 +228,7 @@ export const PROXY_JOBS = {
     }),
     output: message({ parts: STORED_PARTS, extra: bytes }),
   }),
-  /** The synchronous reply as JSON text. `content`: the body of a `reply`, the `extra` of what was `stored`. */
+  /** The synchronous reply as JSON text. `job`: empty for a `reply`. `content`: the body of a `reply`, the `extra` of what was `stored`. */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
     share: ({ place }) => singlesOf(place.aid),

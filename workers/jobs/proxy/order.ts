@@ -72,6 +72,11 @@ export function outgoing({ method, url, headers, body }: FilledRequest): Outgoin
   };
 }
 
+/** The same as one attempt sends it. */
+export function attemptOf({ request: { hasBody, ...head }, body }: Outgoing) {
+  return { ...head, body: hasBody ? body : undefined };
+}
+
 /** Fills the request of an order, which must have one. */
 export function fillOrder({ request }: ParsedOrder, view: JsonObject): FilledRequest {
   if (request === undefined) {

@@ -15,6 +15,7 @@ import {
 import { wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { Headers, PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
+import { attemptOf } from './order.ts';
 import * as records from './record.ts';
 import { replyText } from './text.ts';
 
@@ -93,10 +94,11 @@ function sentReply(
 export const REPORT_HANDLERS = {
   /** Of a sent request an object of its own, of all else what its webhook would receive. */
   reportProxy(context, { place, job: record, outcome, content, shown }) {
+    if (outcome.kind === 'reply') {
+      return sentReply(outcome, content, shown);
+    }
     using job = records.openJob(context, place, record);
-    return job.facts.what === 'post' && outcome.kind === 'reply'
-      ? sentReply(outcome, content, shown)
-      : webhookReport(job, outcome, content);
+    return webhookReport(job, outcome, content);
   },
 
   sealReport(context, { place, job: record, outcome, content }) {
@@ -112,8 +114,7 @@ export const REPORT_HANDLERS = {
     // Not disposed of: the body goes out with the result.
     const { facts, request, body, publicKey, tokenKey } = records.openJob(context, place, job);
     wipe(publicKey, tokenKey);
-    const { hasBody, ...head } = request;
-    return { facts, request: { ...head, body: hasBody ? body : undefined } };
+    return { facts, request: attemptOf({ request, body }) };
   },
 
   openReport(context, { place, report }) {
