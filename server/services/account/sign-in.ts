@@ -86,6 +86,7 @@ async function verify(
       }
       return opened;
     });
+    attempts.succeed(counter);
     await recordSignIn(parts, ctx, name, 'success');
     return known;
   } catch (error) {

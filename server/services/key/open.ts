@@ -138,9 +138,17 @@ function forget({ known, warm }: Opener, { aid, user, kid }: KeyHandle): void {
   warm.delete(kid);
 }
 
-/** Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. */
+/**
+ * Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. The count of a right
+ * one is for the caller to clear.
+ */
 function guarded<T>({ attempts, accountStore }: Opener, key: KeyHandle, work: () => Promise<T>): Promise<T> {
   return attempts.run(accountStore.passphraseCounter(key.aid, key.kid), 'passphrase_wrong', work);
+}
+
+/** Clears the count of wrong passphrases after a right one. */
+function clearCount({ attempts, accountStore }: Opener, key: KeyHandle): void {
+  attempts.succeed(accountStore.passphraseCounter(key.aid, key.kid));
 }
 
 /**
@@ -164,7 +172,12 @@ async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretByte
   const { crypto, keyStore, settings, known, warm } = opener;
   const { record } = key;
   const { blob, upgraded } = await guarded(opener, key, () => crypto.unlockKey({ key, record, passphrase }));
-  await finishChange(opener, key);
+  try {
+    await finishChange(opener, key);
+  } catch (error) {
+    clearCount(opener, key);
+    throw error;
+  }
   if (upgraded) {
     // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
     await keyStore.replace(key.aid, key.user, record, upgraded).catch(() => false);
@@ -205,23 +218,25 @@ async function withUnlocked<T>(
   passphrase: SecretBytes,
   attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
 ): Promise<T> {
-  const { known, warm, accountStore, attempts, observer } = opener;
+  const { known, warm, observer } = opener;
   let cold = false;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const remembered = known.get(nameOf(account.aid, user)) ?? (await find(opener, account, user));
-    const entry = cold ? undefined : warm.get(remembered.kid);
-    const kept = entry?.gen === remembered.gen ? entry.blob : undefined;
+    const entry: Warm | undefined = cold ? undefined : warm.get(remembered.kid);
+    const kept: WarmBlob | undefined = entry?.gen === remembered.gen ? entry.blob : undefined;
     // Only a key as it is stored now may say that a passphrase is wrong.
-    const key = kept ? remembered : await find(opener, account, user);
+    const key: KeyHandle = kept ? remembered : await find(opener, account, user);
     if (!kept) {
       await confirmAccount({ accountCheck });
     }
-    const result = await attempt(key, kept ?? (await unlock(opener, key, passphrase)));
+    const result: Done<T> | Retry = kept
+      ? await attempt(key, kept)
+      : await attempt(key, await unlock(opener, key, passphrase)).finally(() => clearCount(opener, key));
     if (result.kind === 'done') {
       if (kept) {
         observer.count('unlock', 'warm');
+        clearCount(opener, key);
       }
-      attempts.succeed(accountStore.passphraseCounter(key.aid, key.kid));
       return result.value;
     }
     cold = result.kind === 'warm_miss';
@@ -267,7 +282,11 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
   sweeper.unref();
   return {
     ...bindParts(opener, { find, forget, prove, finishChange }),
-    guarded: <T>(key: KeyHandle, work: () => Promise<T>) => guarded(opener, key, work),
+    guarded: async <T>(key: KeyHandle, work: () => Promise<T>): Promise<T> => {
+      const result = await guarded(opener, key, work);
+      clearCount(opener, key);
+      return result;
+    },
     withUnlocked: <T>(
       caller: Caller,
       user: string,

@@ -11,7 +11,8 @@ const COUNTERS_MAX = 100_000;
 export interface Attempts {
   /**
    * Counts an attempt before its cost is paid; rejects with `too_many_failures` above the limit. An attempt that ends with
-   * the code `wrong` stays counted, a success clears the count, and any other error uncounts it.
+   * the code `wrong` stays counted, and any other error uncounts it. A success is to be followed by `succeed`: at once, or
+   * when commands that its caller waits for need not wait for that one.
    */
   readonly run: <T>(counter: string, wrong: ErrorCode, work: () => Promise<T>) => Promise<T>;
   /** Clears the count after a correct secret. */
@@ -50,9 +51,7 @@ export function createAttempts({
       }
       cleared.delete(counter);
       try {
-        const result = await work();
-        succeed(counter);
-        return result;
+        return await work();
       } catch (error) {
         if (!(error instanceof VaultError && error.code === wrong)) {
           await accountStore.giveBackAttempt(counter).catch(() => undefined);
