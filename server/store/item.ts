@@ -3,7 +3,6 @@ import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
 import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
-import readItemsText from './lua/item/read-items-n.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
 import { type Position, positionsByReference } from './position.ts';
@@ -11,18 +10,18 @@ import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime, isOk } from './redis/reply.ts';
+import { CommandWriter } from './redis/resp.ts';
 
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
-const readItems = script(prelude, readItemsText);
 const appendLog = script(prelude, appendLogText);
 const removeItem = script(prelude, removeItemText);
 const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
 const NO_BYTES = Buffer.alloc(0);
-/** The most bytes that one bucket contributes to a page of 16 or more buckets. */
-const BLOB_BYTES_MAX = 192 * 1_024;
+/** The most bytes of a page. */
+const PAGE_BYTES_MAX = 4 * 1_024 * 1_024;
 /** What an entry can name as the number of those before it. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
 
@@ -75,11 +74,8 @@ export type WriteOutcome =
   | { readonly kind: 'clash' | 'changed' }
   | { readonly kind: 'exists'; readonly logLength: number; readonly logTail: Buffer };
 
-/** Items of one bucket as one blob (see read-items-n.lua); `too_large`: request fewer items. */
-export type ReadManyOutcome =
-  | Fenced
-  | { readonly kind: 'items'; readonly blob: Buffer }
-  | { readonly kind: 'too_large' };
+/** Where an item is. */
+export type Place = Pick<Position, 'token'> & { readonly bucket: number };
 
 /** Log entries one behind the other, and where each of them ends. */
 export interface PackedEntries {
@@ -103,12 +99,18 @@ export interface ItemStore {
   readParts(kid: string, token: string): Promise<ItemParts | undefined>;
   /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
   read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
-  readMany(
-    bucket: Bucket,
-    tokens: readonly string[],
-    part: 'full' | 'meta',
-    gen?: number,
-  ): Promise<ReadManyOutcome>;
+  /**
+   * The parts of many items, as `readParts` but unread: in RESP2, for each item a list of item, metadata and log field (see
+   * prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the metadata. What is missing is
+   * null or empty. Undefined when they are too many bytes.
+   */
+  readMany(kid: string, places: readonly Place[], part: 'full' | 'meta'): Promise<Uint8Array | undefined>;
+  /** The same, each item in one step, as `read`. */
+  readManyAgain(
+    kid: string,
+    places: readonly Place[],
+    gen: number,
+  ): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }>;
   /** Appends one entry to each item, none where it is empty; all items are in one bucket. */
   appendLog(
     bucket: Bucket,
@@ -269,24 +271,42 @@ async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promi
   };
 }
 
-async function readMany(
+function readMany(
   redis: RedisLink,
-  bucket: Bucket,
-  tokens: readonly string[],
+  kid: string,
+  places: readonly Place[],
   part: 'full' | 'meta',
-  gen: number | undefined,
-): Promise<ReadManyOutcome> {
-  const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
-  if (part === 'full') {
-    keys.push(...tokens.map((token) => redisKeys.sad(bucket, token)));
+): Promise<Uint8Array | undefined> {
+  const commands: (readonly string[])[] = [];
+  for (const { token, bucket: number } of places) {
+    const bucket = { kid, number };
+    if (part === 'full') {
+      commands.push(['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n']);
+      commands.push(['MGET', redisKeys.sad(bucket, token)]);
+    } else {
+      commands.push(['HMGET', redisKeys.item(bucket, token), 'm']);
+    }
   }
-  const [word, blob, items] = asList(
-    await redis.runUnreplicated(readItems, keys, [gen ?? '', part, BLOB_BYTES_MAX]),
-  );
-  if (!isOk(word)) {
-    return asFenced(asText(word));
+  return redis.readLists(commands, PAGE_BYTES_MAX);
+}
+
+async function readManyAgain(
+  redis: RedisLink,
+  kid: string,
+  places: readonly Place[],
+  gen: number,
+): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }> {
+  const reads = places.map(({ token, bucket: number }) => read(redis, { kid, number }, token, gen));
+  const writer = new CommandWriter();
+  for (const found of await Promise.all(reads)) {
+    if (found !== undefined && found.kind !== 'item') {
+      return found;
+    }
+    const { item, meta, logLength = 0, logTail = NO_BYTES, sad = NO_BYTES } = found ?? {};
+    writer.add([item ?? NO_BYTES, meta ?? NO_BYTES, Buffer.concat([Buffer.from(`${logLength}`), logTail])]);
+    writer.add([sad]);
   }
-  return asCount(items) < tokens.length ? { kind: 'too_large' } : { kind: 'items', blob: asBytes(blob) };
+  return { kind: 'items', replies: writer.take() };
 }
 
 async function append(
@@ -336,7 +356,8 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     write: (kid, item) => write(redis, place(kid, item.token), item),
     readParts: (kid, token) => readParts(redis, place(kid, token), token),
     read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
-    readMany: (bucket, tokens, part, gen) => readMany(redis, bucket, tokens, part, gen),
+    readMany: (kid, places, part) => readMany(redis, kid, places, part),
+    readManyAgain: (kid, places, gen) => readManyAgain(redis, kid, places, gen),
     appendLog: (bucket, tokens, entries, gen) => append(redis, bucket, tokens, entries, gen),
     async remove(kid, { token, meta, refMember }) {
       const bucket = place(kid, token);

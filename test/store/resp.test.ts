@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { CommandWriter, INCOMPLETE, ReplyError, ReplyReader } from '../../server/store/redis/resp.ts';
+import {
+  CommandWriter,
+  INCOMPLETE,
+  PassedReplies,
+  ReplyError,
+  ReplyReader,
+} from '../../server/store/redis/resp.ts';
 
 /** Replies of every kind, as Redis writes them, and as they are read. */
 const WIRE = [
@@ -69,6 +75,41 @@ describe('replies', () => {
 
   test('are the same byte by byte', () => {
     expect(readAll([...Buffer.from(WIRE)].map((byte) => Buffer.from([byte])))).toEqual(REPLIES);
+  });
+
+  test('that are passed on are the bytes that came, however they are cut', () => {
+    const lists = Buffer.from(
+      '*3\r\n$1\r\na\r\n$-1\r\n$12\r\nwith\r\nbreaks\r\n*1\r\n$0\r\n\r\n*-1\r\n*0\r\n',
+    );
+    const rest = Buffer.from('$2\r\nok\r\n');
+    const bytes = Buffer.concat([lists, rest]);
+    for (let a = 0; a <= bytes.length; a++) {
+      for (let b = a; b <= bytes.length; b++) {
+        const reader = new ReplyReader();
+        const passed = new PassedReplies(4, 1_000);
+        let isComplete = false;
+        let last: unknown = INCOMPLETE;
+        for (const chunk of [bytes.subarray(0, a), bytes.subarray(a, b), bytes.subarray(b)]) {
+          reader.add(chunk);
+          isComplete ||= reader.pass(passed);
+          last = isComplete && last === INCOMPLETE ? reader.next() : last;
+        }
+        expect(passed.bytes?.toString()).toBe(lists.toString());
+        expect(String(last)).toBe('ok');
+      }
+    }
+  });
+
+  test('that are passed on are not kept when they are too many, and their first error is', () => {
+    const reader = new ReplyReader();
+    const passed = new PassedReplies(3, 20);
+    reader.add(Buffer.from('*1\r\n$20\r\n01234567890123456789\r\n-WRONGTYPE one\r\n-ERR two\r\n+OK\r\n'));
+    expect(reader.pass(passed)).toBe(true);
+    expect(passed.bytes).toBeUndefined();
+    expect(passed.error?.message).toBe('WRONGTYPE one');
+    expect(reader.next()).toBe('OK');
+    reader.add(Buffer.from('%1\r\n'));
+    expect(() => reader.pass(new PassedReplies(1, 20))).toThrow(TypeError);
   });
 
   test('of any size take time in proportion to it', () => {

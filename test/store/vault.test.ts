@@ -3,6 +3,7 @@ import { createItemStore, type ItemStore, type ItemWrite } from '../../server/st
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
+import { INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
 import { naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
@@ -51,6 +52,19 @@ function behind(first = bytesOf('entry')): Uint8Array {
 
 function bucketFor(token: string) {
   return items.bucketOf(KID, token);
+}
+function placeOf(token: string) {
+  return { token, bucket: bucketFor(token).number };
+}
+/** The lists of replies in RESP2; what is missing is empty. */
+function listsOf(replies: Uint8Array = NONE): string[][] {
+  const reader = new ReplyReader();
+  reader.add(Buffer.from(replies));
+  const lists: string[][] = [];
+  for (let list = reader.next(); list !== INCOMPLETE; list = reader.next()) {
+    lists.push((list as (Buffer | null)[]).map((part) => (part ?? Buffer.of()).toString('latin1')));
+  }
+  return lists;
 }
 function fenceOf(token: string) {
   return redisKeys.fence(bucketFor(token));
@@ -163,7 +177,8 @@ describe('fence', () => {
     expect(await items.appendLog(bucketFor('t1'), ['t1'], [naming(bytesOf('e'))], 1)).toEqual({
       kind: 'stale',
     });
-    expect(await items.readMany(bucketFor('t1'), ['t1'], 'full', 1)).toEqual({ kind: 'stale' });
+    expect(await items.readManyAgain(KID, [placeOf('t1')], 1)).toEqual({ kind: 'stale' });
+    expect(await items.appendLog(bucketFor('t1'), [], [], 1)).toEqual({ kind: 'stale' });
   });
 
   test('refuses everybody while it is closed, and opens by itself', async () => {
@@ -171,43 +186,47 @@ describe('fence', () => {
     await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
     expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('closed');
     expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'closed' });
+    expect(await items.readManyAgain(KID, [placeOf('t1')], 1)).toEqual({ kind: 'closed' });
+    expect(await items.appendLog(bucketFor('t1'), [], [], 1)).toEqual({ kind: 'closed' });
     await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() - 1]);
     expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('ok');
   });
 });
 
 describe('many', () => {
-  test('a page is cut short rather than grow beyond its bytes', async () => {
-    const big = new Uint8Array(300_000).fill(7);
-    const tokens = Array.from({ length: 40 }, (_, i) => `big-${i}`)
-      .filter((t) => bucketFor(t).number === 0)
-      .slice(0, 3);
+  test('a page is not read rather than grow beyond its bytes', async () => {
+    const big = new Uint8Array(262_144).fill(7);
+    const tokens = Array.from({ length: 18 }, (_, i) => `big-${i}`);
     await Promise.all(tokens.map((token) => items.write(KID, write(token, { item: big }))));
-    expect(await items.readMany({ kid: KID, number: 0 }, tokens, 'full')).toEqual({ kind: 'too_large' });
-    expect(await items.readMany({ kid: KID, number: 0 }, tokens.slice(0, 1), 'full')).toMatchObject({
-      kind: 'items',
-    });
+    const places = tokens.map(placeOf);
+    expect(await items.readMany(KID, places, 'full')).toBeUndefined();
+    expect((await items.readMany(KID, places.slice(0, 2), 'full'))?.length).toBeGreaterThan(2 * big.length);
+    expect((await items.readMany(KID, places, 'meta'))?.length).toBeLessThan(1_000);
   });
 
-  test.each([1, 15, 16, 17, 33])('of %p items each has its own verification code, or none', async (total) => {
-    const tokens = Array.from({ length: 12 * total + 40 }, (_, i) => `many-${i}`)
-      .filter((t) => bucketFor(t).number === 0)
-      .slice(0, total);
-    expect(tokens).toHaveLength(total);
+  test.each([1, 2, 33])('of %p items each is as it was written, or missing', async (total) => {
+    const tokens = Array.from({ length: total }, (_, i) => `many-${i}`);
     const sadOf = (i: number): Uint8Array => (i % 3 === 0 ? bytesOf(`sad ${i}`) : NONE);
     await Promise.all(tokens.map((token, i) => items.write(KID, write(token, { sad: sadOf(i) }))));
-    const found = await items.readMany({ kid: KID, number: 0 }, tokens, 'full');
-    if (found.kind !== 'items') {
+    const places = ['gone', ...tokens].map(placeOf);
+    const again = await items.readManyAgain(KID, places, 1);
+    if (again.kind !== 'items') {
       throw new Error('not read');
     }
-    const { blob } = found;
-    const sads: string[] = [];
-    for (let at = 0; at < blob.length; ) {
-      const [item = 0, meta = 0, tail = 0, sad = 0] = [0, 4, 8, 12].map((by) => blob.readUInt32BE(at + by));
-      at += 20 + item + meta + tail + sad;
-      sads.push(blob.toString('utf8', at - sad, at));
+    const lists = [await items.readMany(KID, places, 'full'), again.replies].map(listsOf);
+    const read = await Promise.all(tokens.map((token) => items.read(KID, token)));
+    const expected = read.flatMap((found) => {
+      if (found?.kind !== 'item') {
+        throw new Error('not stored');
+      }
+      const { item, meta, logLength, logTail, sad } = found;
+      const log = `${logLength}${logTail.toString('latin1')}`;
+      return [[item.toString('latin1'), meta.toString('latin1'), log], [sad.toString('latin1')]];
+    });
+    for (const list of lists) {
+      expect(list.slice(2)).toEqual(expected);
+      expect(list[0]?.slice(0, 2)).toEqual(['', '']);
     }
-    expect(sads).toEqual(tokens.map((_, i) => new TextDecoder().decode(sadOf(i))));
   });
 
   test('log entries go to the items that are there, and nowhere else', async () => {

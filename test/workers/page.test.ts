@@ -1,9 +1,10 @@
 /** Pages of items: one piece of text and one of log entries, whatever is missing, filtered or large. */
 import { beforeAll, expect, test } from 'bun:test';
 import { countOf, joinedTexts, stringAt, textAt } from '../../server/services/vault/packed.ts';
+import { CommandWriter } from '../../server/store/redis/resp.ts';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';
-import { concat, EMPTY, textOf, u32, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { concat, EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { createThreadContext, ROOT_PLACE, type ThreadContext } from '../../workers/jobs/context.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
@@ -53,21 +54,32 @@ function store({ data, reference }: Wanted): StoredParts {
   return stored;
 }
 
-/** The page that the store would read, with the tokens of its items. */
-function pageOf(wanted: readonly Wanted[]): ThreadPage {
+/** A page of items with their data, and of the same items without it. */
+interface Pages {
+  readonly full: ThreadPage;
+  readonly meta: ThreadPage;
+}
+
+/** The pages that the store would read. */
+function pageOf(wanted: readonly Wanted[]): Pages {
   const order = new Uint8Array(2 * wanted.length);
-  const blobs: Uint8Array[] = Array.from({ length: BUCKETS }, () => EMPTY);
+  const replies = { full: new CommandWriter(), meta: new CommandWriter() };
   const tokens = wanted.map((one, i) => {
     const stored = store(one);
     const { item, meta, sad, logEntry } = stored;
     const tail = logEntry.subarray(-16);
-    const parts = one.isGone ? [] : [item, meta, tail, sad];
-    const lengths = [0, 1, 2, 3].map((n) => u32(parts[n]?.length ?? 0));
     order[2 * i + 1] = i % BUCKETS;
-    blobs[i % BUCKETS] = concat([blobs[i % BUCKETS] ?? EMPTY, ...lengths, u32(1), ...parts]);
+    const log = concat([utf8('1'), tail]);
+    replies.full.add(one.isGone ? [EMPTY, EMPTY, EMPTY] : [item, meta, log]);
+    replies.full.add([one.isGone ? EMPTY : sad]);
+    replies.meta.add([one.isGone ? EMPTY : meta]);
     return stored.facts.token;
   });
-  return { order, tokens, storedAt: Float64Array.from(tokens, (_, i) => ACTOR.now + i), blobs };
+  const page = { order, tokens, storedAt: Float64Array.from(tokens, (_, i) => ACTOR.now + i) };
+  return {
+    full: { ...page, replies: replies.full.take() },
+    meta: { ...page, replies: replies.meta.take() },
+  };
 }
 
 const VIEW = { forcedMask: false, maskFields: [], wantsCard: false } as const;
@@ -78,7 +90,7 @@ function decrypt(page: ThreadPage, changes: object = {}, passphrase = PASSPHRASE
   return PAGE_HANDLERS.decryptItems(context, { params, opening, rules: [], page });
 }
 
-function opened(page: ThreadPage, changes: object = {}) {
+function opened({ full: page }: Pages, changes: object = {}) {
   const result = decrypt(page, changes);
   if (result.kind !== 'opened') {
     throw new Error('not opened');
@@ -120,20 +132,20 @@ test.each([
   }));
   const page = pageOf(wanted);
   const expected = wanted.flatMap(({ data, isGone, ...rest }, i) => {
-    const head = { token: page.tokens[i], ...rest, stored_at: `2026-01-01T00:00:00.00${i}Z` };
+    const head = { token: page.full.tokens[i], ...rest, stored_at: `2026-01-01T00:00:00.00${i}Z` };
     return isGone ? [] : [{ head, data }];
   });
   const { texts, logEntries, cards } = opened(page);
   expect(itemsOf(texts)).toEqual(expected.map(({ head, data }) => ({ ...head, data })));
   expect(cards).toEqual([]);
-  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page }))).toEqual(
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page: page.meta }))).toEqual(
     expected.map(({ head }) => head),
   );
   for (const [i, isGone] of gone.entries()) {
     const entry = entryAt(logEntries, i);
     expect(entry.length === 0).toBe(isGone);
     if (!isGone) {
-      const ids = { ...IDS, token: page.tokens[i] ?? '' };
+      const ids = { ...IDS, token: page.full.tokens[i] ?? '' };
       const { action, seenLength, ip, userAgent } = openLogEntry(context.sealer, ids, entry);
       expect([action, seenLength, ip, userAgent]).toEqual(['decrypt', 1, ACTOR.ip, ACTOR.ua]);
     }
@@ -148,7 +160,7 @@ test('a filter leaves no text, no entry and no card behind', () => {
   expect(cards).toMatchObject([null, { brand: 'visa' }, null]);
   expect(itemsOf(opened(page, { referencePrefix: 'o' }).texts)).toHaveLength(2);
   const params = { ...NAME, reference: 'none' };
-  expect(joinedTexts(PAGE_HANDLERS.listItems(context, { params, page }))).toEqual([]);
+  expect(joinedTexts(PAGE_HANDLERS.listItems(context, { params, page: page.meta }))).toEqual([]);
 });
 
 test('texts and entries that are larger than expected', () => {
@@ -163,18 +175,80 @@ test('texts and entries that are larger than expected', () => {
   );
   const last = openLogEntry(
     context.sealer,
-    { ...IDS, token: page.tokens[39] ?? '' },
+    { ...IDS, token: page.full.tokens[39] ?? '' },
     entryAt(logEntries, 39),
   );
   expect(last.userAgent).toBe(ua.slice(0, 255));
-  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page }))).toHaveLength(40);
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page: page.meta }))).toHaveLength(40);
 });
 
-test('a page that is cut, or of another key, is refused as a whole', () => {
-  const page = pageOf([card(0), card(1), card(2), card(3)]);
-  const cut = { ...page, blobs: page.blobs.map((one) => one.subarray(0, -1)) };
-  expect(() => decrypt(cut)).toThrow('failed its integrity check');
-  expect(() => decrypt({ ...page, blobs: page.blobs.slice(1) })).toThrow('failed its integrity check');
-  expect(decrypt(page, { aid: 'another' })).toEqual({ kind: 'warm_miss' });
-  expect(decrypt(page, {}, utf8('wrong'))).toEqual({ kind: 'warm_miss' });
+const DAMAGED = 'failed its integrity check';
+
+test('a page that is cut at any byte, or longer than its items, is refused as a whole', () => {
+  const { full, meta } = pageOf([card(0, { cvv: '123' }), { ...card(1), isGone: true }, card(2)]);
+  const tries = (page: ThreadPage, read: (page: ThreadPage) => unknown): void => {
+    const { replies } = page;
+    for (let end = 0; end < replies.length; end++) {
+      expect(() => read({ ...page, replies: replies.subarray(0, end) })).toThrow(DAMAGED);
+    }
+    expect(() => read({ ...page, replies: concat([replies, utf8('*1')]) })).toThrow(DAMAGED);
+    expect(() => read({ ...page, tokens: page.tokens.slice(1) })).toThrow(DAMAGED);
+  };
+  tries(full, (page) => decrypt(page));
+  tries(meta, (page) => PAGE_HANDLERS.listItems(context, { params: NAME, page }));
+});
+
+test('replies of another form are refused', () => {
+  const { full } = pageOf([card(0)]);
+  const text = Buffer.from(full.replies).toString('latin1');
+  for (const [from, to] of [
+    ['*3', '*2'],
+    ['*3', '$3'],
+    ['*1', '*9'],
+    ['$17', '$x7'],
+    ['$17', '$99'],
+    ['$17', '$17000000000000000000'],
+    ['\r\n1', '\r\nx'],
+    ['$17\r\n1', '$18\r\n99999999999'],
+  ] as const) {
+    const replies = Buffer.from(text.replace(from, to), 'latin1');
+    expect(() => decrypt({ ...full, replies })).toThrow(DAMAGED);
+  }
+});
+
+test('one damaged record in the middle refuses the page', () => {
+  const { full, meta } = pageOf([card(0), card(1), card(2)]);
+  const at = Math.floor(full.replies.length / 2);
+  const damage = (page: ThreadPage, at: number): ThreadPage => {
+    const replies = new Uint8Array(page.replies);
+    replies[at] = (replies[at] ?? 0) ^ 1;
+    return { ...page, replies };
+  };
+  expect(() => decrypt(damage(full, at))).toThrow(DAMAGED);
+  expect(() =>
+    PAGE_HANDLERS.listItems(context, {
+      params: NAME,
+      page: damage(meta, Math.floor(meta.replies.length / 2)),
+    }),
+  ).toThrow(DAMAGED);
+});
+
+test('items of another order, key or passphrase are refused', () => {
+  const { full } = pageOf([card(0), card(1)]);
+  expect(() => decrypt({ ...full, tokens: full.tokens.toReversed() })).toThrow(DAMAGED);
+  expect(decrypt(full, { aid: 'another' })).toEqual({ kind: 'warm_miss' });
+  expect(decrypt(full, {}, utf8('wrong'))).toEqual({ kind: 'warm_miss' });
+});
+
+test('a missing item may be null, and a log without its last bytes is left to another read', () => {
+  const { full } = pageOf([{ ...card(0), isGone: true }, card(1)]);
+  const nulls = Buffer.from(full.replies)
+    .toString('latin1')
+    .replace('$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n', '$-1\r\n'.repeat(3));
+  expect(nulls).toContain('$-1');
+  const page = { full: { ...full, replies: Buffer.from(nulls, 'latin1') }, meta: full };
+  expect(itemsOf(opened(page).texts)).toHaveLength(1);
+  const old = nulls.replace(/\$17\r\n1.{16}/s, '$1\r\n1');
+  expect(old.length).toBe(nulls.length - 17);
+  expect(() => decrypt({ ...full, replies: Buffer.from(old, 'latin1') })).toThrow(DAMAGED);
 });

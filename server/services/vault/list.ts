@@ -1,4 +1,4 @@
-import type { Packed } from '../../../workers/jobs/item/jobs.ts';
+import type { Packed, PageFields } from '../../../workers/jobs/item/jobs.ts';
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
@@ -6,7 +6,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createSemaphore, mapAhead, toAsync } from '../common/coalesce.ts';
+import { createSemaphore, mapAhead, recover, toAsync } from '../common/coalesce.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
@@ -99,7 +99,7 @@ function filterOf({ preferences }: Account, input: ListInput): ListFilter {
 /** A tree with data: each item is logged and counted before it is sent. A change of its key aborts the stream. */
 function openTree(parts: Parts, request: OpenTreeRequest): Promise<TreeStream> {
   const itemsMax = request.view.rules.length > 0 ? RULED_ITEMS_MAX : undefined;
-  const options = { part: 'full', gen: request.only.gen, itemsMax } as const;
+  const options = { part: 'full', itemsMax } as const;
   return startTree(parts, 'open', request, options, (key, page) => openPage(parts, request, key, page));
 }
 
@@ -151,7 +151,10 @@ async function openPage(
   const { aid, kid } = key;
   const { reference, reference_prefix: referencePrefix } = filter;
   const params = { aid, kid, ...actorOf(ctx, now()), ...masks, reference, referencePrefix };
-  const opened = await crypto.decryptItems({ params, opening, rules, page: page.fields });
+  const decrypt = (fields: PageFields) => crypto.decryptItems({ params, opening, rules, page: fields });
+  const opened =
+    (await recover(decrypt(page.fields), 'integrity_failed', undefined)) ??
+    (await decrypt(await readPageAgain(parts, key, page)));
   if (opened.kind === 'warm_miss') {
     throw new VaultError('key_changed');
   }
@@ -177,11 +180,24 @@ async function openPage(
   );
 }
 
+/** A page whose items do not open is read once more, each item as it is at one moment (see `ItemStore.readMany`). */
+async function readPageAgain(
+  { itemStore, pageSemaphore }: ItemPageParts,
+  { kid, gen }: KeyRef,
+  { fields, places }: ItemPage,
+): Promise<PageFields> {
+  const found = await pageSemaphore(() => itemStore.readManyAgain(kid, places, gen));
+  if (found.kind !== 'items') {
+    throw new VaultError('key_changed');
+  }
+  return { ...fields, replies: found.replies };
+}
+
 /** Appends the log entries of a page; tells for each bucket which of its items still exist and are logged. */
 function logPage(
   { itemStore }: Pick<Parts, 'itemStore'>,
   key: KeyRef,
-  page: ItemPage,
+  page: Pick<ItemPage, 'buckets'>,
   entries: readonly Packed[],
 ): Promise<readonly (readonly boolean[])[]> {
   return Promise.all(
@@ -209,10 +225,22 @@ async function list(parts: Parts, ctx: AccountContext, input: ListInput): Promis
 
 /** The tree without data. With `only`, the stream goes on while that generation of the key is the newest. */
 function listTree(parts: Parts, request: PlanRequest): Promise<TreeStream> {
-  const options = { part: 'meta', gen: request.only?.gen } as const;
-  return startTree(parts, 'list', request, options, (key, page) =>
-    listPage(parts, key, request.filter, page),
-  );
+  return startTree(parts, 'list', request, { part: 'meta' }, async (key, page) => {
+    if (request.only) {
+      await checkFences(parts, key, page);
+    }
+    return listPage(parts, key, request.filter, page);
+  });
+}
+
+/** Rejects with `key_changed` when the generation of the key was not the newest any more after the page was read. */
+async function checkFences(
+  { itemStore }: Pick<Parts, 'itemStore'>,
+  key: KeyRef,
+  page: ItemPage,
+): Promise<void> {
+  const noItems = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
+  await logPage({ itemStore }, key, { buckets: noItems }, []);
 }
 
 async function listPage(
@@ -241,7 +269,7 @@ async function listOne(
   }
   await crypto.describeItem({ params: { aid, kid, token, rule: 'lookup', reference }, meta: read.meta });
   const place = { token, storedAt: read.storedAt, bucket: itemStore.bucketOf(kid, token).number };
-  const page = await readItemPage(itemStore, kid, [place], { part: 'meta' });
+  const page = await readItemPage(itemStore, kid, [place], 'meta');
   if (!page) {
     throw new VaultError('internal'); // one item always fits
   }

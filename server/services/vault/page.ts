@@ -1,5 +1,4 @@
 import type { PageFields } from '../../../workers/jobs/item/jobs.ts';
-import { VaultError } from '../../core/errors.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { createSemaphore } from '../common/coalesce.ts';
@@ -16,14 +15,13 @@ const PAGE_BYTES = 1_048_576;
 export interface PageOptions {
   /** `full`: with the encrypted data; `meta`: without it. */
   readonly part: 'full' | 'meta';
-  /** The generation of the key that the reader knows; without it the pages hold what is stored. */
-  readonly gen?: number | undefined;
   readonly itemsMax?: number | undefined;
 }
 
 /** A piece of a listing that goes to a thread as one job. */
 export interface ItemPage {
   readonly fields: PageFields;
+  readonly places: readonly Placed[];
   readonly buckets: readonly BucketItems[];
 }
 
@@ -36,14 +34,14 @@ interface BucketItems {
 
 /** What pages are read with. */
 export interface ItemPageParts {
-  readonly itemStore: Pick<ItemStore, 'readMany' | 'positions'>;
+  readonly itemStore: Pick<ItemStore, 'readMany' | 'readManyAgain' | 'positions'>;
   /** Bounds the reads of all listings together, so that other requests come between. */
   readonly pageSemaphore: ReturnType<typeof createSemaphore>;
 }
 
 /**
  * Reads a range page by page. A page holds as many items as fit the bytes that a page aims at, as far as the page before
- * it tells. Rejects with `key_changed` when the generation is no longer the newest.
+ * it tells.
  */
 export async function* readItemPages(
   { itemStore, pageSemaphore }: ItemPageParts,
@@ -60,7 +58,7 @@ export async function* readItemPages(
       return;
     }
     const taken = places.slice(0, size);
-    const page = await pageSemaphore(() => readItemPage(itemStore, range.key.kid, taken, options));
+    const page = await pageSemaphore(() => readItemPage(itemStore, range.key.kid, taken, part));
     if (page) {
       places = places.slice(taken.length);
       size = Math.min(itemsMax, nextSize(taken.length, page));
@@ -87,60 +85,47 @@ async function fill(
 
 /** How many items the next page should have, after one of so many items. */
 function nextSize(items: number, { fields }: ItemPage): number {
-  const bytes = fields.blobs.reduce((sum, blob) => sum + blob.length, 0);
-  const fitting = Math.floor((items * PAGE_BYTES) / Math.max(bytes, 1));
+  const fitting = Math.floor((items * PAGE_BYTES) / Math.max(fields.replies.length, 1));
   return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
 }
 
-/**
- * Reads the items of one page; undefined when they are too many bytes. Rejects with `key_changed` when the generation is
- * no longer the newest.
- */
+/** Reads the items of one page; undefined when they are too many bytes. */
 export async function readItemPage(
   itemStore: Pick<ItemStore, 'readMany'>,
   kid: string,
   places: readonly Placed[],
-  { part, gen }: PageOptions,
+  part: PageOptions['part'],
 ): Promise<ItemPage | undefined> {
-  const { buckets, order } = divide(kid, places);
-  const reads = await Promise.all(
-    buckets.map(({ bucket, tokens }) => itemStore.readMany(bucket, tokens, part, gen)),
-  );
-  const blobs: Uint8Array[] = [];
-  for (const found of reads) {
-    if (found.kind === 'too_large') {
-      return undefined;
-    }
-    if (found.kind !== 'items') {
-      throw new VaultError('key_changed');
-    }
-    blobs.push(found.blob);
+  const replies = await itemStore.readMany(kid, places, part);
+  if (replies === undefined) {
+    return undefined;
   }
+  const { buckets, order } = divide(kid, places);
   const fields: PageFields = {
     order,
     tokens: places.map(({ token }) => token),
     storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
-    blobs,
+    replies,
   };
-  return { fields, buckets };
+  return { fields, places, buckets };
 }
 
-/** Divides a page by bucket. `order` has for each item the number of its bucket's blob in two bytes, big endian. */
+/** Divides a page by bucket. `order` has for each item the index of its bucket in two bytes, big endian. */
 function divide(kid: string, places: readonly Placed[]): { buckets: BucketItems[]; order: Uint8Array } {
   const order = new Uint8Array(2 * places.length);
-  const buckets: { blob: number; bucket: Bucket; indexes: number[]; tokens: string[] }[] = [];
+  const buckets: { index: number; bucket: Bucket; indexes: number[]; tokens: string[] }[] = [];
   const byNumber: (typeof buckets)[number][] = [];
   for (const [index, { token, bucket: number }] of places.entries()) {
     let found = byNumber[number];
     if (!found) {
-      found = { blob: buckets.length, bucket: { kid, number }, indexes: [], tokens: [] };
+      found = { index: buckets.length, bucket: { kid, number }, indexes: [], tokens: [] };
       byNumber[number] = found;
       buckets.push(found);
     }
     found.indexes.push(index);
     found.tokens.push(token);
-    order[2 * index] = found.blob >> 8;
-    order[2 * index + 1] = found.blob;
+    order[2 * index] = found.index >> 8;
+    order[2 * index + 1] = found.index;
   }
   return { buckets, order };
 }

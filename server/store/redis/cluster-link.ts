@@ -14,7 +14,8 @@ import {
 import { refreshSlots } from './cluster.ts';
 import { connectCluster, waitUntilReady, watchLink } from './connect.ts';
 import { createReplicaWait } from './replica-wait.ts';
-import type { Argument } from './resp.ts';
+import { asList, asOptionalBytes } from './reply.ts';
+import { type Argument, CommandWriter } from './resp.ts';
 
 function asArgument(value: Argument): string | number | Buffer {
   if (typeof value !== 'object' || Buffer.isBuffer(value)) {
@@ -163,6 +164,22 @@ function scriptArguments({ sha }: Script, keys: readonly string[], args: readonl
   return [sha, keys.length, ...keys, ...args];
 }
 
+/** The replies of `readLists` in RESP2 once more: a list of byte strings is written as a command is. */
+async function readLists(
+  link: Link,
+  commands: readonly (readonly Argument[])[],
+  bytesMax: number,
+): Promise<Uint8Array | undefined> {
+  const replies = await Promise.all(
+    commands.map(([name, ...args]) => execute(link, String(name), args, false)),
+  );
+  const writer = new CommandWriter();
+  for (const reply of replies) {
+    writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
+  }
+  return writer.size > bytesMax ? undefined : writer.take();
+}
+
 /** Opens a Cluster. Throws a `StartError` if it does not answer within 30 s. */
 export async function openClusterLink(urls: readonly string[], options: LinkOptions): Promise<RedisLink> {
   const client = connectCluster(urls);
@@ -181,6 +198,7 @@ export async function openClusterLink(urls: readonly string[], options: LinkOpti
   const watch = watchLink(client, options.onLink);
   return {
     command: (name, args) => execute(link, name, args, false),
+    readLists: (commands, bytesMax) => readLists(link, commands, bytesMax),
     write: (name, args) => execute(link, name, args, true),
     run: (wanted, keys, args) => execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), true, wanted),
     runUnreplicated: (wanted, keys, args) =>

@@ -122,6 +122,38 @@ export class CommandWriter {
 /** Stands for a reply that has not arrived completely. */
 export const INCOMPLETE = Symbol('incomplete');
 
+/** Replies that are not read here: their bytes are kept as they come, unless they are too many. */
+export class PassedReplies {
+  /** Values that are still to come. */
+  values: number;
+  /** Bytes of the last byte string that are still to come, CR and LF included. */
+  body = 0;
+  /** The first error among the replies. */
+  error: ReplyError | undefined;
+  readonly #bytesMax: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(replies: number, bytesMax: number) {
+    this.values = replies;
+    this.#bytesMax = bytesMax;
+  }
+
+  keep(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#bytesMax) {
+      this.#pieces = [];
+    } else {
+      this.#pieces.push(piece);
+    }
+  }
+
+  /** All bytes in one piece; undefined when they were too many. */
+  get bytes(): Buffer | undefined {
+    return this.#bytes > this.#bytesMax ? undefined : Buffer.concat(this.#pieces);
+  }
+}
+
 /** Stands for a value whose list has begun. */
 const LIST_BEGUN = Symbol('list begun');
 const NESTED_MAX = 16;
@@ -175,6 +207,52 @@ export class ReplyReader {
     }
   }
 
+  /** Moves what has come of such replies on; whether that is all of them. Throws a TypeError for bytes that are no reply. */
+  pass(replies: PassedReplies): boolean {
+    if (this.#chunks.length > 0) {
+      return false;
+    }
+    const buffer = this.#buffer;
+    const from = this.#at;
+    let at = from + replies.body;
+    while (at < buffer.length && replies.values > 0) {
+      const end = this.#lineEnd(at + 1);
+      if (end < 0) {
+        break;
+      }
+      replies.values -= 1;
+      const marker = buffer[at];
+      if (marker === 0x24 || marker === 0x2a) {
+        const length = integer(buffer, at + 1, end);
+        replies.values += marker === 0x2a && length > 0 ? length : 0;
+        at = end + 2 + (marker === 0x24 && length >= 0 ? length + 2 : 0);
+      } else if (marker === 0x2d) {
+        replies.error ??= new ReplyError(buffer.toString('utf8', at + 1, end));
+        at = end + 2;
+      } else {
+        throw new TypeError('a reply of an unknown kind');
+      }
+    }
+    replies.body = Math.max(0, at - buffer.length);
+    this.#at = at - replies.body;
+    replies.keep(buffer.subarray(from, this.#at));
+    return replies.values === 0 && replies.body === 0;
+  }
+
+  /** Where the line that is read from `from` on ends; -1 when more bytes must come before. */
+  #lineEnd(from: number): number {
+    const buffer = this.#buffer;
+    const end = buffer.indexOf(CR, from);
+    if (end >= 0 && end + 1 < buffer.length) {
+      return end;
+    }
+    if (buffer.length - from > LINE_BYTES_MAX) {
+      throw new TypeError('a reply without an end of its line');
+    }
+    this.#missing = 1;
+    return -1;
+  }
+
   /** Puts a value into the list that waits for it; gives a reply that is complete with it. */
   #close(value: unknown): unknown {
     let complete = value;
@@ -192,12 +270,8 @@ export class ReplyReader {
   #value(): unknown {
     const buffer = this.#buffer;
     const from = this.#at + 1;
-    const end = buffer.indexOf(CR, from);
-    if (end < 0 || end + 1 >= buffer.length) {
-      if (buffer.length - from > LINE_BYTES_MAX) {
-        throw new TypeError('a reply without an end of its line');
-      }
-      this.#missing = 1;
+    const end = this.#lineEnd(from);
+    if (end < 0) {
       return INCOMPLETE;
     }
     const after = end + 2;

@@ -19,18 +19,18 @@ interface Line {
 }
 
 /**
- * Sends a command, or the call of a script. It is awaited here, where the caller's context is: for the frames of an error,
+ * The reply to a command, or to the call of a script. It is awaited here, where the caller's context is: for the frames of an error,
  * and for the span of a trace.
  */
-async function execute(
-  { wire, onCall }: Line,
+async function execute<T>(
+  onCall: LinkOptions['onCall'],
   name: string,
-  parts: readonly Argument[],
+  sent: Promise<T>,
   script?: Script,
-): Promise<unknown> {
+): Promise<T> {
   const startedAt = performance.now();
   try {
-    const reply = await wire.send(parts, script);
+    const reply = await sent;
     onCall?.(name, startedAt, false);
     return reply;
   } catch (error) {
@@ -40,12 +40,13 @@ async function execute(
 }
 
 function evaluate(
-  line: Line,
+  { wire, onCall }: Line,
   script: Script,
   keys: readonly string[],
   args: readonly Argument[],
 ): Promise<unknown> {
-  return execute(line, script.name, ['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+  const sent = wire.send(['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+  return execute(onCall, script.name, sent, script);
 }
 
 /** Resolves with a reply when the replicas have what was written before it, on the same connection. */
@@ -79,15 +80,18 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
 export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connectServer(target);
   const wire = openWire(client);
-  const line: Line = { wire, onCall: options.onCall };
+  const { onCall } = options;
+  const line: Line = { wire, onCall };
   await waitUntilReady(client, () => wire.send(['PING']), 30_000);
   const watch = watchLink(client, options.onLink);
-  const command = (name: string, args: readonly Argument[]) => execute(line, name, [name, ...args]);
+  const command = (name: string, args: readonly Argument[]) =>
+    execute(onCall, name, wire.send([name, ...args]));
   const { path, host, port } = client.options;
   const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
   return {
     command,
+    readLists: (commands, bytesMax) => execute(onCall, 'read-lists', wire.sendAll(commands, bytesMax)),
     write: durable === undefined ? command : (name, args) => durable(command(name, args)),
     run:
       durable === undefined

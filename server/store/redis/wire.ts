@@ -5,9 +5,9 @@
 import type { Redis } from 'ioredis';
 import { runAtTickEnd } from '../../core/tick-end.ts';
 import { isUnknownScript, type Script } from './client.ts';
-import { type Argument, CommandWriter, INCOMPLETE, ReplyError, ReplyReader } from './resp.ts';
+import { type Argument, CommandWriter, INCOMPLETE, PassedReplies, ReplyError, ReplyReader } from './resp.ts';
 
-/** A command whose reply is awaited. */
+/** A command whose reply is awaited, or several whose replies are passed on together. */
 interface Call {
   /** The step of the timer in which it was sent. */
   readonly step: number;
@@ -16,6 +16,7 @@ interface Call {
   readonly parts: readonly Argument[];
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
+  readonly passed: PassedReplies | undefined;
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -28,6 +29,14 @@ export interface Wire {
    * have been executed.
    */
   readonly send: (parts: readonly Argument[], script?: Script) => Promise<unknown>;
+  /**
+   * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined when
+   * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
+   */
+  readonly sendAll: (
+    commands: readonly (readonly Argument[])[],
+    bytesMax: number,
+  ) => Promise<Buffer | undefined>;
   /** A number that differs for each connection that was opened. */
   readonly epoch: () => number;
 }
@@ -74,7 +83,12 @@ export function openWire(client: Redis): Wire {
     start(state);
   }
   return {
-    send: (parts, script) => send(state, parts, script),
+    send: (parts, script) => send(state, [parts], { parts, script, passed: undefined }),
+    sendAll: async (commands, bytesMax) => {
+      const passed = new PassedReplies(commands.length, bytesMax);
+      await send(state, commands, { parts: [], script: undefined, passed });
+      return passed.bytes;
+    },
     epoch: () => state.epoch,
   };
 }
@@ -108,26 +122,32 @@ function fail({ isLate, reject }: Call, error: Error): void {
   }
 }
 
-function send(state: WireState, parts: readonly Argument[], script: Script | undefined): Promise<unknown> {
+function send(
+  state: WireState,
+  commands: readonly (readonly Argument[])[],
+  { parts, script, passed }: Pick<Call, 'parts' | 'script' | 'passed'>,
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { step } = state;
-    const call = { step, isLate: false, parts, script, resolve, reject };
+    const call = { step, isLate: false, parts, script, passed, resolve, reject };
     const { stream, output, calls, first } = state;
     if (stream === undefined) {
       fail(call, new Error('not connected'));
     } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
       fail(call, new Error('too many commands wait'));
     } else {
-      write(state, call, parts);
+      write(state, call, commands);
     }
   });
 }
 
-function write(state: WireState, call: Call, parts: readonly Argument[]): void {
+function write(state: WireState, call: Call, commands: readonly (readonly Argument[])[]): void {
   if (state.first === state.calls.length) {
     state.heardAt = state.step;
   }
-  state.output.add(parts);
+  for (const parts of commands) {
+    state.output.add(parts);
+  }
   state.calls.push(call);
   if (!state.isFlushDue) {
     state.isFlushDue = true;
@@ -150,7 +170,7 @@ function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void
   state.heardAt = state.step;
   try {
     state.reader.add(chunk);
-    for (let reply = state.reader.next(); reply !== INCOMPLETE; reply = state.reader.next()) {
+    for (let reply = nextReply(state); reply !== INCOMPLETE; reply = nextReply(state)) {
       answer(state, reply);
     }
   } catch (error) {
@@ -158,6 +178,15 @@ function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void
     stream.destroy(error instanceof Error ? error : undefined);
     lose(state);
   }
+}
+
+/** The next reply; of commands whose replies are passed on, an error or nothing. */
+function nextReply({ reader, calls, first }: WireState): unknown {
+  const passed = calls[first]?.passed;
+  if (passed === undefined) {
+    return reader.next();
+  }
+  return reader.pass(passed) ? passed.error : INCOMPLETE;
 }
 
 function answer(state: WireState, reply: unknown): void {
@@ -177,7 +206,7 @@ function answer(state: WireState, reply: unknown): void {
   if (reply instanceof ReplyError) {
     if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
       const inFull = ['EVAL', script.text, ...parts.slice(2)];
-      write(state, { ...call, parts: inFull, step: state.step }, inFull);
+      write(state, { ...call, parts: inFull, step: state.step }, [inFull]);
     } else {
       fail(call, reply);
     }

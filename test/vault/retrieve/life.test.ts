@@ -155,7 +155,7 @@ describe('a change of the passphrase', () => {
     );
     const made = await createRetrieve(account, 'raced');
     const { itemStore } = vault.opened.stores;
-    const held = holdNext(itemStore, 'readMany', { skip: 3 * itemStore.buckets });
+    const held = holdNext(itemStore, 'readMany', { skip: 3 });
     const reading = retrieve(vault, made, { query: { decrypt_all: true, limit: -1 } }).then(
       ({ outcome }) => outcome,
       () => 'broke off',

@@ -160,13 +160,13 @@ export type Packed = Taken<typeof PACKED>;
 
 /** A page of items as the store reads it. */
 export const PAGE = message({
-  /** u16 per item, big-endian: index into `blobs`. */
+  /** u16 per item, big-endian: index of its bucket among those of the page. */
   order: bytes,
   tokens: json<readonly string[]>(),
   /** ms since 1970 per item. */
   storedAt: floats,
-  /** Items one after the other, for each bucket. */
-  blobs: list(bytes),
+  /** The items in RESP2, as `ItemStore.readMany` gives them. */
+  replies: bytes,
 });
 /** A page as the server gives it. */
 export type PageFields = Given<typeof PAGE>;

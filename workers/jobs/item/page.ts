@@ -1,11 +1,12 @@
 /** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
-import { EMPTY, IntegrityError, readBytes, readU32, wipe } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, IntegrityError, readBytes, viewOf, wipe } from '../../crypto/primitives/bytes.ts';
+import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadHandlers } from '../context.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, Packed, ReferenceFilter, ThreadPage } from './jobs.ts';
 import { logEntry, metaOf, openText } from './records.ts';
-import { viewOf } from './view.ts';
+import { viewOf as viewOfItem } from './view.ts';
 
 /** The records of one item as they lie in a page; `sad` may be empty. */
 interface PageItem {
@@ -16,58 +17,88 @@ interface PageItem {
   readonly logLength: number;
 }
 
-/** Four lengths (item, metadata, log tail, sensitive authentication data) and the length of the log, u32 each. */
-const HEAD_BYTES = 20;
 /** What an item's text has beside the data, but for its token and reference: names and time. */
 const TEXT_BYTES = 128;
 /** A sealed log entry with a user agent of usual length. */
 const ENTRY_BYTES = 256;
 const COMMA = 0x2c;
+/** RESP2: a list, a byte string, the end of the line of either's length. */
+const LIST = 0x2a;
+const BULK = 0x24;
+const MINUS = 0x2d;
+const LINE_END_BYTES = 2;
+const CR = 0x0d;
+const ZERO = 0x30;
+const LOG_LENGTH_MAX = 0xffff_fffe;
 
-/** A place in a bucket: the items are read one after the other. */
+/** A place in the replies: the items are read one after the other. */
 interface Cursor {
-  readonly blob: Uint8Array;
+  readonly bytes: Uint8Array;
   at: number;
-}
-
-function take(cursor: Cursor, length: number): Uint8Array {
-  const part = length === 0 ? EMPTY : readBytes(cursor.blob, cursor.at, length);
-  cursor.at += length;
-  return part;
-}
-
-function takeItem(cursor: Cursor): PageItem {
-  const { blob, at: head } = cursor;
-  const logLength = readU32(blob, head + 16);
-  cursor.at = head + HEAD_BYTES;
-  const item = take(cursor, readU32(blob, head));
-  const meta = take(cursor, readU32(blob, head + 4));
-  const tail = take(cursor, readU32(blob, head + 8));
-  return { item, meta, tail, sad: take(cursor, readU32(blob, head + 12)), logLength };
 }
 
 function rejectPage(): never {
   throw new IntegrityError('page');
 }
 
-/**
- * Calls `visit` for the items of a page in its order; those that are gone have no metadata. `IntegrityError` for a page
- * that is cut.
- */
-function forEachItem(
-  { order, tokens, storedAt, blobs }: ThreadPage,
-  visit: (token: string, storedAt: number, records: PageItem, bucket: number) => void,
-): void {
-  const bucketOf = new DataView(order.buffer, order.byteOffset, order.byteLength);
-  const cursors = blobs.map((blob): Cursor => ({ blob, at: 0 }));
-  for (const [i, token] of tokens.entries()) {
-    const bucket = bucketOf.getUint16(2 * i);
-    const cursor = cursors[bucket];
-    if (!cursor) {
+/** The decimal number from `at` up to `end`. */
+function readDecimal(bytes: Uint8Array, at: number, end: number): number {
+  let value = 0;
+  for (let i = at; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9 || value > LOG_LENGTH_MAX) {
       rejectPage();
     }
-    visit(token, storedAt[i] ?? 0, takeItem(cursor), bucket);
+    value = 10 * value + digit;
   }
+  return end > at ? value : rejectPage();
+}
+
+/** The length that a list or a byte string begins with; of what is missing, 0. */
+function takeLength(cursor: Cursor, marker: number): number {
+  const { bytes, at } = cursor;
+  let end = at + 1;
+  while (bytes[end] !== CR && end < bytes.length) {
+    end++;
+  }
+  cursor.at = end + LINE_END_BYTES;
+  if (bytes[at] !== marker || cursor.at > bytes.length) {
+    rejectPage();
+  }
+  return bytes[at + 1] === MINUS ? 0 : readDecimal(bytes, at + 1, end);
+}
+
+function takeBytes(cursor: Cursor): Uint8Array {
+  const isMissing = cursor.bytes[cursor.at + 1] === MINUS;
+  const length = takeLength(cursor, BULK);
+  if (isMissing) {
+    return EMPTY;
+  }
+  const part = readBytes(cursor.bytes, cursor.at, length);
+  cursor.at += length + LINE_END_BYTES;
+  return part;
+}
+
+function takeList(cursor: Cursor, length: number): void {
+  if (takeLength(cursor, LIST) !== length) {
+    rejectPage();
+  }
+}
+
+/** An item with its data. A log whose newest entry must be looked up is rejected: the page is read again another way. */
+function takeItem(cursor: Cursor): PageItem {
+  takeList(cursor, 3);
+  const item = takeBytes(cursor);
+  const meta = takeBytes(cursor);
+  const log = takeBytes(cursor);
+  takeList(cursor, 1);
+  const sad = takeBytes(cursor);
+  const tailAt = Math.max(0, log.length - TAG_BYTES);
+  const logLength = meta.length === 0 ? 0 : readDecimal(log, 0, tailAt || log.length);
+  if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
+    rejectPage();
+  }
+  return { item, meta, tail: viewOf(log, tailAt, log.length - tailAt), sad, logLength };
 }
 
 /** Byte strings that are written one behind the other. */
@@ -84,14 +115,19 @@ function createPacking(count: number, bytes: number): Packing {
   return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
 }
 
+/** The index of the bucket of an item. */
+function bucketAt({ order }: ThreadPage, index: number): number {
+  return ((order[2 * index] ?? 0) << 8) | (order[2 * index + 1] ?? 0);
+}
+
 /** For each bucket of a page, room for the log entries of its items. */
-function createEntries({ order, blobs }: ThreadPage): readonly Packing[] {
-  const items = new Uint32Array(blobs.length);
-  for (let at = 0; at + 1 < order.length; at += 2) {
-    const bucket = ((order[at] ?? 0) << 8) | (order[at + 1] ?? 0);
+function createEntries(page: ThreadPage): readonly Packing[] {
+  const items: number[] = [];
+  for (let i = 0; i < page.tokens.length; i++) {
+    const bucket = bucketAt(page, i);
     items[bucket] = (items[bucket] ?? 0) + 1;
   }
-  return Array.from(items, (count) => createPacking(count, ENTRY_BYTES * count));
+  return Array.from(items, (count = 0) => createPacking(count, ENTRY_BYTES * count));
 }
 
 /** Makes room for more bytes. What was written so far may be card data, so its old place is wiped. */
@@ -145,18 +181,30 @@ function writeHead(texts: Packing, token: string, reference: string | undefined,
   );
 }
 
+/** Checks that all of the replies were read. */
+function endReplies({ bytes, at }: Cursor): void {
+  if (at !== bytes.length) {
+    rejectPage();
+  }
+}
+
 /** The handlers of `listItems` and `decryptItems`. */
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
-    const texts = createPacking(page.tokens.length, TEXT_BYTES * page.tokens.length);
-    forEachItem(page, (token, storedAt, records) => {
-      const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
+    const { tokens, storedAt, replies } = page;
+    const texts = createPacking(tokens.length, TEXT_BYTES * tokens.length);
+    const cursor: Cursor = { bytes: replies, at: 0 };
+    for (const [i, token] of tokens.entries()) {
+      takeList(cursor, 1);
+      const record = takeBytes(cursor);
+      const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
       if (meta && matches(meta.reference, params)) {
-        writeHead(texts, token, meta.reference, storedAt);
+        writeHead(texts, token, meta.reference, storedAt[i] ?? 0);
         writeText(texts, '}');
       }
       endString(texts);
-    });
+    }
+    endReplies(cursor);
     return packed(texts);
   },
 
@@ -165,20 +213,21 @@ export const PAGE_HANDLERS = {
     if (!key) {
       return WARM_MISS;
     }
-    const count = page.tokens.length;
-    const stored = page.blobs.reduce((sum, blob) => sum + blob.length, 0);
-    const texts = createPacking(count, stored + TEXT_BYTES * count);
+    const { tokens, storedAt, replies } = page;
+    const texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
     const logEntries = createEntries(page);
     const cards: (CardFacts | null)[] = [];
     const actor = { ...params, seen: 0 };
-    forEachItem(page, (token, storedAt, records, bucket) => {
-      const entries = logEntries[bucket] ?? rejectPage();
+    const cursor: Cursor = { bytes: replies, at: 0 };
+    for (const [i, token] of tokens.entries()) {
+      const entries = logEntries[bucketAt(page, i)] ?? rejectPage();
+      const records = takeItem(cursor);
       const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
       if (meta && matches(meta.reference, params)) {
         const { item, sad } = records;
         const text = openText(context, params, token, key, { item, meta, sad }, params.now);
-        const view = viewOf(context, text, params, rules);
-        writeHead(texts, token, meta.reference, storedAt);
+        const view = viewOfItem(context, text, params, rules);
+        writeHead(texts, token, meta.reference, storedAt[i] ?? 0);
         writeText(texts, ',"data":');
         writeBytes(texts, view.text);
         writeText(texts, '}');
@@ -191,7 +240,8 @@ export const PAGE_HANDLERS = {
       }
       endString(texts);
       endString(entries);
-    });
+    }
+    endReplies(cursor);
     return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards };
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;
