@@ -156,11 +156,19 @@ function tagOf(meta: Uint8Array): Uint8Array {
   return meta.subarray(meta.length - TAG_BYTES);
 }
 
-function asPositions(reply: unknown): Position[] {
-  const parts = asList(reply);
+/** Positions of the time index, by a range of `ZRANGE`. */
+async function readPositions(
+  redis: RedisLink,
+  bucket: Bucket,
+  range: readonly (string | number)[],
+): Promise<Position[]> {
+  const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
+  const replies = (await redis.readLists([command], Number.POSITIVE_INFINITY)) ?? NO_BYTES;
+  // A line for the list, then two for each token, its length and itself, and two for its score.
+  const lines = replies.toString('latin1').split('\r\n');
   const positions: Position[] = [];
-  for (let i = 0; i + 1 < parts.length; i += 2) {
-    positions.push({ token: asText(parts[i]), storedAt: asTime(parts[i + 1]) });
+  for (let i = 2; i + 2 < lines.length; i += 4) {
+    positions.push({ token: lines[i] ?? '', storedAt: asTime(Number(lines[i + 2])) });
   }
   return positions;
 }
@@ -369,10 +377,8 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
       return asOneOf(await redis.run(dropSad, keys, [tagOf(meta), newMeta]), ['ok', 'missing', 'changed']);
     },
-    async positions(bucket, after, upTo, limit) {
-      const range = [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
-      return asPositions(await redis.command('ZRANGE', [redisKeys.times(bucket), ...range]));
-    },
+    positions: (bucket, after, upTo, limit) =>
+      readPositions(redis, bucket, [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit]),
     async countItems(kid) {
       const counts = await Promise.all(
         Array.from({ length: buckets }, (_, number) =>
@@ -381,10 +387,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
       );
       return counts.map(asCount).reduce((sum, n) => sum + n, 0);
     },
-    async newest(bucket) {
-      const reply = await redis.command('ZRANGE', [redisKeys.times(bucket), -1, -1, 'WITHSCORES']);
-      return asPositions(reply)[0]?.storedAt ?? 0;
-    },
+    newest: async (bucket) => (await readPositions(redis, bucket, [-1, -1]))[0]?.storedAt ?? 0,
     positionsByReference: (bucket, prefix) => positionsByReference(redis, bucket, prefix),
     async readLogUp(kid, token, first, last) {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);

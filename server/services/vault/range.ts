@@ -5,7 +5,7 @@ import type { KeyRef } from '../key/open.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
 const STEP_FIRST = 16;
-const STEP_MAX = 256;
+const STEP_MAX = 1_024;
 /** Picked items that are given at once. */
 const PICKED_STEP = 4_096;
 
@@ -76,11 +76,11 @@ async function readOn(
   const found = await itemStore.positions(bucket, walk.at, until, step);
   const last = found.at(-1);
   walk.done = found.length < step;
-  walk.waiting = found;
+  walk.waiting = walk.waiting.concat(found);
   if (last && !walk.done && last.storedAt >= (start[walk.number] ?? 0)) {
     // The walk has reached the time of its start. One read takes the rest: items that moved meanwhile are in it,
     // and the walk does not wait for later ones.
-    walk.waiting = found.concat(await itemStore.positions(bucket, last.storedAt, until, -1));
+    walk.waiting = walk.waiting.concat(await itemStore.positions(bucket, last.storedAt, until, -1));
     walk.done = true;
   }
   walk.at = walk.waiting.at(-1)?.storedAt ?? walk.at;
@@ -130,7 +130,8 @@ export async function* mergePositions(
     }),
   );
   for (;;) {
-    const unread = walks.filter(({ waiting, done }) => waiting.length === 0 && !done);
+    // Those that will be needed next are read beside those that are needed now.
+    const unread = walks.filter(({ waiting, step, done }) => 2 * waiting.length < step && !done);
     await Promise.all(unread.map((walk) => readOn(itemStore, range, walk)));
     const known = takeKnown(walks);
     if (known.length > 0) {
@@ -202,8 +203,9 @@ export async function rangeOfOne(
 /** The first `limit` items of a range, in order. */
 export async function firstOf(itemStore: ItemStore, range: Range, limit: number): Promise<readonly Placed[]> {
   const places: Placed[] = [];
-  // Tokens are spread evenly: a bucket's share and half as much again is seldom too little.
-  const step = Math.min(STEP_MAX, Math.ceil((1.5 * limit) / itemStore.buckets) + 2);
+  // Tokens are spread evenly: a bucket's share and three standard deviations are seldom too little.
+  const share = limit / itemStore.buckets;
+  const step = Math.min(STEP_MAX, Math.ceil(share + 3 * Math.sqrt(share)) + 2);
   for await (const some of mergePositions(itemStore, range, step)) {
     places.push(...some.slice(0, limit - places.length));
     if (places.length === limit) {

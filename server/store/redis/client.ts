@@ -30,7 +30,7 @@ export interface RedisLink {
    * Runs read-only commands that reply with lists of byte strings, and gives these replies in RESP2, one behind the other, for
    * a thread to read; undefined when they are more than `bytesMax`. A missing string may be given as an empty one.
    */
-  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Uint8Array | undefined>;
+  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined>;
   /** Runs a script; binary replies. With replicas configured, it resolves when they have the write, else it throws. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>;
   /** Runs a script that only reads, or whose effects may be lost; binary replies. It does not wait for replicas. */

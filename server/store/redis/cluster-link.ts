@@ -169,7 +169,7 @@ async function readLists(
   link: Link,
   commands: readonly (readonly Argument[])[],
   bytesMax: number,
-): Promise<Uint8Array | undefined> {
+): Promise<Buffer | undefined> {
   const replies = await Promise.all(
     commands.map(([name, ...args]) => execute(link, String(name), args, false)),
   );

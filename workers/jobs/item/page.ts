@@ -85,6 +85,9 @@ function takeList(cursor: Cursor, length: number): void {
   }
 }
 
+/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
+const tailOf = new Uint8Array(TAG_BYTES);
+
 /** An item with its data. A log whose newest entry must be looked up is rejected: the page is read again another way. */
 function takeItem(cursor: Cursor): PageItem {
   takeList(cursor, 3);
@@ -98,7 +101,10 @@ function takeItem(cursor: Cursor): PageItem {
   if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
     rejectPage();
   }
-  return { item, meta, tail: viewOf(log, tailAt, log.length - tailAt), sad, logLength };
+  for (let i = 0; i < TAG_BYTES; i++) {
+    tailOf[i] = log[tailAt + i] ?? 0;
+  }
+  return { item, meta, tail: tailOf, sad, logLength };
 }
 
 /** Byte strings that are written one behind the other. */
