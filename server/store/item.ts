@@ -5,7 +5,7 @@ import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
-import { type Position, positionsByReference } from './position.ts';
+import { type Position, positionsByReference, readPositions } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
@@ -154,23 +154,6 @@ function asFenced(word: string): Fenced {
 /** The authentication tag of a metadata record, which identifies its version. */
 function tagOf(meta: Uint8Array): Uint8Array {
   return meta.subarray(meta.length - TAG_BYTES);
-}
-
-/** Positions of the time index, by a range of `ZRANGE`. */
-async function readPositions(
-  redis: RedisLink,
-  bucket: Bucket,
-  range: readonly (string | number)[],
-): Promise<Position[]> {
-  const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
-  const replies = (await redis.readLists([command], Number.POSITIVE_INFINITY)) ?? NO_BYTES;
-  // A line for the list, then two for each token, its length and itself, and two for its score.
-  const lines = replies.toString('latin1').split('\r\n');
-  const positions: Position[] = [];
-  for (let i = 2; i + 2 < lines.length; i += 4) {
-    positions.push({ token: lines[i] ?? '', storedAt: asTime(Number(lines[i + 2])) });
-  }
-  return positions;
 }
 
 function asWriteOutcome(reply: unknown): WriteOutcome {

@@ -12,6 +12,23 @@ export interface Position {
   readonly storedAt: number;
 }
 
+/** Positions of the time index, by a range of `ZRANGE`. */
+export async function readPositions(
+  redis: RedisLink,
+  bucket: Bucket,
+  range: readonly (string | number)[],
+): Promise<Position[]> {
+  const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
+  const replies = (await redis.readLists([command], Number.POSITIVE_INFINITY)) ?? '';
+  // A line for the list, then two for each token, its length and itself, and two for its score.
+  const lines = replies.toString('latin1').split('\r\n');
+  const positions: Position[] = [];
+  for (let i = 2; i + 2 < lines.length; i += 4) {
+    positions.push({ token: lines[i] ?? '', storedAt: asTime(Number(lines[i + 2])) });
+  }
+  return positions;
+}
+
 /** The upper bound of a range of members that start with `prefix`. */
 function lexEnd(prefix: Uint8Array): Buffer {
   const next = Buffer.from(prefix);

@@ -19,8 +19,8 @@ const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   decrypt            7       13          2      1    1        101        208            2        2       54        87     605
   capture            5       15          2      1    1         37        292            2        2       70       109     705
   retrieve           7       13          3      1    1        101        208            3        2       68       114     740
-  decrypt_all      125      720         11      5    5          -          -            -        -        9        24     195
-  list              57      160          8      1    1          -          -            -        -        5        11      95
+  decrypt_all      280      530         10      5    5          -          -            -        -        5         9      90
+  list             140      145          7      1    1          -          -            -        -        3         4      48
 `);
 
 /** The settings of a process that collects no garbage by itself and optimises no allocation away. */

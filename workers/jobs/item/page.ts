@@ -1,6 +1,6 @@
 /** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
-import { EMPTY, IntegrityError, readBytes, viewOf, wipe } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadHandlers } from '../context.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
@@ -21,7 +21,6 @@ interface PageItem {
 const TEXT_BYTES = 128;
 /** A sealed log entry with a user agent of usual length. */
 const ENTRY_BYTES = 256;
-const COMMA = 0x2c;
 /** RESP2: a list, a byte string, the end of the line of either's length. */
 const LIST = 0x2a;
 const BULK = 0x24;
@@ -174,17 +173,18 @@ function matches(reference: string | undefined, filter: ReferenceFilter): boolea
   );
 }
 
-/** Begins an item's JSON text: a comma behind another one, and the members before its data. */
-function writeHead(texts: Packing, token: string, reference: string | undefined, storedAt: number): void {
-  if (texts.at > 0) {
-    reserve(texts, 1);
-    texts.bytes[texts.at++] = COMMA;
-  }
+/** Begins an item's JSON text, and ends it with `rest`: a comma behind another one, and the members before its data. */
+function writeHead(
+  texts: Packing,
+  token: string,
+  reference: string | undefined,
+  storedAt: number,
+  rest: ',"data":' | '}',
+): void {
+  const comma = texts.at > 0 ? ',' : '';
   const referenceText = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`;
-  writeText(
-    texts,
-    `{"token":${JSON.stringify(token)}${referenceText},"stored_at":"${formatStoredAt(storedAt)}"`,
-  );
+  const head = `${comma}{"token":${JSON.stringify(token)}${referenceText},"stored_at":"`;
+  writeText(texts, `${head}${formatStoredAt(storedAt)}"${rest}`);
 }
 
 /** Checks that all of the replies were read. */
@@ -205,8 +205,7 @@ export const PAGE_HANDLERS = {
       const record = takeBytes(cursor);
       const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
       if (meta && matches(meta.reference, params)) {
-        writeHead(texts, token, meta.reference, storedAt[i] ?? 0);
-        writeText(texts, '}');
+        writeHead(texts, token, meta.reference, storedAt[i] ?? 0, '}');
       }
       endString(texts);
     }
@@ -233,8 +232,7 @@ export const PAGE_HANDLERS = {
         const { item, sad } = records;
         const text = openText(context, params, token, key, { item, meta, sad }, params.now);
         const view = viewOfItem(context, text, params, rules);
-        writeHead(texts, token, meta.reference, storedAt[i] ?? 0);
-        writeText(texts, ',"data":');
+        writeHead(texts, token, meta.reference, storedAt[i] ?? 0, ',"data":');
         writeBytes(texts, view.text);
         writeText(texts, '}');
         wipe(text, view.text);
