@@ -43,6 +43,15 @@ test('the commands of one turn go to their nodes without a redirection', async (
   }
 });
 
+test('lists are read from all nodes in their order, what is missing as an empty string', async () => {
+  await Promise.all(keys.map((key, i) => link.write('HSET', [key, 'f', `${i}`])));
+  const commands = [...keys.toReversed(), '{none}'].map((key) => ['HMGET', key, 'f', 'g']);
+  const lists = [...keys.keys()].reverse().map((i) => `*2\r\n$1\r\n${i}\r\n$0\r\n\r\n`);
+  const replies = `${lists.join('')}*2\r\n$0\r\n\r\n$0\r\n\r\n`;
+  expect(String(await link.readLists(commands, replies.length))).toBe(replies);
+  expect(await link.readLists(commands, replies.length - 1)).toBeUndefined();
+});
+
 test('a write whose connection breaks before the answer fails, and is not sent a second time', async () => {
   const [key = ''] = keys;
   await link.write('INCR', [key]);

@@ -101,6 +101,31 @@ describe('a command', () => {
     expect(replies.map(String)).toEqual(texts);
   });
 
+  test('among lists that are passed on gets its own reply, and an error fails its lists alone', async () => {
+    const { link } = await fake(([name, key = '']) => {
+      if (name !== 'HMGET') {
+        return `+${key}\r\n`;
+      }
+      return key === 'wrong' ? '-WRONGTYPE other\r\n' : `*2\r\n$-1\r\n$${key.length}\r\n${key}\r\n`;
+    });
+    const lists = (...names: string[]) =>
+      link.readLists(
+        names.map((name) => ['HMGET', name, 'a', 'b']),
+        60,
+      );
+    const [before, good, failed, large, after] = await Promise.all([
+      link.command('GET', ['1']),
+      lists('x', 'long'),
+      lists('x', 'wrong', 'y').catch((error: unknown) => error),
+      lists('x'.repeat(30), 'y'.repeat(30)),
+      link.command('GET', ['2']),
+    ]);
+    expect([before, after]).toEqual(['1', '2']);
+    expect(String(good)).toBe('*2\r\n$-1\r\n$1\r\nx\r\n*2\r\n$-1\r\n$4\r\nlong\r\n');
+    expect(failed).toMatchObject({ code: 'integrity_failed' });
+    expect(large).toBeUndefined();
+  });
+
   test('with an error inside of its reply resolves, since its list says which part failed', async () => {
     const { link } = await fake(() => '*2\r\n-ERR part\r\n:1\r\n');
     const [first, second] = (await link.command('EXEC', [])) as [Error, number];
