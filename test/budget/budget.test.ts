@@ -16,7 +16,7 @@ import type { Operation } from './operations.ts';
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises functions objects
   store              5       15          2      1    1         36        294            2        2       54        81     580
-  decrypt            7       13          2      1    1        101        208            2        2       54        87     605
+  decrypt            7       13          2      1    1        101        208            2        2       54        87     615
   capture            5       15          2      1    1         37        292            2        2       70       109     705
   retrieve           7       13          3      1    1        101        208            3        2       68       114     740
   decrypt_all      280      530         10      5    5          -          -            -        -        5         9      90
