@@ -3,6 +3,7 @@
  * JSON; its result one line of JSON. Replies are measured from when they were due, so that waiting counts.
  */
 import { readFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { percentile } from '../bench/stats.ts';
 import { createReplyEnd, type ReplyEnd } from './reply-end.ts';
 
@@ -144,6 +145,10 @@ async function runOrder(order: SendOrder): Promise<Sent> {
   const [okMs, otherMs]: [number[], number[]] = [[], []];
   const run: Run = { order, statuses: {}, okMs, otherMs, idle: [], due: [], sent: 0, isOver: false };
   await Promise.all(Array.from({ length: order.connections }, () => connect(run)));
+  if (order.perSecond === undefined) {
+    // Who floods has a machine of its own: here it gets what the server leaves, and takes no core from it.
+    setPriority(constants.priority.PRIORITY_LOW);
+  }
   const startedAt = performance.now();
   const endAt = startedAt + order.seconds * 1_000;
   const stop = order.perSecond === undefined ? () => 0 : startPace(run, order.perSecond, startedAt, endAt);

@@ -41,7 +41,8 @@ interface Small {
   readonly decrypt: Traffic;
 }
 
-const IDLE_PER_SECOND = 20;
+/** Some hundreds of answers in a few seconds: the p99 of fewer would be the slowest one. */
+const IDLE_PER_SECOND = 100;
 /** Keys whose passphrases are never kept: requests for the same one at the same time share their derivation. */
 const COLD_KEYS = 8;
 
@@ -89,8 +90,8 @@ export async function prepare(world: World, listed: number) {
   const capturing = (withSecret: string): string =>
     requestOf('POST', url, { 'X-Vault-Capture-Secret': withSecret }, '{"card_number":"411111@SEQ@"}');
   const small: Small = {
-    store: { requests: storing(SMALL, 'new'), connections: 8, perSecond: IDLE_PER_SECOND },
-    decrypt: { requests: decrypting(SMALL, own), connections: 8, perSecond: IDLE_PER_SECOND },
+    store: { requests: storing(SMALL, 'new'), connections: 32, perSecond: IDLE_PER_SECOND },
+    decrypt: { requests: decrypting(SMALL, own), connections: 32, perSecond: IDLE_PER_SECOND },
   };
   const get = (query: string): readonly string[] => [requestOf('GET', `/v1/vault/?${query}`, FLOOD)];
   return {
@@ -98,7 +99,7 @@ export async function prepare(world: World, listed: number) {
     cold: { requests: decrypting(FLOOD_COLD, cold), connections: 200, perSecond: 100 },
     stores: (connections: number): Traffic => ({ requests: storing(FLOOD, 'new'), connections }),
     reads: (connections: number): Traffic => ({ requests: decrypting(FLOOD, warm), connections }),
-    captures: { requests: [capturing(secret)], connections: 8, perSecond: IDLE_PER_SECOND },
+    captures: { requests: [capturing(secret)], connections: 32, perSecond: IDLE_PER_SECOND },
     guesses: { requests: [capturing(`${secret.slice(0, -10)}@SEQ@`)], connections: 64, perSecond: 500 },
     pages: { requests: get('user=big&limit=1000'), connections: 32 },
     listAll: { requests: get('user=big&limit=-1'), connections: 2 },
