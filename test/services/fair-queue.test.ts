@@ -14,6 +14,7 @@ function createWorld() {
   };
   return {
     begun,
+    fair,
     running: () => fair.running,
     enter(name: string): void {
       const turn = enter(fair, name);
@@ -61,4 +62,29 @@ test('those that wait are started in turn, queue by queue, and all are', async (
     await world.endOne();
   }
   expect(world.begun).toHaveLength(24);
+});
+
+test('a queue obeys a smaller limit as its tasks end, and a larger one at the next end', async () => {
+  const world = createWorld();
+  for (let n = 0; n < 20; n++) {
+    world.enter('a');
+  }
+  world.fair.queueMax = 2;
+  for (let n = 0; n < 5; n++) {
+    await world.endOne();
+  }
+  expect([world.running(), world.begun.length]).toEqual([2, MAX - 1]);
+  world.enter('b');
+  world.enter('b');
+  world.enter('b');
+  expect(world.begun.slice(MAX - 1)).toEqual(['b', 'b']);
+  await world.endOne();
+  expect(world.begun.at(-1)).toBe('a');
+  world.fair.queueMax = Number.POSITIVE_INFINITY;
+  await world.endOne();
+  expect(world.running()).toBe(MAX);
+  while (world.running() > 0) {
+    await world.endOne();
+  }
+  expect(world.begun).toHaveLength(23);
 });

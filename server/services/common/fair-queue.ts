@@ -5,6 +5,8 @@ export interface FairSemaphore {
   readonly waiting: Map<string, (() => void)[]>;
   readonly runningOf: Map<string, number>;
   running: number;
+  /** Tasks that a queue may run at once, whatever is free; to be set by the owner, and obeyed from then on. */
+  queueMax: number;
 }
 
 /** A queue may run less than this many times the free places: alone 7/8 of all, so that another one need not wait. */
@@ -12,7 +14,7 @@ const SHARE = 7;
 
 /** Makes a fair queue for at most `max` tasks at once, of which each queue has less than seven eighths. */
 export function createFairSemaphore(max: number): FairSemaphore {
-  return { max, waiting: new Map(), runningOf: new Map(), running: 0 };
+  return { max, waiting: new Map(), runningOf: new Map(), running: 0, queueMax: Number.POSITIVE_INFINITY };
 }
 
 /** Starts a task: at once with `undefined`, or when the promise resolves. From then on `leave` must be called once. */
@@ -45,8 +47,8 @@ export function leave(fair: FairSemaphore, name: string): void {
   }
 }
 
-function mayRun({ max, running, runningOf }: FairSemaphore, name: string): boolean {
-  return (runningOf.get(name) ?? 0) < SHARE * (max - running);
+function mayRun({ max, running, runningOf, queueMax }: FairSemaphore, name: string): boolean {
+  return (runningOf.get(name) ?? 0) < Math.min(queueMax, SHARE * (max - running));
 }
 
 function start(fair: FairSemaphore, name: string): void {

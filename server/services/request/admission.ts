@@ -7,6 +7,7 @@ import {
   enter as startTask,
 } from '../common/fair-queue.ts';
 import type { RequestContext } from '../common/request-context.ts';
+import { createNeighbours, hasNeighbours, type Neighbours, note } from './neighbours.ts';
 
 /**
  * What competes for the service, first things first: what is stored, what is read of single items (and everything else
@@ -40,6 +41,12 @@ const READS_PART = 0.75;
  * are served fairly, and not in the queue of Redis, where they are not.
  */
 const RUNNING_MAX = 96;
+/** Of these each account has so many of a class while it is not alone: others wait for what runs, in Redis and in threads. */
+const RUNNING_EACH_MAX = 24;
+/** Pieces of pages that are read from Redis or logged at once. */
+const PIECES_MAX = 128;
+/** Of these an account has so many while it is not alone: what Redis does in about a millisecond. */
+const PIECES_EACH_MAX = 4;
 /** Listings that are planned at once, and begun: each reads thousands of positions. */
 const PLANNED_MAX = 2;
 
@@ -86,6 +93,8 @@ interface AdmissionState {
   readonly rejected: Record<WorkClass, number>;
   readonly short: FairSemaphore;
   readonly plans: FairSemaphore;
+  readonly pieces: FairSemaphore;
+  readonly neighbours: Neighbours;
   readonly waiting: Waiting[];
 }
 
@@ -206,9 +215,15 @@ function enter(
   work: 'write' | 'read',
   account: string,
 ): Promise<void> | undefined {
+  const { short, neighbours, clock } = state;
   take(state, work, account);
+  // What needs no credentials, such as the probe of a load balancer, is nobody's neighbour.
+  if (ctx.account !== undefined || ctx.source !== 'vault') {
+    note(neighbours, account, clock());
+  }
+  short.queueMax = isAlone(state, account) ? RUNNING_MAX : RUNNING_EACH_MAX;
   const slot = { work, account, queue: `${work} ${account}` };
-  const started = startTask(state.short, slot.queue);
+  const started = startTask(short, slot.queue);
   if (started === undefined) {
     ctx.slot = slot;
     return undefined;
@@ -238,6 +253,26 @@ async function plan<T>({ plans }: AdmissionState, account: string, work: () => P
   }
 }
 
+/** Whether nobody but this account has sent requests within the last second. */
+function isAlone({ neighbours, clock }: AdmissionState, account: string): boolean {
+  return !hasNeighbours(neighbours, account, clock());
+}
+
+/** Runs what Redis does for a piece of a page; accounts take turns, and leave room for each other's single items. */
+async function piece<T>(state: AdmissionState, account: string, work: () => Promise<T>): Promise<T> {
+  const { pieces } = state;
+  pieces.queueMax = isAlone(state, account) ? PIECES_MAX : PIECES_EACH_MAX;
+  const started = startTask(pieces, account);
+  if (started !== undefined) {
+    await started;
+  }
+  try {
+    return await work();
+  } finally {
+    endTask(pieces, account);
+  }
+}
+
 function stats({ short, places, rejected }: AdmissionState): AdmissionStats {
   const { write, read, list, open } = places;
   return {
@@ -264,10 +299,13 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     rejected: { write: 0, read: 0, list: 0, open: 0 },
     short: createFairSemaphore(RUNNING_MAX),
     plans: createFairSemaphore(PLANNED_MAX),
+    pieces: createFairSemaphore(PIECES_MAX),
+    neighbours: createNeighbours(),
     waiting: [],
   };
   return {
-    ...bindParts(state, { start, open, enter, leave, stats }),
+    ...bindParts(state, { start, open, enter, leave, isAlone, stats }),
+    piece: <T>(account: string, work: () => Promise<T>) => piece(state, account, work),
     plan: <T>(account: string, work: () => Promise<T>) => plan(state, account, work),
   };
 }

@@ -6,7 +6,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createSemaphore, mapAhead, recover, toAsync } from '../common/coalesce.ts';
+import { mapAhead, recover, toAsync } from '../common/coalesce.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
@@ -40,8 +40,6 @@ export interface OpenTreeRequest extends PlanRequest {
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. */
 const PAGES_AHEAD = 3;
-/** Pages that are read from Redis at once, for all listings together. */
-const READS_MAX = 4;
 /** Entries of a listing where neither the caller nor the account says how many. */
 const LIMIT = 1_024;
 /** Items of a page that rules run over: each may take as long as rules may take. */
@@ -49,7 +47,7 @@ const RULED_ITEMS_MAX = 16;
 
 interface VaultListDependencies extends PlanParts {
   readonly crypto: Pick<Crypto, 'decryptItems' | 'describeItem' | 'encodeReference' | 'listItems'>;
-  readonly admission: Pick<Admission, 'start' | 'open' | 'plan'>;
+  readonly admission: Pick<Admission, 'start' | 'open' | 'plan' | 'isAlone' | 'piece'>;
   readonly metering: Pick<MeteringService, 'count' | 'settle'>;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
   readonly cards: CardMetadataSource;
@@ -66,8 +64,7 @@ type OpenPage = (key: KeyRef, page: ItemPage) => Promise<readonly Uint8Array[]>;
 export type VaultTrees = Pick<ReturnType<typeof createVaultList>, 'listTree' | 'openTree'>;
 
 /** Lists and bulk decryption: a plan of ranges, then page by page through the threads into one JSON stream. */
-export function createVaultList(dependencies: VaultListDependencies) {
-  const parts: Parts = { ...dependencies, pageSemaphore: createSemaphore(READS_MAX) };
+export function createVaultList(parts: VaultListDependencies) {
   return bindParts(parts, { decryptAll, openTree, list, listTree });
 }
 
@@ -182,11 +179,11 @@ async function openPage(
 
 /** A page whose items do not open is read once more, each item as it is at one moment (see `ItemStore.readMany`). */
 async function readPageAgain(
-  { itemStore, pageSemaphore }: ItemPageParts,
-  { kid, gen }: KeyRef,
+  { itemStore, admission }: ItemPageParts,
+  { aid, kid, gen }: KeyRef,
   { fields, places }: ItemPage,
 ): Promise<PageFields> {
-  const found = await pageSemaphore(() => itemStore.readManyAgain(kid, places, gen));
+  const found = await admission.piece(aid, () => itemStore.readManyAgain(kid, places, gen));
   if (found.kind !== 'items') {
     throw new VaultError('key_changed');
   }
@@ -195,14 +192,16 @@ async function readPageAgain(
 
 /** Appends the log entries of a page; tells for each bucket which of its items still exist and are logged. */
 function logPage(
-  { itemStore }: Pick<Parts, 'itemStore'>,
+  { itemStore, admission }: Pick<Parts, 'itemStore' | 'admission'>,
   key: KeyRef,
   page: Pick<ItemPage, 'buckets'>,
   entries: readonly Packed[],
 ): Promise<readonly (readonly boolean[])[]> {
   return Promise.all(
     page.buckets.map(async ({ bucket, tokens }, n) => {
-      const outcome = await itemStore.appendLog(bucket, tokens, entries[n] ?? [], key.gen);
+      const outcome = await admission.piece(key.aid, () =>
+        itemStore.appendLog(bucket, tokens, entries[n] ?? [], key.gen),
+      );
       if (outcome.kind !== 'appended') {
         throw new VaultError('key_changed');
       }
@@ -269,7 +268,7 @@ async function listOne(
   }
   await crypto.describeItem({ params: { aid, kid, token, rule: 'lookup', reference }, meta: read.meta });
   const place = { token, storedAt: read.storedAt, bucket: itemStore.bucketOf(kid, token).number };
-  const page = await readItemPage(itemStore, kid, [place], 'meta');
+  const page = await readItemPage(parts, key, [place], 'meta');
   if (!page) {
     throw new VaultError('internal'); // one item always fits
   }

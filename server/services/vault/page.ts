@@ -1,13 +1,16 @@
 import type { PageFields } from '../../../workers/jobs/item/jobs.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
-import type { createSemaphore } from '../common/coalesce.ts';
+import type { KeyRef } from '../key/open.ts';
+import type { Admission } from '../request/admission.ts';
 import { mergePositions, type Placed, type Range } from './range.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
 /** A page holds a thread for some milliseconds, and single items of others wait for it. */
 const PAGE_ITEMS_MAX = 512;
+/** Items of a page while there are others. */
+const PAGE_ITEMS_SHARED_MAX = 128;
 /** The bytes that a page aims at; a stream holds a few pages, and there may be many streams. */
 const PAGE_BYTES = 1_048_576;
 
@@ -35,8 +38,8 @@ interface BucketItems {
 /** What pages are read with. */
 export interface ItemPageParts {
   readonly itemStore: Pick<ItemStore, 'readMany' | 'readManyAgain' | 'positions'>;
-  /** Bounds the reads of all listings together, so that other requests come between. */
-  readonly pageSemaphore: ReturnType<typeof createSemaphore>;
+  /** Bounds what listings do at once, so that requests of others come between. */
+  readonly admission: Pick<Admission, 'isAlone' | 'piece'>;
 }
 
 /**
@@ -44,21 +47,23 @@ export interface ItemPageParts {
  * it tells.
  */
 export async function* readItemPages(
-  { itemStore, pageSemaphore }: ItemPageParts,
+  parts: ItemPageParts,
   range: Range,
   options: PageOptions,
 ): AsyncGenerator<ItemPage> {
   const { part, itemsMax = PAGE_ITEMS_MAX } = options;
-  const positions = mergePositions(itemStore, range);
+  const { key } = range;
+  const positions = mergePositions(parts.itemStore, range);
   let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
   let places: Placed[] = [];
   for (;;) {
+    size = parts.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
     await fill(places, positions, size);
     if (places.length === 0) {
       return;
     }
     const taken = places.slice(0, size);
-    const page = await pageSemaphore(() => readItemPage(itemStore, range.key.kid, taken, part));
+    const page = await readItemPage(parts, key, taken, part);
     if (page) {
       places = places.slice(taken.length);
       size = Math.min(itemsMax, nextSize(taken.length, page));
@@ -91,12 +96,15 @@ function nextSize(items: number, { fields }: ItemPage): number {
 
 /** Reads the items of one page; undefined when they are too many bytes. */
 export async function readItemPage(
-  itemStore: Pick<ItemStore, 'readMany'>,
-  kid: string,
+  {
+    itemStore,
+    admission,
+  }: Pick<ItemPageParts, 'admission'> & { readonly itemStore: Pick<ItemStore, 'readMany'> },
+  { aid, kid }: Pick<KeyRef, 'aid' | 'kid'>,
   places: readonly Placed[],
   part: PageOptions['part'],
 ): Promise<ItemPage | undefined> {
-  const replies = await itemStore.readMany(kid, places, part);
+  const replies = await admission.piece(aid, () => itemStore.readMany(kid, places, part));
   if (replies === undefined) {
     return undefined;
   }
