@@ -76,7 +76,7 @@ test('short work of an account alone takes most turns, beside another one few', 
     world.leave(ctx);
   }
   await Promise.resolve();
-  expect(world.stats().running).toBe(24 + 24);
+  expect(world.stats().running).toBe(16 + 16);
 });
 
 test('pieces of pages: all at once alone, four beside others, and none is forgotten', async () => {
@@ -124,7 +124,8 @@ test('a listing reads pages of 128 items while others are there, and longer ones
     admission: world,
     itemStore: {
       positions: () => Promise.resolve([]),
-      readMany: () => Promise.resolve({ kind: 'items' as const, blob: Buffer.alloc(0) }),
+      readMany: () => Promise.resolve(Buffer.alloc(0)),
+      readManyAgain: () => Promise.reject(new Error('not read again')),
     },
   };
   world.ask('b');
@@ -136,4 +137,18 @@ test('a listing reads pages of 128 items while others are there, and longer ones
     }
   }
   expect(sizes).toEqual([128, 128, 256, 512, 476]);
+});
+
+test('rejections wait before they are told, but never more than a thousand', async () => {
+  const { holdBack } = createAdmission(() => 0);
+  const told: string[] = [];
+  const held = Array.from({ length: 1_024 }, () => holdBack().then(() => told.push('held')));
+  await holdBack().then(() => told.push('one more'));
+  expect(told).toEqual(['one more']);
+  await Promise.all(held);
+  expect(told.length).toBe(1_025);
+  const again = holdBack().then(() => told.push('again'));
+  await Promise.resolve();
+  expect(told.at(-1)).toBe('held');
+  await again;
 });

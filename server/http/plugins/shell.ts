@@ -122,9 +122,10 @@ async function fail(
   { route }: MountedRoute,
   ctx: HttpContext,
   error: unknown,
-  { call, reply }: Progress,
+  progress: Progress,
   parts: HttpParts,
 ): Promise<Response> {
+  const { call, reply } = progress;
   parts.metering.takeBack(ctx);
   const failure = reportError(error, ctx, parts);
   if (reply !== undefined) {
@@ -133,6 +134,12 @@ async function fail(
   }
   try {
     await recordRejection(route, ctx, call, failure.code, parts);
+    if (failure.code === 'overloaded') {
+      // Its place and its body need not wait with it.
+      parts.admission.leave(ctx);
+      progress.received = undefined;
+      await parts.admission.holdBack();
+    }
     return errorReply(ctx, failure);
   } catch (unrecorded) {
     return errorReply(ctx, reportError(unrecorded, ctx, parts));

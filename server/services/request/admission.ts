@@ -1,5 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { bindParts } from '../common/bind.ts';
+import { pause } from '../common/coalesce.ts';
 import {
   createFairSemaphore,
   leave as endTask,
@@ -42,7 +43,7 @@ const READS_PART = 0.75;
  */
 const RUNNING_MAX = 96;
 /** Of these each account has so many of a class while it is not alone: others wait for what runs, in Redis and in threads. */
-const RUNNING_EACH_MAX = 24;
+const RUNNING_EACH_MAX = 16;
 /** Pieces of pages that are read from Redis or logged at once. */
 const PIECES_MAX = 128;
 /** Of these an account has so many while it is not alone: what Redis does in about a millisecond. */
@@ -58,6 +59,10 @@ const OPENS_PER_ACCOUNT_MAX = 4;
 const OPENS_WAITING_MAX = 32;
 const OPENS_WAITING_PER_ACCOUNT_MAX = 12;
 const OPEN_WAIT_MS = 5_000;
+
+/** How long a rejection is held back, and how many at most: who asks again at once would otherwise cost more than who waits. */
+const HELD_MS = 250;
+const HELD_MAX = 1_024;
 
 /** How many places are taken, in all and by each account. */
 interface Places {
@@ -96,6 +101,8 @@ interface AdmissionState {
   readonly pieces: FairSemaphore;
   readonly neighbours: Neighbours;
   readonly waiting: Waiting[];
+  /** Rejections that are held back. */
+  held: number;
 }
 
 function shortPlaces(part: number): ShortPlaces {
@@ -243,6 +250,15 @@ function leave(state: AdmissionState, ctx: RequestContext): void {
   }
 }
 
+/** Waits before a request is told that there is no place for it, unless many wait already. */
+async function holdBack(state: AdmissionState): Promise<void> {
+  if (state.held < HELD_MAX) {
+    state.held += 1;
+    await pause(HELD_MS);
+    state.held -= 1;
+  }
+}
+
 /** Runs the planning and the start of a listing: few at once, accounts served fairly. */
 async function plan<T>({ plans }: AdmissionState, account: string, work: () => Promise<T>): Promise<T> {
   await startTask(plans, account);
@@ -302,9 +318,10 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     pieces: createFairSemaphore(PIECES_MAX),
     neighbours: createNeighbours(),
     waiting: [],
+    held: 0,
   };
   return {
-    ...bindParts(state, { start, open, enter, leave, isAlone, stats }),
+    ...bindParts(state, { start, open, enter, leave, holdBack, isAlone, stats }),
     piece: <T>(account: string, work: () => Promise<T>) => piece(state, account, work),
     plan: <T>(account: string, work: () => Promise<T>) => plan(state, account, work),
   };

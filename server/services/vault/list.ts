@@ -38,8 +38,8 @@ export interface OpenTreeRequest extends PlanRequest {
   readonly operation: 'decrypt' | 'retrieve';
 }
 
-/** Pages that are read, opened or logged ahead of the one that is being sent. */
-const PAGES_AHEAD = 3;
+/** Pages that are read, opened or logged ahead of the one that is being sent. Many listings without data may wait unread. */
+const PAGES_AHEAD = { full: 3, meta: 2 } as const;
 /** Entries of a listing where neither the caller nor the account says how many. */
 const LIMIT = 1_024;
 /** Items of a page that rules run over: each may take as long as rules may take. */
@@ -131,7 +131,9 @@ async function* branchesOf(
 ): AsyncGenerator<TreeBranch> {
   for await (const range of ranges) {
     const { key } = range;
-    const pages = mapAhead(readItemPages(parts, range, options), PAGES_AHEAD, (page) => open(key, page));
+    const pages = mapAhead(readItemPages(parts, range, options), PAGES_AHEAD[options.part], (page) =>
+      open(key, page),
+    );
     yield { user: key.user, pages };
   }
 }
@@ -234,12 +236,12 @@ function listTree(parts: Parts, request: PlanRequest): Promise<TreeStream> {
 
 /** Rejects with `key_changed` when the generation of the key was not the newest any more after the page was read. */
 async function checkFences(
-  { itemStore }: Pick<Parts, 'itemStore'>,
+  parts: Pick<Parts, 'itemStore' | 'admission'>,
   key: KeyRef,
   page: ItemPage,
 ): Promise<void> {
   const noItems = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
-  await logPage({ itemStore }, key, { buckets: noItems }, []);
+  await logPage(parts, key, { buckets: noItems }, []);
 }
 
 async function listPage(
