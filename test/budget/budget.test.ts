@@ -19,7 +19,7 @@ const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   decrypt            7       13          2      1    1        101        208            2        2       54        87     615
   capture            5       15          2      1    1         37        292            2        2       70       109     705
   retrieve           7       13          3      1    1        101        208            3        2       68       114     740
-  decrypt_all      280      530         10      5    5          -          -            -        -        5         9      90
+  decrypt_all      280      530         10      5    5          -          -            -        -        6         9      90
   list             140      145          7      1    1          -          -            -        -        3         4      48
 `);
 

@@ -72,8 +72,8 @@ test('and none stays in memory for long after that, when nobody asks', () => {
     nowMs += 300_000;
     recall('left');
     forgotten.mockClear();
-    nowMs += 60_000;
-    jest.advanceTimersByTime(60_000);
+    nowMs += 61_000;
+    jest.advanceTimersByTime(61_000);
     expect(forgotten.mock.calls.at(-1)).toEqual(['left']);
   } finally {
     forgotten.mockRestore();
