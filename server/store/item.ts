@@ -1,4 +1,5 @@
 import { VaultError } from '../core/errors.ts';
+import { type Place, readMany } from './item-page.ts';
 import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
 import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
@@ -20,8 +21,6 @@ const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
 const NO_BYTES = Buffer.alloc(0);
-/** The most bytes of a page. */
-const PAGE_BYTES_MAX = 4 * 1_024 * 1_024;
 /** What an entry can name as the number of those before it. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
 
@@ -73,9 +72,6 @@ export type WriteOutcome =
   | { readonly kind: 'ok'; readonly storedAt: number }
   | { readonly kind: 'clash' | 'changed' }
   | { readonly kind: 'exists'; readonly logLength: number; readonly logTail: Buffer };
-
-/** Where an item is. */
-export type Place = Pick<Position, 'token'> & { readonly bucket: number };
 
 /** Log entries one behind the other, and where each of them ends. */
 export interface PackedEntries {
@@ -260,25 +256,6 @@ async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promi
     logLength,
     logTail: log.subarray(tailAt),
   };
-}
-
-function readMany(
-  redis: RedisLink,
-  kid: string,
-  places: readonly Place[],
-  part: 'full' | 'meta',
-): Promise<Uint8Array | undefined> {
-  const commands: (readonly string[])[] = [];
-  for (const { token, bucket: number } of places) {
-    const bucket = { kid, number };
-    if (part === 'full') {
-      commands.push(['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n']);
-      commands.push(['MGET', redisKeys.sad(bucket, token)]);
-    } else {
-      commands.push(['HMGET', redisKeys.item(bucket, token), 'm']);
-    }
-  }
-  return redis.readLists(commands, PAGE_BYTES_MAX);
 }
 
 async function readManyAgain(

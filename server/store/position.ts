@@ -19,7 +19,7 @@ export async function readPositions(
   range: readonly (string | number)[],
 ): Promise<Position[]> {
   const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
-  const replies = (await redis.readLists([command], Number.POSITIVE_INFINITY)) ?? '';
+  const replies = (await redis.readLists([command], Number.POSITIVE_INFINITY)) ?? Buffer.alloc(0);
   // A line for the list, then two for each token, its length and itself, and two for its score.
   const lines = replies.toString('latin1').split('\r\n');
   const positions: Position[] = [];

@@ -91,13 +91,20 @@ export function maskNumbersIn(text: string): string {
   return ENOUGH_DIGITS.test(text) ? text.replaceAll(CHAIN, maskChain) : text;
 }
 
+/** The digits of a whole number in any notation; undefined for a fraction, and for a number that is too long. */
+function wholeDigits(literal: string): string | undefined {
+  const [, whole = '', fraction = '', exponent = '0'] =
+    /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(literal) ?? [];
+  const point = whole.length + Number(exponent);
+  const digits = whole + fraction;
+  return point < DIGITS_MIN || point > 2 * DIGITS_MAX || /[1-9]/.test(digits.slice(point))
+    ? undefined
+    : digits.slice(0, point).padEnd(point, '0').replace(/^0+/, '');
+}
+
 /** The literal of a JSON number, masked if it is a card number, in whatever notation. */
 export function maskNumberLiteral(literal: string): string {
   const masked = maskNumbersIn(literal);
-  if (masked !== literal || !/[.e]/i.test(literal)) {
-    return masked;
-  }
-  const value = Math.abs(Number(literal));
-  const whole = Number.isInteger(value) && value < 10 ** DIGITS_MAX ? BigInt(value).toString() : '';
-  return maskNumbersIn(whole) === whole ? literal : maskText(literal);
+  const digits = masked === literal ? wholeDigits(literal) : undefined;
+  return digits === undefined || maskNumbersIn(digits) === digits ? masked : maskText(literal);
 }

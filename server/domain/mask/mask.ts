@@ -12,7 +12,7 @@ type StyleOf = (name: string) => Style | undefined;
 
 /**
  * Masks a value. Values inside it are masked in the style `within`; verification codes inside it are masked
- * completely.
+ * completely, and names that are card numbers as everywhere.
  */
 function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
   if (value === null) {
@@ -23,6 +23,7 @@ function maskValue(value: JsonValue, style: Style, within: Style): JsonValue {
       const inner = isSadName(name) ? 'whole' : within;
       value.set(name, maskValue(member, inner, inner));
     }
+    maskNames(value);
     return value;
   }
   if (Array.isArray(value)) {

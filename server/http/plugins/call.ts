@@ -180,10 +180,12 @@ export async function admit(
       received.ratedAid = account.aid;
     }
   }
+  // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
+  const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
   // Calls of third parties may take long, and have bounds of their own.
-  if (route.noun !== 'proxy') {
-    // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
-    const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
+  if (route.noun === 'proxy') {
+    parts.admission.ask(owner);
+  } else {
     const place = parts.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
     if (place !== undefined) {
       await place;

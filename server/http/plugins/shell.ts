@@ -138,6 +138,7 @@ async function fail(
       // Its place and its body need not wait with it.
       parts.admission.leave(ctx);
       progress.received = undefined;
+      progress.call = undefined;
       await parts.admission.holdBack();
     }
     return errorReply(ctx, failure);

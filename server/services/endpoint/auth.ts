@@ -13,7 +13,7 @@ import { createTickJoin, isTransient, pause, recover } from '../common/coalesce.
 import { createMemory } from '../common/memory.ts';
 import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import type { Done, KeyRef, Retry } from '../key/open.ts';
+import { CLOSED_PAUSE_MS, type Done, type KeyRef, type Retry } from '../key/open.ts';
 import type { RateService } from '../request/rate.ts';
 
 /** An endpoint as its user names it; every id and every secret is one that may be tried. */
@@ -38,7 +38,6 @@ type Kind = EndpointPolicy['kind'];
 const KNOWN_MAX = 10_000;
 const KNOWN_MS = 60_000;
 const TRIES_MAX = 40;
-const CLOSED_PAUSE_MS = 50;
 /** The place of the decoys, which no endpoint has. */
 const DECOY = { aid: '', id: 'decoy' } as const;
 

@@ -21,7 +21,8 @@ const WARM_MAX = 1_000;
 const WARM_PASSPHRASE_BYTES_MIN = 20;
 const WARM_SWEEP_MS = 5_000;
 const TRIES_MAX = 40;
-const CLOSED_PAUSE_MS = 50;
+/** How long a request waits before it asks again for a fence that is closed. */
+export const CLOSED_PAUSE_MS = 50;
 
 /** A vault key under one of its generations. The fences of its buckets tell whether that is still the newest. */
 export interface KeyRef {

@@ -105,8 +105,7 @@ export async function vetOrder(
 
 /**
  * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once is
- * counted meanwhile. Rejects with `token_not_found`, and
- * with the error of a template or a rule.
+ * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
  */
 export async function fillJob(
   { crypto, itemStore, keys, metering, now }: PreparingParts,

@@ -8,7 +8,7 @@ import {
   enter as startTask,
 } from '../common/fair-queue.ts';
 import type { RequestContext } from '../common/request-context.ts';
-import { createNeighbours, hasNeighbours, type Neighbours, note } from './neighbours.ts';
+import { createNeighbours, hasNeighbours, type Neighbours, record } from './neighbours.ts';
 
 /**
  * What competes for the service, first things first: what is stored, what is read of single items (and everything else
@@ -222,13 +222,13 @@ function enter(
   work: 'write' | 'read',
   account: string,
 ): Promise<void> | undefined {
-  const { short, neighbours, clock } = state;
+  const { short } = state;
   take(state, work, account);
   // What needs no credentials, such as the probe of a load balancer, is nobody's neighbour.
   if (ctx.account !== undefined || ctx.source !== 'vault') {
-    note(neighbours, account, clock());
+    ask(state, account);
+    short.queueMax = isAlone(state, account) ? RUNNING_MAX : RUNNING_EACH_MAX;
   }
-  short.queueMax = isAlone(state, account) ? RUNNING_MAX : RUNNING_EACH_MAX;
   const slot = { work, account, queue: `${work} ${account}` };
   const started = startTask(short, slot.queue);
   if (started === undefined) {
@@ -238,6 +238,11 @@ function enter(
   return started.then(() => {
     ctx.slot = slot;
   });
+}
+
+/** Records that an account, or a source, has sent a request: from now on it is a neighbour of the others for a second. */
+function ask({ neighbours, clock }: AdmissionState, account: string): void {
+  record(neighbours, account, clock());
 }
 
 /** Releases the place of a request, if it has one. */
@@ -274,7 +279,7 @@ function isAlone({ neighbours, clock }: AdmissionState, account: string): boolea
   return !hasNeighbours(neighbours, account, clock());
 }
 
-/** Runs what Redis does for a piece of a page; accounts take turns, and leave room for each other's single items. */
+/** Runs what Redis does for a piece of a page; accounts are queued fairly, and leave room for each other's single items. */
 async function piece<T>(state: AdmissionState, account: string, work: () => Promise<T>): Promise<T> {
   const { pieces } = state;
   pieces.queueMax = isAlone(state, account) ? PIECES_MAX : PIECES_EACH_MAX;
@@ -321,7 +326,7 @@ export function createAdmission(clock: () => number, openWaitMs: number = OPEN_W
     held: 0,
   };
   return {
-    ...bindParts(state, { start, open, enter, leave, holdBack, isAlone, stats }),
+    ...bindParts(state, { start, open, ask, enter, leave, holdBack, isAlone, stats }),
     piece: <T>(account: string, work: () => Promise<T>) => piece(state, account, work),
     plan: <T>(account: string, work: () => Promise<T>) => plan(state, account, work),
   };

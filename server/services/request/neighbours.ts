@@ -16,12 +16,12 @@ export interface Neighbours {
 
 /** Nobody has asked yet. */
 export function createNeighbours(): Neighbours {
-  const nobody = (): Asked => ({ owner: '', atMs: Number.NEGATIVE_INFINITY });
-  return { newest: nobody(), other: nobody() };
+  const none = (): Asked => ({ owner: '', atMs: Number.NEGATIVE_INFINITY });
+  return { newest: none(), other: none() };
 }
 
-/** Notes a request of an owner at `now`, in milliseconds. */
-export function note(neighbours: Neighbours, owner: string, now: number): void {
+/** Records a request of an owner at `now`, in milliseconds. */
+export function record(neighbours: Neighbours, owner: string, now: number): void {
   if (neighbours.newest.owner !== owner) {
     neighbours.other = neighbours.newest;
     neighbours.newest = { owner, atMs: now };

@@ -11,7 +11,15 @@ import { createKeyedMutex, pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { type Done, done, type KeyHandle, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
+import {
+  CLOSED_PAUSE_MS,
+  type Done,
+  done,
+  type KeyHandle,
+  provenMissing,
+  type Retry,
+  type Unlocked,
+} from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
@@ -37,7 +45,6 @@ export interface UpdateInput extends ItemAddress {
 }
 
 const CHANGED_TRIES_MAX = 20;
-const CLOSED_PAUSE_MS = 50;
 const LOG_STEP = 1_000;
 /** Entries of a log whose caller and account say nothing of it. */
 const LOG_LIMIT = 1_024;

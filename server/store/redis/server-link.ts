@@ -19,8 +19,8 @@ interface Line {
 }
 
 /**
- * The reply to a command, or to the call of a script. It is awaited here, where the caller's context is: for the frames of an error,
- * and for the span of a trace.
+ * The reply to a command, or to the call of a script, that was sent. It is awaited here, where the caller's context is: for
+ * the frames of an error, and for the span of a trace.
  */
 async function execute<T>(
   onCall: LinkOptions['onCall'],

@@ -24,14 +24,16 @@ let sweeper: ReturnType<typeof setTimeout> | undefined;
 /** Forgets what is too old now, and looks again later while there is any. */
 function sweep(): void {
   clearTimeout(sweeper);
+  sweeper = undefined;
   for (const [enc, { bornMs }] of kept) {
-    if (performance.now() - bornMs < KEPT_MS) {
-      break;
+    const leftMs = bornMs + KEPT_MS - performance.now();
+    if (leftMs > 0) {
+      sweeper = setTimeout(sweep, Math.ceil(leftMs));
+      sweeper.unref();
+      return;
     }
     kept.delete(enc);
   }
-  sweeper = kept.size > 0 ? setTimeout(sweep, KEPT_MS) : undefined;
-  sweeper?.unref();
 }
 
 function keep(enc: string, wrapped: Uint8Array): void {

@@ -6,7 +6,7 @@ import type { ThreadHandlers } from '../context.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import type { CardFacts, ITEM_JOBS, Packed, ReferenceFilter, ThreadPage } from './jobs.ts';
 import { logEntry, metaOf, openText } from './records.ts';
-import { viewOf as viewOfItem } from './view.ts';
+import { viewOf } from './view.ts';
 
 /** The records of one item as they lie in a page; `sad` may be empty. */
 interface PageItem {
@@ -224,28 +224,34 @@ export const PAGE_HANDLERS = {
     const cards: (CardFacts | null)[] = [];
     const actor = { ...params, seen: 0 };
     const cursor: Cursor = { bytes: replies, at: 0 };
-    for (const [i, token] of tokens.entries()) {
-      const entries = logEntries[bucketAt(page, i)] ?? rejectPage();
-      const records = takeItem(cursor);
-      const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
-      if (meta && matches(meta.reference, params)) {
-        const { item, sad } = records;
-        const text = openText(context, params, token, key, { item, meta, sad }, params.now);
-        const view = viewOfItem(context, text, params, rules);
-        writeHead(texts, token, meta.reference, storedAt[i] ?? 0, ',"data":');
-        writeBytes(texts, view.text);
-        writeText(texts, '}');
-        wipe(text, view.text);
-        actor.seen = records.logLength;
-        writeBytes(entries, logEntry(context, actor, token, 'decrypt', records.tail));
-        cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
-      } else {
-        cards.push(...(params.wantsCard ? [null] : []));
+    try {
+      for (const [i, token] of tokens.entries()) {
+        const entries = logEntries[bucketAt(page, i)] ?? rejectPage();
+        const records = takeItem(cursor);
+        const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
+        if (meta && matches(meta.reference, params)) {
+          const { item, sad } = records;
+          const text = openText(context, params, token, key, { item, meta, sad }, params.now);
+          const view = viewOf(context, text, params, rules);
+          writeHead(texts, token, meta.reference, storedAt[i] ?? 0, ',"data":');
+          writeBytes(texts, view.text);
+          writeText(texts, '}');
+          wipe(text, view.text);
+          actor.seen = records.logLength;
+          writeBytes(entries, logEntry(context, actor, token, 'decrypt', records.tail));
+          cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
+        } else {
+          cards.push(...(params.wantsCard ? [null] : []));
+        }
+        endString(texts);
+        endString(entries);
       }
-      endString(texts);
-      endString(entries);
+      endReplies(cursor);
+    } catch (error) {
+      // A page that is not whole is read again; what was opened of it goes.
+      wipe(texts.bytes);
+      throw error;
     }
-    endReplies(cursor);
     return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards };
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -179,7 +179,8 @@ export const PROXY_JOBS = {
   }),
   /**
    * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   * sealed as a job. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
+   * read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -228,7 +229,10 @@ export const PROXY_JOBS = {
     }),
     output: message({ parts: STORED_PARTS, extra: bytes }),
   }),
-  /** The synchronous reply as JSON text. `job`: empty for a `reply`. `content`: the body of a `reply`, the `extra` of what was `stored`. */
+  /**
+   * The synchronous reply as JSON text. `job`: empty for a `reply`. `content`: the body of a `reply`, the `extra` of what was
+   * `stored`.
+   */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
     share: ({ place }) => singlesOf(place.aid),
