@@ -1,5 +1,5 @@
 /** Exporter secrets that are kept between requests open under their own key and place only. */
-import { expect, jest, spyOn, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { recallExporter } from '../../../workers/crypto/item/exporters.ts';
 import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
@@ -62,23 +62,29 @@ test('none is recalled a minute after it was made, however often it was used', (
   }
 });
 
-test('and none stays in memory for long after that, when nobody asks', () => {
-  jest.useFakeTimers();
+test('and none stays in memory after that, when nobody asks', () => {
   let nowMs = performance.now();
+  let ring: () => void = () => undefined;
+  let delayMs: number | undefined;
   const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const timer = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
+    [ring, delayMs] = [work, ms];
+    return { unref: () => undefined };
+  }) as never);
   const forgotten = spyOn(Map.prototype, 'delete');
   try {
     // Later than any other test has been.
     nowMs += 300_000;
     recall('left');
+    expect(Math.round(Number(delayMs) / 100)).toBe(600);
     forgotten.mockClear();
-    nowMs += 61_000;
-    jest.advanceTimersByTime(61_000);
+    nowMs += 60_001;
+    ring();
     expect(forgotten.mock.calls.at(-1)).toEqual(['left']);
   } finally {
     forgotten.mockRestore();
+    timer.mockRestore();
     clock.mockRestore();
-    jest.useRealTimers();
   }
 });
 
