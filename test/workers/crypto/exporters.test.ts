@@ -48,7 +48,8 @@ test('the oldest of too many is computed again', () => {
 });
 
 test('none is recalled a minute after it was made, however often it was used', () => {
-  let nowMs = performance.now();
+  // A whole number, so that differences are exact.
+  let nowMs = Math.ceil(performance.now());
   const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
   try {
     recall('aged');
@@ -63,7 +64,8 @@ test('none is recalled a minute after it was made, however often it was used', (
 });
 
 test('and none stays in memory after that, when nobody asks', () => {
-  let nowMs = performance.now();
+  // A whole number, so that differences are exact.
+  let nowMs = Math.ceil(performance.now());
   let ring: () => void = () => undefined;
   let delayMs: number | undefined;
   const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
