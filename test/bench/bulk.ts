@@ -27,13 +27,18 @@ async function* keysLike(vault: Vault, pattern: string): AsyncGenerator<string[]
   } while (cursor !== '0');
 }
 
+/** A count; that of a log has the last 16 bytes of its newest entry behind it. */
+function countIn(field: Buffer): number {
+  return Number(field.subarray(0, field.length > 16 ? -16 : undefined).toString('latin1'));
+}
+
 async function sumField(vault: Vault, pattern: string, field: string): Promise<number> {
   const values = new Map<string, number>();
   for await (const keys of keysLike(vault, pattern)) {
-    const found = await Promise.all(keys.map((key) => vault.redis.hget(key, field)));
+    const found = await Promise.all(keys.map((key) => vault.redis.hgetBuffer(key, field)));
     // A scan may come upon a key twice.
     for (const [i, key] of keys.entries()) {
-      values.set(key, Number(found[i] ?? 0));
+      values.set(key, countIn(found[i] ?? Buffer.from('0')));
     }
   }
   return values.values().reduce((sum, value) => sum + value, 0);
