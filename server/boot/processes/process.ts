@@ -90,7 +90,7 @@ async function endOf(
 
 /**
  * Sends the metrics of all processes, to one that may ask again before they are there: one answer is for all that wait.
- * If they cannot be added up, the process that asked gives up by itself.
+ * If they cannot be added up, the time limit of the process that asked ends its wait.
  */
 async function answer(one: Followed, scrape: ProcessOptions['scrape']): Promise<void> {
   if (one.isAnswering) {

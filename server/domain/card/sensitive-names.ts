@@ -4,7 +4,7 @@ import { NUMBER_NAMES } from './number.ts';
 const CARD = ['', 'card', 'cc', 'creditcard', 'debitcard', 'paymentcard'];
 const NUMBER = ['number', 'no', 'num', 'nr'];
 const CODE = ['cvv', 'cvc', 'cvn', 'cvv2', 'cvc2', 'cvn2', 'csc', 'securitycode'];
-const TRACK = ['track1', 'track2', 'track3', 'track', 'magstripe'];
+const TRACK = ['track1', 'track2', 'track3'];
 
 function compounds(heads: readonly string[], tails: readonly string[]): string[] {
   return heads.flatMap((head) => tails.map((tail) => head + tail));
@@ -33,8 +33,8 @@ const SAD_NAMES: ReadonlySet<string> = new Set([
   ...compounds(CARD.slice(1), ['verificationcode', 'verificationvalue', 'validationcode']),
   ...compounds(CARD, ['cid', 'pin', 'pinblock']),
   ...['encryptedpin', 'encryptedpinblock'],
-  ...compounds(CARD, TRACK.slice(0, -2)),
-  ...compounds(TRACK, ['data']),
+  ...compounds(CARD, TRACK),
+  ...compounds([...TRACK, 'track', 'magstripe'], ['data']),
   ...[
     'magstripe',
     'magneticstripe',

@@ -41,8 +41,8 @@ interface Masks {
   readonly styleOf: StyleOf;
   /** The style of values inside a member that has one, where it is not the same. */
   readonly within: Style | undefined;
-  /** Masks the values that no name gives a style, and names. */
-  readonly mask: ((value: string | JsonNumber) => JsonValue) | undefined;
+  /** Whether card numbers are masked in values that no name gives a style, and in names. */
+  readonly findsNumbers: boolean;
 }
 
 function maskMember(name: string, member: JsonValue, masks: Masks): JsonValue {
@@ -72,15 +72,15 @@ function maskWith(value: JsonValue, masks: Masks): JsonValue {
     for (const [name, member] of value) {
       value.set(name, maskMember(name, member, masks));
     }
-    if (masks.mask !== undefined) {
+    if (masks.findsNumbers) {
       maskNames(value);
     }
   } else if (Array.isArray(value)) {
     for (const [at, item] of value.entries()) {
       value[at] = maskWith(item, masks);
     }
-  } else if (masks.mask !== undefined && (typeof value === 'string' || value instanceof JsonNumber)) {
-    return masks.mask(value);
+  } else if (masks.findsNumbers && (typeof value === 'string' || value instanceof JsonNumber)) {
+    return maskUnnamed(value);
   }
   return value;
 }
@@ -98,7 +98,7 @@ const FORCED: Masks = {
   styleOf: (name) => (isMaskedNumberName(name) ? 'last_four' : isSadName(name) ? 'whole' : undefined),
   // A number that is split into a list of short texts would otherwise be visible.
   within: 'whole',
-  mask: maskUnnamed,
+  findsNumbers: true,
 };
 
 /**
@@ -155,7 +155,7 @@ export function maskFields(value: JsonObject, fields: readonly string[]): JsonOb
   const names = new Set(fields);
   const styleOf: StyleOf = (name) =>
     names.has(name) ? (isSadName(name) ? 'whole' : 'last_four') : undefined;
-  maskWith(value, { styleOf, within: undefined, mask: undefined });
+  maskWith(value, { styleOf, within: undefined, findsNumbers: false });
   for (const field of names) {
     if (field.includes('.')) {
       maskPath(value, field);
