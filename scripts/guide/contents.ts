@@ -56,6 +56,7 @@ const DECISIONS = [
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
+  page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
   page('decisions/own-histogram.md', 'Durations', 'Why they are counted by our own code'),
   page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),
