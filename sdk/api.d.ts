@@ -851,10 +851,10 @@ export interface components {
         UpdateObject: {
             [key: string]: unknown;
         };
-        /** One use of an item. */
+        /** One use of an item, or a refused attempt. */
         LogEntry: {
             /**
-             * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted.
+             * `encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.
              * @enum {string}
              */
             action: "encrypt" | "decrypt";
@@ -863,6 +863,26 @@ export interface components {
              * @enum {string}
              */
             source: "vault" | "capture" | "retrieve" | "proxy" | "form";
+            /**
+             * `ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.
+             * @example ok
+             */
+            outcome: string;
+            /**
+             * Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.
+             * @example shop
+             */
+            actor: string;
+            /**
+             * The id of the capture or retrieval endpoint that was used.
+             * @example checkout
+             */
+            endpoint?: string;
+            /**
+             * The id of the request, as in its X-Request-Id header; empty in entries that an earlier version of the vault wrote.
+             * @example 5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e
+             */
+            request_id: string;
             /**
              * The IP address of the caller.
              * @example 203.0.113.7

@@ -52,7 +52,7 @@ async function sealedFormats(): Promise<Format[]> {
   const open = { ...IDS, key, item: sealed.item, sad, meta, nowMs: 0 };
   const log = sealLogEntry(sealer, IDS, {
     ...{ seenLength: 0, seenTag: filled(16, 0), timeMs: 1, action: 'encrypt', source: 'vault' },
-    ...{ ip: '127.0.0.1', userAgent: 'fuzz' },
+    ...{ ip: '127.0.0.1', userAgent: 'fuzz', endpoint: 'e', credential: '', requestId: 'r', outcome: 'ok' },
   });
   const chainKey = filled(32, 3);
   const event = { timeMs: 1, count: 1, action: 'store', outcome: 'ok', actor: 'a', ip: '::1' };

@@ -16,7 +16,14 @@ const NAME = { aid: 'account', kid: 'key' } as const;
 const IDS = { env: 'staging', ...NAME } as const;
 const PASSPHRASE = utf8('correct horse battery staple');
 const PROCESS_KEY = filled(32, 3);
-const ACTOR = { ip: '203.0.113.7', ua: 'curl', source: 'vault', now: 1_767_225_600_000 } as const;
+const ACTOR = {
+  ip: '203.0.113.7',
+  ua: 'curl',
+  source: 'vault',
+  requestId: 'request-1',
+  endpointId: 'window',
+  now: 1_767_225_600_000,
+} as const;
 const BUCKETS = 3;
 
 let context: ThreadContext;

@@ -51,7 +51,7 @@ describe('a reply that is stored as it is', () => {
     expect(parts.facts.token).toBe((await bench.store({ card_number: NUMBER })).token);
     expect(parts.facts.gen).toBe(1);
     const log = await bench.crypto.readLog({
-      params: { aid: AID, kid: 'key-1', token: parts.facts.token, newest: 1 },
+      params: { aid: AID, kid: 'key-1', token: parts.facts.token, newest: 1, account: 'shop' },
       entries: [entryOf(parts.logEntry)],
     });
     expect(log).toMatchObject([{ action: 'encrypt', source: 'proxy' }]);

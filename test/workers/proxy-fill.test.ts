@@ -76,6 +76,7 @@ describe('a request filled from an item', () => {
         token: item.token,
         ip: '203.0.113.7',
         ua: 'shop/1',
+        requestId: 'request-1',
         attempts: 2,
         repeatable: false,
         synchronous: false,
@@ -91,7 +92,7 @@ describe('a request filled from an item', () => {
       body: '{"pan":"4111111111111111","cvv":"7391","holder":"Ada \\"Lovelace\\""}',
     });
     const log = await bench.crypto.readLog({
-      params: { aid: AID, kid: 'key-1', token: item.token, newest: 2 },
+      params: { aid: AID, kid: 'key-1', token: item.token, newest: 2, account: 'shop' },
       entries: [entryOf(logEntry)],
     });
     expect(log).toMatchObject([{ action: 'decrypt', source: 'proxy', ip_address: '203.0.113.7' }]);
@@ -383,7 +384,8 @@ describe('a sealed job', () => {
     expect(JSON.parse(hook)).toEqual({ url: webhook.url, secret: webhook.secret, maxAttempts: 8 });
     expect([metadata, ...keys]).toEqual([`{"a":"${CANARIES.metadata}"}`, '', '']);
     const [told = '', secret, text = ''] = parts(report, 'proxy tell');
-    expect(JSON.parse(told)).toEqual({ url: webhook.url, maxAttempts: 8, account: 'shop' });
+    const named = { account: 'shop', requestId: 'request-1' };
+    expect(JSON.parse(told)).toEqual({ url: webhook.url, maxAttempts: 8, ...named });
     expect(secret).toBe(webhook.secret);
     expect(JSON.parse(text)).toEqual({
       headers: [],

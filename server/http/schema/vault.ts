@@ -187,7 +187,8 @@ export type Tree = Static<typeof Tree>;
 export const LogEntry = Type.Object(
   {
     action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')], {
-      description: '`encrypt` if the item was stored or updated, `decrypt` if it was decrypted.',
+      description:
+        '`encrypt` if the item was stored or updated, `decrypt` if it was decrypted. A refused deletion is an `encrypt`.',
     }),
     source: Type.Union(
       (['vault', 'capture', 'retrieve', 'proxy', 'form'] as const).map((source) => Type.Literal(source)),
@@ -195,6 +196,27 @@ export const LogEntry = Type.Object(
         description: 'The origin: the account itself, an endpoint, a request to a third party, or a form.',
       },
     ),
+    outcome: Type.String({
+      description:
+        '`ok`, or the code of the error with which the attempt was refused; `unknown` for a code of a later version of the vault.',
+      examples: ['ok'],
+    }),
+    actor: Type.String({
+      description:
+        'Who acted: the name of the account; the uses of an endpoint are those of the account that made it. With an API credential, the name of the account, a slash and the id of the credential.',
+      examples: ['shop'],
+    }),
+    endpoint: Type.Optional(
+      Type.String({
+        description: 'The id of the capture or retrieval endpoint that was used.',
+        examples: ['checkout'],
+      }),
+    ),
+    request_id: Type.String({
+      description:
+        'The id of the request, as in its X-Request-Id header; empty in entries that an earlier version of the vault wrote.',
+      examples: ['5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e'],
+    }),
     ip_address: Type.String({ description: 'The IP address of the caller.', examples: ['203.0.113.7'] }),
     user_agent: Type.String({
       description: 'The User-Agent header of the caller; empty if there is none.',
@@ -202,7 +224,7 @@ export const LogEntry = Type.Object(
     }),
     timestamp: Timestamp('The time of the event.'),
   },
-  { $id: 'LogEntry', description: 'One use of an item.' },
+  { $id: 'LogEntry', description: 'One use of an item, or a refused attempt.' },
 );
 export type LogEntry = Static<typeof LogEntry>;
 

@@ -100,6 +100,7 @@ async function use(
   const owner = actFor(ctx, endpoint.account);
   const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
   const { idempotencyKey } = owner;
+  owner.endpointId = endpoint.id;
   owner.source = form_type === undefined ? 'capture' : 'form';
   const act = (seed?: string): Promise<Captured> =>
     endpointAuth.recordFailure(owner, endpoint, () => store(parts, owner, endpoint, input, seed));

@@ -59,6 +59,8 @@ export interface RequestUsage {
 export interface RequestContext extends RequestOrigin {
   /** Which way data is reached is known only when the request is read. */
   source: RequestSource;
+  /** Id of the endpoint whose secret it has shown. */
+  endpointId: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
   /** The password hash that its sign-in was checked against: what a change of the password replaces. */
@@ -87,6 +89,7 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
     ip,
     userAgent,
     source,
+    endpointId: undefined,
     account: undefined,
     signInProof: undefined,
     accountCheck: undefined,
@@ -125,6 +128,9 @@ export async function confirmAccount({ accountCheck }: Pick<RequestContext, 'acc
 }
 
 /** Who acts and when, as recorded in the action log. */
-export function actorOf({ ip, userAgent, source }: RequestOrigin, now: number): ActorParams {
-  return { ip, ua: userAgent, source, now };
+export function actorOf(
+  { ip, userAgent, source, endpointId, requestId }: RequestContext,
+  now: number,
+): ActorParams {
+  return { ip, ua: userAgent, source, endpointId, requestId, now };
 }

@@ -85,12 +85,10 @@ export function logNamesOf({ id, facts, account }: ProxyJob) {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
 
-/** A job acts for its account under its own id: its request was answered long ago. */
+/** A job acts for its account, as the request that has asked for it; earlier versions kept only the job's own id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
-  return actFor(
-    createContext({ requestId: id, ip: facts.ip, userAgent: facts.ua, source: 'proxy' }),
-    account,
-  );
+  const { ip, ua: userAgent, requestId = id } = facts;
+  return actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
 }
 
 function isSuccess(status: number): boolean {
@@ -169,7 +167,15 @@ async function logUse(parts: SendingParts, job: ProxyJob, token: string): Promis
   const { kid } = job.facts;
   const { aid } = job.account;
   const { logLength: seen, logTail } = await readItem(parts, kid, token);
-  const params = { ...actorOf(contextOf(job), now()), aid, kid, token, action: 'decrypt', seen } as const;
+  const params = {
+    ...actorOf(contextOf(job), now()),
+    aid,
+    kid,
+    token,
+    action: 'decrypt',
+    outcome: 'ok',
+    seen,
+  } as const;
   const entry = await crypto.sealLog({ params, tail: logTail });
   const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry]);
   if (logged.kind !== 'appended') {

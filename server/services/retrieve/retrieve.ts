@@ -138,6 +138,7 @@ async function use(
 ): Promise<Uint8Array | TreeStream> {
   const endpoint = await parts.endpointAuth.admit(ctx, 'retrieve', input);
   const owner = actFor(ctx, endpoint.account);
+  owner.endpointId = endpoint.id;
   owner.source = input.form_type === undefined ? 'retrieve' : 'form';
   return parts.endpointAuth.recordFailure(owner, endpoint, async () => {
     const { token, reference } = withinLock(endpoint, input);

@@ -111,7 +111,8 @@ async function writeItem(
   let outcome = await itemStore.write(kid, write);
   for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
     const { logLength: seen, logTail: tail } = outcome;
-    const logEntry = await crypto.sealLog({ params: { ...params, token, action: 'encrypt', seen }, tail });
+    const entry = { ...params, token, action: 'encrypt', outcome: 'ok', seen } as const;
+    const logEntry = await crypto.sealLog({ params: entry, tail });
     outcome = await itemStore.write(kid, { ...write, logEntry });
   }
   return outcome;

@@ -268,7 +268,8 @@ async function log(
   const entries: LogEntry[] = [];
   for (let newest = from; newest >= to; newest -= LOG_STEP) {
     const sealed = await itemStore.readLog(kid, token, newest, Math.max(to, newest - LOG_STEP + 1));
-    entries.push(...(await crypto.readLog({ params: { aid, kid, token, newest }, entries: sealed })));
+    const params = { aid, kid, token, newest, account: account.name };
+    entries.push(...(await crypto.readLog({ params, entries: sealed })));
   }
   metering.count(ctx, 'log');
   return { entries, ...(to > 1 ? { nextToken: cursors.sign(scope, to - 1) } : {}) };

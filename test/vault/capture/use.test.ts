@@ -286,15 +286,18 @@ describe('the log', () => {
   const headers = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'browser of a visitor/1.0' };
 
   test('names capture as the source, and the visitor', async () => {
-    const [entry, ...rest] = await logOf(
-      captured(await post(shop, { headers, query: { reference: 'logged' } })),
-    );
+    const answer = await post(shop, { headers, query: { reference: 'logged' } });
+    const [entry, ...rest] = await logOf(captured(answer));
     expect(rest).toEqual([]);
     expect(entry).toEqual({
       action: 'encrypt',
       source: 'capture',
       ip_address: '203.0.113.7',
       user_agent: 'browser of a visitor/1.0',
+      outcome: 'ok',
+      actor: account.name,
+      endpoint: shop.unique_id,
+      request_id: answer.headers.get('x-request-id') ?? '',
       timestamp: entry?.timestamp ?? '',
     });
   });

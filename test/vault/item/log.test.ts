@@ -33,7 +33,7 @@ describe('an entry', () => {
   test('tells who did what, from where and when', async () => {
     const before = Date.now();
     const token = await newItem();
-    await open(token, { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1.0 (tests)' });
+    const answer = await open(token, { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1.0 (tests)' });
     const [decrypted, stored, ...rest] = entriesOf(await log(token));
     expect(rest).toEqual([]);
     expect(decrypted).toEqual({
@@ -41,6 +41,9 @@ describe('an entry', () => {
       source: 'vault',
       ip_address: '203.0.113.7',
       user_agent: 'shop/1.0 (tests)',
+      outcome: 'ok',
+      actor: account.name,
+      request_id: answer.headers.get('x-request-id') ?? '',
       timestamp: decrypted?.timestamp ?? '',
     });
     expect(stored).toMatchObject({

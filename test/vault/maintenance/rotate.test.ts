@@ -167,7 +167,15 @@ describe('a rotation', () => {
     const { logTail, logLength: seen } =
       read?.kind === 'item' ? read : { logTail: Buffer.of(), logLength: 0 };
     const entry = {
-      ...({ action: 'decrypt', source: 'vault', ip: '::1', ua: 'x', now: 1 } as const),
+      ...({
+        action: 'decrypt',
+        source: 'vault',
+        outcome: 'ok',
+        requestId: 'r',
+        ip: '::1',
+        ua: 'x',
+        now: 1,
+      } as const),
       ...{ aid: client.aid, kid, token: opened, seen },
     };
     const entries = await Promise.all(

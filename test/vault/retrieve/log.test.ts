@@ -66,7 +66,7 @@ describe('the log of an item', () => {
   test('names the retrieval as source, and who used the endpoint', async () => {
     const { token, endpoint } = await newItem();
     const headers = { 'x-forwarded-for': '203.0.113.9', 'user-agent': 'call centre/2.0 (tests)' };
-    await retrieve(vault, endpoint, { query: { token }, headers });
+    const answer = await retrieve(vault, endpoint, { query: { token }, headers });
     await retrieve(vault, endpoint, { query: { decrypt_all: true }, headers: { 'user-agent': '' } });
     const [second, first, stored, ...rest] = await logOf('one', token);
     expect(rest).toEqual([]);
@@ -75,6 +75,10 @@ describe('the log of an item', () => {
       source: 'retrieve',
       ip_address: '203.0.113.9',
       user_agent: 'call centre/2.0 (tests)',
+      outcome: 'ok',
+      actor: account.name,
+      endpoint: endpoint.unique_id,
+      request_id: answer.headers.get('x-request-id') ?? '',
       timestamp: first?.timestamp ?? '',
     });
     expect(second).toMatchObject({

@@ -182,6 +182,33 @@ describe('records', () => {
       'decrypt retrieve',
       'decrypt form',
     ]);
+    expect(facts.map(({ outcome, requestId, endpoint }) => [outcome, requestId, endpoint])).toEqual(
+      facts.map(() => ['ok', '', '']),
+    );
+    for (const entry of entries) {
+      expectDamageRefused(entry, (bad) => openLogEntry(sealer, ids, bad));
+    }
+  });
+
+  test('the entries behind it that say who, through what and with which outcome', () => {
+    const entries = records.logEntriesAttributed.map(hex);
+    expect(verifyWholeLog(sealer, ids, [...records.logEntries.map(hex), ...entries])).toBeUndefined();
+    const facts = entries.map((entry) => openLogEntry(sealer, ids, entry));
+    expect(facts.map(({ ip, userAgent }) => `${ip} ${userAgent}`)).toEqual([
+      '203.0.113.7 shop/1.0',
+      '2001:db8::1 shop/1.0',
+      'unknown ',
+    ]);
+    expect(facts.map(({ outcome, endpoint, credential }) => [outcome, endpoint, credential])).toEqual([
+      ['ok', '', ''],
+      ['endpoint_out_of_scope', 'help-desk', ''],
+      ['passphrase_wrong', '', '0b54ff3e-8e6e-4d9f-8a51-3f1d3c6f9a10'],
+    ]);
+    expect(facts.map(({ requestId }) => requestId)).toEqual([
+      '5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e',
+      'OPWcPTNAXPuYQ7AMJ49A-_',
+      'ABCDEF01-2d53-4c8e-9a39-0d4c7c1f6f2e',
+    ]);
     for (const entry of entries) {
       expectDamageRefused(entry, (bad) => openLogEntry(sealer, ids, bad));
     }

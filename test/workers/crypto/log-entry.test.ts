@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
+import { ERRORS } from '../../../server/core/errors.ts';
+import { bytesOfIp, textOfIp } from '../../../workers/crypto/log/address.ts';
+import { openLogEntry, sealLogEntry, tagOf } from '../../../workers/crypto/log/entry.ts';
 import {
   type ActionLogEntry,
-  bytesOfIp,
-  openLogEntry,
-  sealLogEntry,
-  tagOf,
-  textOfIp,
-} from '../../../workers/crypto/log/entry.ts';
+  decodeLogEntry,
+  encodeLogEntry,
+} from '../../../workers/crypto/log/entry-content.ts';
+import { outcomeNumber, outcomeOf } from '../../../workers/crypto/log/outcome.ts';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   damaged,
@@ -23,12 +24,17 @@ import {
 
 const sealer = sealerOf();
 const NONE = filled(16, 0);
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const BASE = {
   timeMs: 1_700_000_000_123,
   action: 'decrypt',
   source: 'vault',
   ip: '203.0.113.7',
   userAgent: 'curl/8',
+  outcome: 'ok',
+  endpoint: '',
+  credential: '',
+  requestId: '5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e',
 } as const;
 
 function seal(seenLength: number, seenTag: Uint8Array, changes: Partial<ActionLogEntry> = {}): Uint8Array {
@@ -120,6 +126,13 @@ describe('addresses', () => {
 describe('one entry', () => {
   test('round trip of anything that fits', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 40 });
+    const random = fc.string({ unit: fc.constantFrom(...BASE64URL), minLength: 22, maxLength: 22 });
+    const id = fc.oneof(
+      random,
+      fc.uuid(),
+      fc.uuid().map((uuid) => uuid.toUpperCase()),
+      fc.string({ maxLength: 40 }),
+    );
     const entry: fc.Arbitrary<ActionLogEntry> = fc.record({
       seenLength: fc.nat(0xffff_ffff),
       seenTag: fc.uint8Array({ minLength: 16, maxLength: 16 }),
@@ -128,6 +141,10 @@ describe('one entry', () => {
       source: fc.constantFrom('vault', 'capture', 'retrieve', 'proxy', 'form'),
       ip: fc.oneof(fc.ipV4(), fc.ipV6(), text),
       userAgent: text,
+      outcome: fc.constantFrom('ok', 'passphrase_wrong', 'internal'),
+      endpoint: id,
+      credential: id,
+      requestId: id,
     });
     fc.assert(
       fc.property(entry, (value) => {
@@ -151,13 +168,48 @@ describe('one entry', () => {
     expect(opened.ip).toBe('😀'.repeat(63));
   });
 
+  test('long ids are cut at 128 bytes, between characters', () => {
+    const id = `a${'é'.repeat(100)}`;
+    const opened = openLogEntry(sealer, IDS, seal(0, NONE, { requestId: id, endpoint: id, credential: id }));
+    const cut = `a${'é'.repeat(63)}`;
+    expect([opened.requestId, opened.endpoint, opened.credential]).toEqual([cut, cut, cut]);
+  });
+
+  test('a UUID takes 16 bytes, and another text its own', () => {
+    const length = (requestId: string) =>
+      encodeLogEntry({ ...BASE, seenLength: 0, seenTag: NONE, requestId }).length;
+    const uuid = BASE.requestId;
+    expect(length(uuid) - length('')).toBe(16);
+    expect(length(uuid.toUpperCase()) - length('')).toBe(36);
+    expect(length('order-17') - length('')).toBe(8);
+    expect(length('OPWcPTNAXPuYQ7AMJ49A-_') - length('')).toBe(17);
+    expect(length('OPWcPTNAXPuYQ7AMJ49A.r') - length('')).toBe(22);
+    for (const other of [
+      `${uuid}0`,
+      uuid.slice(1),
+      uuid.replaceAll('-', '_'),
+      uuid.replace('5f', '5g'),
+      uuid.replace('5e-', '5-e'),
+    ]) {
+      expect(length(other) - length('')).toBe(other.length);
+    }
+  });
+
   test('callers who share an address or a user agent are kept apart', () => {
     const ips = ['203.0.113.7', '203.0.113.8', '2001:db8::1', 'unknown', ''];
-    const callers = ips.flatMap((ip) => ['', 'curl', 'curl/8'].map((userAgent) => ({ ip, userAgent })));
+    const ids = ['', 'curl', BASE.requestId];
+    const callers = ips.flatMap((ip) =>
+      ['', 'curl', 'curl/8'].flatMap((userAgent) =>
+        ids.map((endpoint, i) => ({
+          ...{ ip, userAgent, endpoint, credential: ids[(i + 1) % 3] ?? '' },
+          requestId: ids[(i + 2) % 3] ?? '',
+        })),
+      ),
+    );
     for (const one of callers) {
       for (const other of callers) {
         const entries = [one, other, one].map((caller) => openLogEntry(sealer, IDS, seal(0, NONE, caller)));
-        expect(entries.map(({ ip, userAgent }) => ({ ip, userAgent }))).toEqual([one, other, one]);
+        expect(entries).toMatchObject([one, other, one]);
       }
     }
   });
@@ -183,9 +235,28 @@ describe('one entry', () => {
       sealer.seal('audit', IDS.aid, 'log', [IDS.kid, IDS.token], bytes);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
-        expectRefused(() => openLogEntry(sealer, IDS, sealPlain(bytes[0] === 1 ? bytes.subarray(1) : bytes)));
+        const [type = 0] = bytes;
+        const other = type === 1 || type === 2 ? Uint8Array.of(3, ...bytes) : bytes;
+        expectRefused(() => openLogEntry(sealer, IDS, sealPlain(other)));
       }),
     );
+    const whole = new Uint8Array(
+      encodeLogEntry({ ...BASE, seenLength: 0, seenTag: NONE, endpoint: 'window' }),
+    );
+    for (let length = 0; length < whole.length; length++) {
+      expectRefused(() => decodeLogEntry(whole.subarray(0, length)));
+    }
+    expectRefused(() => decodeLogEntry(Uint8Array.of(...whole, 0)));
+  });
+
+  test('every code has its number, and a number of a later version is read', () => {
+    const codes = ['ok', ...Object.keys(ERRORS)];
+    expect(codes.toSorted()).toEqual(Array.from({ length: codes.length }, (_, n) => outcomeOf(n)).toSorted());
+    const plain = new Uint8Array(encodeLogEntry({ ...BASE, seenLength: 0, seenTag: NONE }));
+    plain[31] = 255;
+    expect(decodeLogEntry(plain).outcome).toBe('unknown');
+    // Those that entries hold already: they stay.
+    expect([outcomeNumber('passphrase_wrong'), outcomeNumber('token_not_found')]).toEqual([18, 24]);
   });
 });
 

@@ -13,7 +13,17 @@ const before = ringOf('old', OLD);
 const both = ringOf('new', NEW, OLD);
 const after = ringOf('new', NEW);
 
-const BASE = { timeMs: 1, action: 'decrypt', source: 'vault', ip: '203.0.113.7', userAgent: 'x' } as const;
+const BASE = {
+  timeMs: 1,
+  action: 'decrypt',
+  source: 'vault',
+  outcome: 'ok',
+  ip: '203.0.113.7',
+  userAgent: 'x',
+  endpoint: 'window',
+  credential: '',
+  requestId: '5f0c9f5e-2d53-4c8e-9a39-0d4c7c1f6f2e',
+} as const;
 function chain(length: number, sealer = before): Uint8Array[] {
   const entries: Uint8Array[] = [];
   for (let seen = 0; seen < length; seen++) {

@@ -6,13 +6,14 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
-import { type ActionLogEntry, openLogEntry, tagOf } from '../../crypto/log/entry.ts';
+import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
+import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
-import type { ITEM_JOBS, UpdateParams } from './jobs.ts';
+import type { ITEM_JOBS, ShownLogEntry, UpdateParams } from './jobs.ts';
 import {
   checkReference,
   logEntry,
@@ -59,11 +60,7 @@ function mergeWithRules(
  * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
  * before it, because somebody moved or replaced one.
  */
-function isBroken(
-  entries: readonly ActionLogEntry[],
-  records: readonly Uint8Array[],
-  newest: number,
-): boolean {
+function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array[], newest: number): boolean {
   const tags = new Set(records.map((record) => tagOf(record).toHex()));
   if (tags.size < records.length) {
     return true;
@@ -73,6 +70,21 @@ function isBroken(
     const named = seenLength === 0 ? undefined : records[newest - seenLength];
     return seenLength >= position || (named !== undefined && !equalBytes(seenTag, tagOf(named)));
   });
+}
+
+function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
+  const { action, source, outcome, credential, endpoint, requestId, ip, userAgent, timeMs } = entry;
+  return {
+    action,
+    source,
+    outcome,
+    actor: credential === '' ? account : `${account}/${credential}`,
+    ...(endpoint === '' ? {} : { endpoint }),
+    request_id: requestId,
+    ip_address: ip,
+    user_agent: userAgent,
+    timestamp: formatStoredAt(timeMs),
+  };
 }
 
 /** The handlers of `ITEM_JOBS` but for those on pages. */
@@ -136,20 +148,14 @@ export const ITEM_HANDLERS = {
   },
 
   sealLog(context, { params, tail }) {
-    return logEntry(context, params, params.token, params.action, tail);
+    return logEntry(context, params, params.token, params.action, tail, params.outcome);
   },
 
-  readLog({ env, sealer }, { params: { aid, kid, token, newest }, entries: records }) {
+  readLog({ env, sealer }, { params: { aid, kid, token, newest, account }, entries: records }) {
     const entries = records.map((record) => openLogEntry(sealer, { env, aid, kid, token }, record));
     if (isBroken(entries, records, newest)) {
       throw new IntegrityError('log');
     }
-    return entries.map((entry) => ({
-      action: entry.action,
-      source: entry.source,
-      ip_address: entry.ip,
-      user_agent: entry.userAgent,
-      timestamp: formatStoredAt(entry.timeMs),
-    }));
+    return entries.map((entry) => shownEntry(entry, account));
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -1,4 +1,5 @@
 /** Items: stored, opened, updated and listed, with their entries in the action log. */
+import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import {
   bytes,
   floats,
@@ -21,6 +22,9 @@ export interface ActorParams {
   readonly ip: string;
   readonly ua: string;
   readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+  /** The endpoint that is used, if one is. */
+  readonly endpointId?: string | undefined;
+  readonly requestId: string;
   /** ms since 1970. */
   readonly now: number;
 }
@@ -80,6 +84,7 @@ export interface DescribeItemParams extends ItemName {
 export interface SealLogParams extends KeyName, ActorParams {
   readonly token: string;
   readonly action: 'encrypt' | 'decrypt';
+  readonly outcome: LogOutcome;
   readonly seen: number;
 }
 
@@ -88,12 +93,21 @@ export interface ReadLogParams extends KeyName {
   readonly token: string;
   /** The number of the first entry given; the others follow downwards. */
   readonly newest: number;
+  /** The name of the item's account, whose uses alone it logs. */
+  readonly account: string;
 }
 
 /** An entry of the action log, by the names of the API. */
 export interface ShownLogEntry {
   readonly action: 'encrypt' | 'decrypt';
   readonly source: ActorParams['source'];
+  /** `ok`, the code of an error, or `unknown` for a code of a later version. */
+  readonly outcome: string;
+  /** The account, or `ACCOUNT/CREDENTIAL`. */
+  readonly actor: string;
+  readonly endpoint?: string;
+  /** Empty in entries of versions before it was logged. */
+  readonly request_id: string;
   readonly ip_address: string;
   readonly user_agent: string;
   /** RFC 3339 in UTC. */

@@ -11,6 +11,7 @@ import { encodeReference, identityTag, tokenDigest } from '../../crypto/item/loo
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
+import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { concat, EMPTY, equalBytes, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
 import { randomUuid } from '../../crypto/primitives/random.ts';
 import type { ThreadContext } from '../context.ts';
@@ -85,19 +86,28 @@ export function openText(
   return part1 ? joinSad(part0, part1) : part0;
 }
 
+/** The number of entries that a new one follows. */
+interface Seen {
+  readonly seen: number;
+}
+
 /**
  * Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. The entry comes
  * behind what it names, for the store to compare: `entries seen 4, little-endian | tail 16`.
  */
 export function logEntry(
   { env, sealer }: ThreadContext,
-  { aid, kid, seen, now, source, ip, ua }: KeyName & ActorParams & { readonly seen: number },
+  { aid, kid, seen, now, source, ip, ua, endpointId: endpoint = '', requestId }: KeyName & ActorParams & Seen,
   token: string,
   action: 'encrypt' | 'decrypt',
   tail: Uint8Array,
+  outcome: LogOutcome = 'ok',
 ): Uint8Array {
   const seenTag = seen === 0 ? NO_TAIL : tail;
-  const content = { seenLength: seen, seenTag, timeMs: now, action, source, ip, userAgent: ua };
+  const content = {
+    ...{ seenLength: seen, seenTag, timeMs: now, action, source, outcome },
+    ...{ ip, userAgent: ua, endpoint, credential: '', requestId },
+  };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);
   new DataView(out.buffer).setUint32(0, seen, true);
@@ -120,7 +130,7 @@ interface ChosenToken {
 type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
 interface SealRequest {
-  readonly params: KeyName & ActorParams & { readonly seen: number; readonly reference?: string | undefined };
+  readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
   readonly owner: ItemOwner;
   readonly object: JsonObject;
   readonly chosen: ChosenToken;

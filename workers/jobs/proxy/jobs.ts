@@ -66,6 +66,7 @@ interface JobOwner extends JobPlace {
 
 /** How a request is filled from an item. */
 export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
+  readonly requestId: string;
   readonly seen: number;
   readonly what: 'post' | 'network_token';
   readonly debug: 'none' | 'masked' | 'plain';

@@ -1,0 +1,225 @@
+/**
+ * What an entry of an item's action log says, as bytes. Written: `type 2 | entries seen 4 | tag seen 16 | time in ms 8 |
+ * action 1 | source 1 | outcome 1 | address form 1 (4, 6, or 0 for text) | address length 1 | address | user agent length 1 |
+ * user agent | endpoint id | credential id | request id`, ids as in `id.ts`. Read as well, `type 1`, which has no outcome, ends with the user agent without its length, and
+ * says: `ok`, and no ids.
+ */
+import {
+  concat,
+  IntegrityError,
+  readBytes,
+  readU8,
+  readU32,
+  readU64,
+  textOf,
+  writeU32,
+  writeU64,
+} from '../primitives/bytes.ts';
+import { TAG_BYTES } from '../primitives/symmetric.ts';
+import { bytesOfIp, textOfIp } from './address.ts';
+import { bytesOfId, ID_SPACE, type Taken, takeId, writeId } from './id.ts';
+import { type LogOutcome, outcomeNumber, outcomeOf } from './outcome.ts';
+
+/** By their numbers in an entry, from 1: new ones go to the end. */
+const ACTIONS = ['encrypt', 'decrypt'] as const;
+const SOURCES = ['vault', 'capture', 'retrieve', 'proxy', 'form'] as const;
+
+/** Who acts: all that is the same for the requests that one caller sends in a row. */
+interface Caller {
+  readonly ip: string;
+  readonly userAgent: string;
+  /** The endpoint that was used; empty for none. */
+  readonly endpoint: string;
+  /** The API credential that was used; empty for the account's password and for an endpoint. */
+  readonly credential: string;
+}
+
+/** What an entry says. */
+export interface ActionLogEntry extends Caller {
+  /** Number of entries that the writer knew of. */
+  readonly seenLength: number;
+  /** The last 16 bytes of entry number `seenLength`, which renewing it keeps; zeros when there is none. */
+  readonly seenTag: Uint8Array;
+  /** ms since 1970. */
+  readonly timeMs: number;
+  readonly action: (typeof ACTIONS)[number];
+  readonly source: (typeof SOURCES)[number];
+  readonly outcome: LogOutcome;
+  /** Of the request that acts; empty in entries of the first version. */
+  readonly requestId: string;
+}
+
+/** An entry as it was read: its outcome may be one of a later version. */
+export type ReadLogEntry = Omit<ActionLogEntry, 'outcome'> & { readonly outcome: LogOutcome | 'unknown' };
+
+/** The first byte of the plaintext, and where the fixed members lie behind it. */
+const TYPE_FIRST = 0x01;
+const TYPE = 0x02;
+const SEEN_AT = 1;
+const TAG_AT = 5;
+const TIME_AT = TAG_AT + TAG_BYTES;
+const ACTION_AT = TIME_AT + 8;
+const SOURCE_AT = ACTION_AT + 1;
+/** In the first type, the form of the address stood here. */
+const OUTCOME_AT = SOURCE_AT + 1;
+const FORM_AT = OUTCOME_AT + 1;
+const IP_AT = FORM_AT + 2;
+
+/** What one byte of length can say. */
+const TEXT_BYTES_MAX = 255;
+
+/** Address forms: 0 is text, 4 and 6 are the bytes of an address of that version of IP. */
+const FORM_TEXT = 0;
+const FORM_BYTES: Readonly<Record<number, number>> = { 4: 4, 6: 16 };
+
+const encoder = new TextEncoder();
+const cutBuffer = new Uint8Array(TEXT_BYTES_MAX);
+
+/** The first 255 bytes of a text in UTF-8, cut between characters. */
+function cutUtf8(text: string): Uint8Array {
+  return cutBuffer.slice(0, encoder.encodeInto(text, cutBuffer).written);
+}
+
+/** The part of the plaintext that one caller's entries share; all before it is still to be written. */
+function callerPart({ ip, userAgent, endpoint, credential }: Caller): Uint8Array {
+  const packed = bytesOfIp(ip);
+  const address = packed ?? cutUtf8(ip);
+  const agent = cutUtf8(userAgent);
+  const fixed = new Uint8Array(IP_AT);
+  fixed[0] = TYPE;
+  fixed[FORM_AT] = packed ? (packed.length === FORM_BYTES[4] ? 4 : 6) : FORM_TEXT;
+  fixed[FORM_AT + 1] = address.length;
+  const length = Uint8Array.of(agent.length);
+  return concat([fixed, address, length, agent, bytesOfId(endpoint), bytesOfId(credential)]);
+}
+
+/** A plaintext of one caller: requests of one caller come in runs, a page of entries has one request. */
+interface Plaintext {
+  readonly caller: Caller;
+  /** With room for any request id. */
+  readonly bytes: Uint8Array;
+  readonly requestAt: number;
+  requestId: string;
+  /** The bytes up to the end of the request id. */
+  written: Uint8Array;
+}
+
+function plaintextOf({ ip, userAgent, endpoint, credential }: Caller): Plaintext {
+  const part = callerPart({ ip, userAgent, endpoint, credential });
+  const bytes = new Uint8Array(part.length + ID_SPACE);
+  bytes.set(part);
+  return {
+    caller: { ip, userAgent, endpoint, credential },
+    bytes,
+    requestAt: part.length,
+    requestId: '',
+    written: bytes.subarray(0, part.length + 1),
+  };
+}
+
+function isSame(one: Caller, other: Caller): boolean {
+  return (
+    one.ip === other.ip &&
+    one.userAgent === other.userAgent &&
+    one.endpoint === other.endpoint &&
+    one.credential === other.credential
+  );
+}
+
+/** The last caller's plaintext. */
+let plaintext = plaintextOf({ ip: '', userAgent: '', endpoint: '', credential: '' });
+
+/**
+ * The plaintext of an entry, which the next call overwrites. An address that is neither IPv4 nor IPv6 in its usual form is
+ * kept as text. Texts are cut at 255 bytes of UTF-8, ids at 128, between
+ * characters. A tag of another length than 16 bytes: RangeError.
+ */
+export function encodeLogEntry(entry: ActionLogEntry): Uint8Array {
+  const { seenTag, requestId } = entry;
+  if (seenTag.length !== TAG_BYTES) {
+    throw new RangeError('a tag has 16 bytes');
+  }
+  if (!isSame(entry, plaintext.caller)) {
+    plaintext = plaintextOf(entry);
+  }
+  const { bytes, requestAt } = plaintext;
+  if (requestId !== plaintext.requestId) {
+    const end = writeId(bytes, requestAt, requestId);
+    plaintext.requestId = requestId;
+    if (end !== plaintext.written.length) {
+      plaintext.written = bytes.subarray(0, end);
+    }
+  }
+  writeU32(bytes, SEEN_AT, entry.seenLength);
+  bytes.set(seenTag, TAG_AT);
+  writeU64(bytes, TIME_AT, entry.timeMs);
+  bytes[ACTION_AT] = ACTIONS.indexOf(entry.action) + 1;
+  bytes[SOURCE_AT] = SOURCES.indexOf(entry.source) + 1;
+  bytes[OUTCOME_AT] = outcomeNumber(entry.outcome);
+  return plaintext.written;
+}
+
+/** The address whose form is at `at`. */
+function takeIp(bytes: Uint8Array, at: number): Taken {
+  const form = readU8(bytes, at);
+  const length = readU8(bytes, at + 1);
+  const ip = readBytes(bytes, at + 2, length);
+  if (form !== FORM_TEXT && FORM_BYTES[form] !== length) {
+    throw new IntegrityError('log entry');
+  }
+  return { text: form === FORM_TEXT ? textOf(ip) : textOfIp(ip), end: at + 2 + length };
+}
+
+function takeText(bytes: Uint8Array, at: number): Taken {
+  const length = readU8(bytes, at);
+  return { text: textOf(readBytes(bytes, at + 1, length)), end: at + 1 + length };
+}
+
+/** What the first type says behind the source. */
+function readFirst(bytes: Uint8Array) {
+  const { text: ip, end } = takeIp(bytes, OUTCOME_AT);
+  const userAgent = textOf(bytes.subarray(end));
+  return { ip, userAgent, endpoint: '', credential: '', requestId: '', outcome: 'ok' } as const;
+}
+
+/** What the second type says behind the source. */
+function readSecond(bytes: Uint8Array) {
+  const outcome = outcomeOf(readU8(bytes, OUTCOME_AT));
+  const ip = takeIp(bytes, FORM_AT);
+  const userAgent = takeText(bytes, ip.end);
+  const endpoint = takeId(bytes, userAgent.end);
+  const credential = takeId(bytes, endpoint.end);
+  const requestId = takeId(bytes, credential.end);
+  if (requestId.end !== bytes.length) {
+    throw new IntegrityError('log entry');
+  }
+  return {
+    ip: ip.text,
+    userAgent: userAgent.text,
+    endpoint: endpoint.text,
+    credential: credential.text,
+    requestId: requestId.text,
+    outcome,
+  };
+}
+
+/**
+ * Reads the plaintext of an entry of either type. Rejects unknown actions and sources, and texts that are no UTF-8, with
+ * `IntegrityError`; an unknown outcome is one of a later version.
+ */
+export function decodeLogEntry(bytes: Uint8Array): ReadLogEntry {
+  const action = ACTIONS[readU8(bytes, ACTION_AT) - 1];
+  const source = SOURCES[readU8(bytes, SOURCE_AT) - 1];
+  const type = bytes[0];
+  if ((type !== TYPE && type !== TYPE_FIRST) || !action || !source) {
+    throw new IntegrityError('log entry');
+  }
+  return {
+    seenLength: readU32(bytes, SEEN_AT),
+    seenTag: readBytes(bytes, TAG_AT, TAG_BYTES),
+    timeMs: readU64(bytes, TIME_AT),
+    action,
+    source,
+    ...(type === TYPE ? readSecond(bytes) : readFirst(bytes)),
+  };
+}
