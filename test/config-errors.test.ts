@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../server/config/config.ts';
@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const CERT = vectorPath('tls-cert.pem');
-const KEY = vectorPath('tls-key.pem');
+const KEY = file('tls-key.pem', readFileSync(vectorPath('tls-key.pem'), 'utf8'));
 const MASTER = keyText(1);
 function file(name: string, text: string): string {
   return writePrivate(join(folder, name), text);

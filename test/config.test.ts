@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig, publicUrl } from '../server/config/config.ts';
+import { checkPrivate } from '../server/config/files.ts';
 import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 
@@ -10,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const CERT = vectorPath('tls-cert.pem');
-const KEY = vectorPath('tls-key.pem');
+const KEY = file('tls-key.pem', readFileSync(vectorPath('tls-key.pem'), 'utf8'));
 const MASTER = keyText(1);
 function file(name: string, text: string, mode?: number): string {
   return writePrivate(join(folder, name), text, mode);
@@ -191,8 +192,8 @@ describe('the description for the start log', () => {
   });
 });
 
-describe('a master key file', () => {
-  test('gives the ring when only its owner can read it', () => {
+describe('a file with a secret', () => {
+  test('of master keys gives the ring when only its owner can read it', () => {
     const path = file('key', `now:${MASTER},before:${keyText(7)}\n`, 0o400);
     const ring = loadConfig({ VAULT_ENV: 'production', VAULT_MASTER_KEY_FILE: path }).masterKey?.expose();
     expect(ring?.writeId).toBe('now');
@@ -200,11 +201,28 @@ describe('a master key file', () => {
     expect(Buffer.from(ring?.keys.get('now') ?? []).toString('base64')).toBe(MASTER);
   });
 
-  test.each([0o644, 0o640, 0o604, 0o660, 0o610])('is refused with mode %o', (mode) => {
-    const path = file('open-key', MASTER, mode);
-    expect(() => loadConfig({ VAULT_MASTER_KEY_FILE: path })).toThrow(
-      'names a file that other users can read',
-    );
-    expect(statSync(path).mode & 0o777).toBe(mode);
+  const secrets: readonly (readonly [string, string, Record<string, string>])[] = [
+    ['VAULT_MASTER_KEY_FILE', MASTER, {}],
+    ['VAULT_TLS_KEY_FILE', readFileSync(KEY, 'utf8'), { VAULT_TLS_CERT_FILE: CERT }],
+    ['VAULT_NETWORK_TOKEN_FILE', '[]', {}],
+  ];
+  test.each(secrets)('%s is refused when others may use it', (name, text, others) => {
+    for (const mode of [0o644, 0o640, 0o604, 0o660, 0o610]) {
+      const path = file('open', text, mode);
+      expect(() => loadConfig({ ...others, [name]: path })).toThrow(
+        `${name} names a file that other users can read`,
+      );
+      expect(statSync(path).mode & 0o777).toBe(mode);
+    }
+    for (const mode of [0o400, 0o600]) {
+      expect(loadConfig({ ...others, [name]: file('private', text, mode) }).env).toBe('staging');
+    }
+  });
+
+  test('is refused when it is another user’s, unless that is root', () => {
+    const uid = process.getuid?.() ?? 0;
+    expect(() => checkPrivate({ mode: 0o100400, uid: uid + 1 })).toThrow('belongs to another user');
+    expect(() => checkPrivate({ mode: 0o100400, uid })).not.toThrow();
+    expect(() => checkPrivate({ mode: 0o100400, uid: 0 })).not.toThrow();
   });
 });

@@ -27,6 +27,16 @@ function isReadableByOthers({ mode, uid }: { readonly mode: number; readonly uid
   return (mode & (isGivenByRoot ? 0o037 : 0o077)) !== 0;
 }
 
+/** Rejects a file that another user can read, or owns and so can replace. */
+export function checkPrivate(stat: { readonly mode: number; readonly uid: number }): void {
+  if (stat.uid !== 0 && stat.uid !== (process.getuid?.() ?? stat.uid)) {
+    rejectValue('names a file that belongs to another user; run chown on it');
+  }
+  if (isReadableByOthers(stat)) {
+    rejectValue('names a file that other users can read; run chmod 400 on it');
+  }
+}
+
 /**
  * The text of a file that a setting names. The checks use the open descriptor, so the file cannot be replaced between
  * them.
@@ -42,8 +52,8 @@ function read(path: string, isPrivate: boolean): string {
       if (stat.size > FILE_BYTES_MAX) {
         rejectValue('names a file of more than 1 MB');
       }
-      if (isPrivate && isReadableByOthers(stat)) {
-        rejectValue('names a file that other users can read; run chmod 400 on it');
+      if (isPrivate) {
+        checkPrivate(stat);
       }
       return readFileSync(descriptor, 'utf8');
     } finally {
@@ -109,25 +119,23 @@ function isPrivateKeyOf(cert: string, pem: string): boolean {
   }
 }
 
-/** Parses the PEM file of the private key of `cert`; without `cert` the pair is not checked. */
+/** Parses the private PEM file of the private key of `cert`; without `cert` the pair is not checked. */
 export function privateKeyOf(cert: string | undefined): Parse<Secret<string>> {
   return (path) => {
-    const pem = read(path, false);
+    const pem = readPrivateFile(path);
     return cert === undefined || isPrivateKeyOf(cert, pem)
       ? new Secret(pem)
       : rejectValue('does not name the unencrypted PEM private key of VAULT_TLS_CERT_FILE');
   };
 }
 
-/** A JSON file that matches a schema. The error names the place of the first invalid value, never the value. */
-function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
+/** The value of a JSON text that matches a schema. The error names the place of the first invalid value, never the value. */
+function parseJson<Schema extends TSchema>(text: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {
-    value = JSON.parse(read(path, false));
-  } catch (error) {
-    return error instanceof SyntaxError
-      ? rejectValue('names a file that is not valid JSON')
-      : unreadable(error);
+    value = JSON.parse(text);
+  } catch {
+    return rejectValue('names a file that is not valid JSON');
   }
   if (Value.Check(schema, value)) {
     return value;
@@ -176,7 +184,7 @@ export const NO_PRICES: PriceSetting = Object.freeze({
 });
 
 /** Reads the file of unit prices; unknown operations are rejected. */
-export const parsePrices: Parse<PriceSetting> = (path) => readJson(path, Prices);
+export const parsePrices: Parse<PriceSetting> = (path) => parseJson(read(path, false), Prices);
 
 /** The file of network token requesters: an array of at most 1000. */
 const Requesters = Type.Array(
@@ -206,9 +214,9 @@ function isHttps(text: string): boolean {
   return url?.protocol === 'https:' && url.username === '' && url.password === '';
 }
 
-/** Reads the file of network token requesters. Ids must be unique, URLs https, and header names valid (RFC 9110). */
+/** Reads the private file of network token requesters. Ids must be unique, URLs https, and header names valid (RFC 9110). */
 export const parseRequesters: Parse<readonly NetworkTokenRequester[]> = (path) => {
-  const entries = readJson(path, Requesters);
+  const entries = parseJson(readPrivateFile(path), Requesters);
   const ids = new Set(entries.map((entry) => entry.id));
   if (ids.size < entries.length) {
     return rejectValue('names a file that contains the same id twice');
