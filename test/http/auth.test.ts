@@ -24,6 +24,18 @@ describe('200', () => {
     expect((await createClient().send('GET', '/v1/whoami', { headers })).status).toBe(200);
   });
 
+  test.each(['http://localhost', 'https://localhost', 'https://vault.test', 'https://vault.test:443'])(
+    'Origin of the vault itself: %s',
+    async (origin) => {
+      expect((await createClient().send('GET', '/v1/whoami', { headers: { origin } })).status).toBe(200);
+    },
+  );
+
+  test('Origin does not count beside Sec-Fetch-Site', async () => {
+    const headers = { 'Sec-Fetch-Site': 'same-origin', Origin: 'https://elsewhere.test' };
+    expect((await createClient().send('GET', '/v1/whoami', { headers })).status).toBe(200);
+  });
+
   test('each answered request of an account is counted once, before its reply', async () => {
     const client = createClient();
     await client.send('GET', '/v1/whoami');
@@ -104,6 +116,21 @@ describe('403', () => {
     const answer = await client.send('GET', '/v1/whoami', { headers: { 'Sec-Fetch-Site': site } });
     expect(answer.status).toBe(403);
     expect(answer.error.code).toBe('not_allowed');
+    expect(client.parts.asked).toEqual([]);
+  });
+
+  test.each([
+    ...[
+      'https://elsewhere.test',
+      'http://localhost:81',
+      'http://localhost.elsewhere.test',
+      'ftp://localhost',
+    ],
+    ...['null', '', 'localhost', 'http://localhost, https://elsewhere.test'],
+  ])('a browser without Sec-Fetch-Site on a page of %p', async (origin) => {
+    const client = createClient();
+    const answer = await client.send('GET', '/v1/whoami', { headers: { Origin: origin } });
+    expect([answer.status, answer.error.code]).toEqual([403, 'not_allowed']);
     expect(client.parts.asked).toEqual([]);
   });
 

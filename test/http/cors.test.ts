@@ -77,7 +77,7 @@ describe('no other reply is', () => {
   const others: readonly (readonly [number, string, string, RequestInit, object])[] = [
     [200, 'DELETE', CAPTURE, {}, {}],
     [200, 'GET', '/v1/retrieve/iframe', {}, {}],
-    [401, 'DELETE', CAPTURE, { headers: { authorization: '', Origin: 'https://elsewhere.test' } }, {}],
+    [401, 'DELETE', CAPTURE, { headers: { authorization: '', Origin: 'https://vault.test' } }, {}],
     [403, 'DELETE', CAPTURE, { headers: FROM_PAGE }, {}],
     [429, 'DELETE', CAPTURE, {}, { accounts: { ...accounts, signIn } }],
     [404, 'POST', '/v1/capture/a/b', { headers: OF_CAPTURE }, {}],

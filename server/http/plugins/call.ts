@@ -112,7 +112,7 @@ function readIdempotencyKey(headers: Headers): string | undefined {
 /** Begins the sign-in of a request. Rejects credentials that are missing or malformed, before the body is read. */
 function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
   const { headers } = ctx.request;
-  rejectOtherSites(headers);
+  rejectOtherSites(ctx.request, parts.http.publicUrl);
   const recalled = parts.accounts.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
   if (recalled.known === undefined) {
     readCredentials(headers);
@@ -236,13 +236,29 @@ export function readCall(
 const COLON = 0x3a;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Whether an `Origin` is that of the request itself, whatever scheme a proxy has ended, or that of the public URL. */
+function isOwnOrigin(origin: string, { url }: Request, publicUrl: string): boolean {
+  const parsed = URL.canParse(origin) ? new URL(origin) : undefined;
+  return (
+    parsed !== undefined &&
+    /^https?:$/.test(parsed.protocol) &&
+    (parsed.host === new URL(url).host || parsed.origin === new URL(publicUrl).origin)
+  );
+}
+
 /**
  * What a browser sends on behalf of another site is `not_allowed`: a page elsewhere must not be able to use credentials
- * that the browser remembers. Other clients do not send `Sec-Fetch-Site`.
+ * that the browser remembers. A browser that sends no `Sec-Fetch-Site`, as all do over plain HTTP, is known by its
+ * `Origin`; `null` is another site. Other clients send neither.
  */
-function rejectOtherSites(headers: Headers): void {
-  const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site' || site === 'same-site') {
+function rejectOtherSites(request: Request, publicUrl: string): void {
+  const site = request.headers.get('sec-fetch-site');
+  const origin = site === null ? request.headers.get('origin') : null;
+  if (
+    site === 'cross-site' ||
+    site === 'same-site' ||
+    (origin !== null && !isOwnOrigin(origin, request, publicUrl))
+  ) {
     throw new VaultError('not_allowed');
   }
 }
