@@ -1,3 +1,5 @@
+import './core/native-addons.ts';
+
 import { writeSync } from 'node:fs';
 import { runCommandLine } from './cli/run.ts';
 import { loadConfig, processEnv } from './config/config.ts';

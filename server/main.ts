@@ -1,3 +1,5 @@
+import './core/native-addons.ts';
+
 import { forbidCoreFiles } from './boot/core-files.ts';
 import { openSupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';

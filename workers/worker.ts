@@ -1,4 +1,6 @@
 /** The entry of every thread: the handlers of all jobs, over the keys that the thread was started with. */
+import '../server/core/native-addons.ts';
+
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/record/self-test.ts';
 import { AUDIT_HANDLERS } from './jobs/audit/audit.ts';
