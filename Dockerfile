@@ -2,16 +2,20 @@
 # It runs as uid 65532, needs no capability, and writes nothing but to VAULT_DATA_DIR, which a server with a Redis
 # of somebody else's and a master key of its own does not need either.
 #
-#     docker build --tag cardvault .
+#     sh scripts/images/build.sh --tag cardvault
 #     docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges --ulimit core=0 cardvault …
 
-FROM node:22-bookworm-slim AS build
+# Without defaults: what a release is built from is pinned by digest, in deploy/images.env.
+ARG BUILD_IMAGE
+ARG BASE_IMAGE
+
+FROM ${BUILD_IMAGE} AS build
 RUN npm install --global --allow-scripts=bun bun@1.4.5
 WORKDIR /build
 COPY . .
 RUN bun install --frozen-lockfile && sh scripts/image-files.sh /image
 
-FROM gcr.io/distroless/base-debian12:nonroot
+FROM ${BASE_IMAGE}
 COPY --from=build /usr/local/lib/node_modules/bun/bin/bun.exe /usr/local/bin/bun
 COPY --from=build /image /app
 WORKDIR /app

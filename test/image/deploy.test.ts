@@ -32,42 +32,110 @@ test('the build sees what the image is laid out from, and nothing else', async (
 
 interface Container {
   readonly name: string;
+  readonly image: string;
   readonly securityContext: object;
-  readonly readinessProbe: object;
+  readonly readinessProbe?: object;
+  readonly volumeMounts: readonly { readonly mountPath: string; readonly readOnly?: boolean }[];
 }
-interface Workload {
+interface Pod {
+  readonly securityContext: object;
+  readonly containers: readonly Container[];
+}
+interface Template {
+  readonly metadata: { readonly labels: { readonly app: string } };
+  readonly spec: Pod;
+}
+interface Peer {
+  readonly podSelector?: { readonly matchLabels: Readonly<Record<string, string>> };
+  readonly namespaceSelector?: { readonly matchLabels: Readonly<Record<string, string>> };
+}
+interface Manifest {
   readonly kind: string;
+  readonly metadata: { readonly name: string };
   readonly spec: {
-    readonly template?: {
-      readonly spec: { readonly securityContext: object; readonly containers: readonly Container[] };
-    };
+    readonly template?: Template;
+    readonly jobTemplate?: { readonly spec: { readonly template: Template } };
+    readonly podSelector?: { readonly matchLabels: { readonly app: string } };
+    readonly ingress?: readonly { readonly from: readonly Peer[] }[];
+    readonly egress?: readonly { readonly to: readonly Peer[] }[];
   };
 }
 
-/** The documents of a file, one after the other. */
-function documentsOf(text: string): Workload[] {
-  return [YAML.parse(text)].flat() as Workload[];
+/** The documents of all manifests that the kustomization names. */
+async function manifests(): Promise<readonly Manifest[]> {
+  const { resources } = YAML.parse(await read('deploy/kubernetes/kustomization.yaml')) as {
+    resources: string[];
+  };
+  const texts = await Promise.all(resources.map((name) => read(`deploy/kubernetes/${name}`)));
+  return texts.flatMap((text) => [YAML.parse(text)].flat() as Manifest[]);
+}
+
+function templatesOf(found: readonly Manifest[]): readonly Template[] {
+  return found.flatMap(({ spec }) => spec.template ?? spec.jobTemplate?.spec.template ?? []);
 }
 
 describe('on Kubernetes', () => {
   test('all that runs is without rights, on a read-only root, and asked whether it is ready', async () => {
-    const texts = await Promise.all(['vault', 'redis'].map((name) => read(`deploy/kubernetes/${name}.yaml`)));
-    const pods = texts.flatMap(documentsOf).flatMap(({ spec }) => spec.template?.spec ?? []);
-    expect(pods.map(({ containers }) => containers.map(({ name }) => name))).toEqual([['vault'], ['redis']]);
-    for (const pod of pods) {
-      expect(pod).toMatchObject({
+    const templates = templatesOf(await manifests());
+    expect(templates.map(({ metadata }) => metadata.labels.app)).toEqual([
+      'vault',
+      'redis',
+      'backup',
+      'backup-files',
+    ]);
+    for (const { metadata, spec } of templates) {
+      expect(spec).toMatchObject({
         automountServiceAccountToken: false,
         enableServiceLinks: false,
         securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
       });
-      for (const container of pod.containers) {
+      for (const container of spec.containers) {
         expect(container.securityContext).toEqual({
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         });
-        expect(container.readinessProbe).toBeObject();
+        // A backup serves nobody.
+        expect(container.readinessProbe !== undefined).toBe(metadata.labels.app !== 'backup');
       }
+    }
+  });
+
+  test('every image is one that the kustomization replaces', async () => {
+    const { images } = YAML.parse(await read('deploy/kubernetes/kustomization.yaml')) as {
+      images: { name: string }[];
+    };
+    const used = templatesOf(await manifests()).flatMap(({ spec }) =>
+      spec.containers.map(({ image }) => image),
+    );
+    expect(new Set(used)).toEqual(new Set(images.map(({ name }) => name)));
+  });
+
+  test('only the vault and its backup reach Redis, and only the ingress and Prometheus the vault', async () => {
+    const found = await manifests();
+    const policies = new Map(
+      found
+        .filter(({ kind }) => kind === 'NetworkPolicy')
+        .map(({ spec }) => [spec.podSelector?.matchLabels.app, spec] as const),
+    );
+    const isEveryPodCovered = templatesOf(found).every(({ metadata }) => policies.has(metadata.labels.app));
+    expect(isEveryPodCovered).toBe(true);
+    const peersOf = (app: string, way: 'from' | 'to'): readonly string[] =>
+      [...(policies.get(app)?.ingress ?? []), ...(policies.get(app)?.egress ?? [])]
+        .flatMap(
+          (rule) => Object.entries(rule).flatMap(([key, peers]) => (key === way ? peers : [])) as Peer[],
+        )
+        .map(({ podSelector, namespaceSelector }) =>
+          [namespaceSelector, podSelector].flatMap((one) => Object.values(one?.matchLabels ?? {})).join(' '),
+        );
+    expect(peersOf('redis', 'from')).toEqual(['vault', 'backup']);
+    expect(peersOf('vault', 'from')).toEqual(['ingress', 'monitoring prometheus']);
+    expect(peersOf('backup', 'to')).toEqual(['redis', 'kube-system']);
+    for (const app of ['redis', 'backup-files']) {
+      expect([app, peersOf(app, 'to')]).toEqual([app, []]);
+    }
+    for (const app of ['backup', 'backup-files']) {
+      expect([app, peersOf(app, 'from')]).toEqual([app, []]);
     }
   });
 
@@ -76,11 +144,21 @@ describe('on Kubernetes', () => {
   });
 });
 
+test('who is trusted to name the source of a request is one address, whatever is deployed', async () => {
+  const found: string[] = [];
+  for (const path of files) {
+    const matches = (await read(path)).matchAll(/VAULT_TRUSTED_PROXIES(?:=|, value: )([^\s}]+)/g);
+    found.push(...[...matches].flatMap(([, value = '']) => value.split(',')));
+  }
+  expect(found.length).toBe(2);
+  expect(found.filter((range) => range.includes('/') && !range.endsWith('/32'))).toEqual([]);
+});
+
 describe('with compose', () => {
   test('all that runs is confined, and Redis reaches nobody', async () => {
     const { services, networks } = YAML.parse(await read('deploy/compose.yaml')) as {
       services: Record<string, { networks: string[] }>;
-      networks: Record<string, object>;
+      networks: Record<string, Readonly<Record<string, unknown>>>;
     };
     for (const service of Object.values(services)) {
       expect(service).toMatchObject({
@@ -91,17 +169,8 @@ describe('with compose', () => {
     }
     expect(services['redis']?.networks).toEqual(['data']);
     expect(networks['data']).toEqual({ internal: true });
+    // The one address that vault.env.example trusts is that of this machine in the network of the vault.
+    const { config } = Object(networks['front']).ipam as { config: { gateway: string }[] };
+    expect(await read('deploy/vault.env.example')).toContain(`VAULT_TRUSTED_PROXIES=${config[0]?.gateway}\n`);
   });
-});
-
-test('the settings of Redis are those that production asks for', async () => {
-  const lines = (await read('deploy/redis.conf')).split('\n');
-  expect(lines).toEqual(
-    expect.arrayContaining([
-      'appendonly yes',
-      'appendfsync always',
-      'maxmemory-policy noeviction',
-      'save ""',
-    ]),
-  );
 });
