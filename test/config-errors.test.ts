@@ -120,6 +120,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
     VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],
     VAULT_AUTH_FAILURES_MAX: [CANARY, '-1'],
+    VAULT_AUTH_LOCK_SECONDS: [CANARY, '0', '2592001'],
     VAULT_ARGON2: [
       CANARY,
       'm=19455,t=2,p=1',

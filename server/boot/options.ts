@@ -32,12 +32,13 @@ export interface SystemOptions
 
 /** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
-  const { env, authFailuresMax, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
+  const { env, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
   const { sadRetention, auditRetention } = config;
   return {
     environment: env,
     version,
     authFailuresMax,
+    authLockSeconds,
     ratePerAccount,
     ratePerSource,
     warmUnlockSeconds,

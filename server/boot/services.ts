@@ -109,7 +109,7 @@ function createAccess(
   const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore } = stores;
   const metering = createMetering({ accountStore, now, observer });
   const idempotency = createIdempotency({ crypto, idempotencyStore, randomId });
-  const attempts = createAttempts({ accountStore, settings });
+  const attempts = createAttempts({ accountStore, now, settings });
   const opener = createKeyOpener({
     ...{ crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer },
   });

@@ -96,6 +96,8 @@ export interface Config {
   readonly ratePerSource: number;
   /** Failed attempts in 15 minutes; 0 = no limit. */
   readonly authFailuresMax: number;
+  /** How long a source is locked out after that. */
+  readonly authLockSeconds: number;
   /** How long entries of security logs are kept; at least 12 months by PCI DSS 10.5.1. */
   readonly auditRetention: Duration;
   /** The file that checkpoints of security logs are appended to. */
@@ -232,6 +234,7 @@ function readLimits(
   | 'ratePerAccount'
   | 'ratePerSource'
   | 'authFailuresMax'
+  | 'authLockSeconds'
   | 'prices'
   | 'networkTokenRequesters'
 > {
@@ -248,6 +251,7 @@ function readLimits(
     ratePerAccount: reader.withDefault('VAULT_RATE_ACCOUNT', integerFrom(0, 100_000_000), '0'),
     ratePerSource: reader.withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
     authFailuresMax: reader.withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),
+    authLockSeconds: reader.withDefault('VAULT_AUTH_LOCK_SECONDS', integerFrom(1, 2_592_000), '1800'),
     prices: reader.optional('VAULT_PRICES_FILE', parsePrices) ?? NO_PRICES,
     networkTokenRequesters: reader.optional('VAULT_NETWORK_TOKEN_FILE', parseRequesters) ?? [],
   };

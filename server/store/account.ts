@@ -1,7 +1,9 @@
 import { digestOf, readHash } from './hash.ts';
 import addCountsText from './lua/account/add-counts-1.lua' with { type: 'text' };
+import clearGuessesText from './lua/account/clear-guesses-1.lua' with { type: 'text' };
 import countAttemptText from './lua/account/count-attempt-1.lua' with { type: 'text' };
-import giveBackAttemptText from './lua/account/give-back-attempt-1.lua' with { type: 'text' };
+import countGuessText from './lua/account/count-guess-1.lua' with { type: 'text' };
+import giveBackGuessText from './lua/account/give-back-guess-1.lua' with { type: 'text' };
 import replaceFieldText from './lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
@@ -9,8 +11,45 @@ import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis
 
 const countAttempt = script(countAttemptText);
 const replaceField = script(replaceFieldText);
-const giveBackAttempt = script(giveBackAttemptText);
+const countGuess = script(countGuessText);
+const giveBackGuess = script(giveBackGuessText);
+const clearGuesses = script(clearGuessesText);
 const addCounts = script(addCountsText);
+
+/** Who guesses: a source, and the network that it is part of, as `domain/text/source.ts` has them. */
+export interface GuessSource {
+  readonly source: string;
+  readonly network: string;
+}
+
+/** The keys that count guesses at one secret from one source. All are in one slot. */
+export interface GuessCounters {
+  readonly own: string;
+  /** Guesses of all sources of its network. */
+  readonly network: string;
+  /** Present for a source that succeeded lately. */
+  readonly success: string;
+}
+
+/** How many guesses are allowed in a time window, and how long a lock lasts. */
+export interface GuessLimits {
+  readonly ownMax: number;
+  readonly networkMax: number;
+  readonly windowMs: number;
+  readonly lockMs: number;
+}
+
+/**
+ * What became of a counted guess: `open`; `locked` and not counted; or `spare`: locked, but within the second budget of a
+ * source that had succeeded.
+ */
+export interface CountedGuess {
+  readonly kind: 'open' | 'locked' | 'spare';
+  /** Milliseconds until the lock ends. */
+  readonly waitMs: number;
+  /** Whether the source succeeded lately, on any server. */
+  readonly hasSucceeded: boolean;
+}
 
 /** Accounts: their encrypted records, their usage, and counters of failed attempts. */
 export interface AccountStore {
@@ -28,24 +67,32 @@ export interface AccountStore {
   listGone(): Promise<readonly string[]>;
   /** Removes an account from `listGone` when its data is deleted. */
   forgetGone(aid: string): Promise<void>;
-  /** The counter of one account name and one address. It is a hash, since callers choose the name. */
-  signInCounter(name: string, ip: string): string;
-  /** The counter of wrong passphrases of one key. */
-  passphraseCounter(aid: string, kid: string): string;
+  /** The counters of sign-ins under one name. They are hashes, since callers choose the name. */
+  signInCounters(name: string, from: GuessSource): GuessCounters;
+  /** The counters of passphrases for one key. */
+  passphraseCounters(aid: string, kid: string, from: GuessSource): GuessCounters;
   /** The counter of password changes of one account. */
   passwordCounter(aid: string): string;
   /** Counts an attempt in a time window; 0 if it is within the limit, otherwise the ms to wait. */
   countAttempt(counter: string, attemptsMax: number, windowMs: number): Promise<number>;
-  /** Subtracts one counted attempt. */
-  giveBackAttempt(counter: string): Promise<void>;
-  /** Deletes a counter after a success. */
-  clearAttempts(counter: string): Promise<void>;
+  /** Counts a guess before it is verified. `hasSpare`: whether the second budget may be used. */
+  countGuess(counters: GuessCounters, limits: GuessLimits, hasSpare: boolean): Promise<CountedGuess>;
+  /** Subtracts a counted guess that was not verified. */
+  giveBackGuess(counters: GuessCounters, limits: GuessLimits): Promise<void>;
+  /** Ends count and lock of a source that has succeeded. */
+  clearGuesses(counters: GuessCounters): Promise<void>;
+  /** The same after a counted guess was right; for so long the source counts as one that succeeded. */
+  markSuccess(counters: GuessCounters, keepMs: number): Promise<void>;
   /** Adds to the counts of a month (`YYYY-MM`) by operation; counts may be negative. */
   addUsage(aid: string, month: string, counts: ReadonlyMap<string, number>): Promise<void>;
   /** The counts of a month by operation; empty if there are none. */
   readUsage(aid: string, month: string): Promise<ReadonlyMap<string, number>>;
   /** Removes the counters of a deleted account: its usage of these months, and its rate limits. */
   removeCounts(aid: string, months: readonly string[]): Promise<void>;
+}
+
+function countersOf(nameOf: (part: string) => string, source: string, network: string): GuessCounters {
+  return { own: nameOf(`c${source}`), network: nameOf(`n${network}`), success: nameOf(`s${source}`) };
 }
 
 /** The accounts of one Redis. */
@@ -74,17 +121,33 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     async forgetGone(aid) {
       await redis.write('SREM', [redisKeys.goneAccounts, aid]);
     },
-    signInCounter: (name, ip) => redisKeys.signInFailures(digestOf(JSON.stringify([name, ip]))),
-    passphraseCounter: redisKeys.passphraseFailures,
+    signInCounters(name, { source, network }) {
+      const tag = digestOf(JSON.stringify([name, network]));
+      return countersOf((part) => redisKeys.signInFailures(`${tag}.${part}`), digestOf(source), '');
+    },
+    passphraseCounters(aid, kid, { source, network }) {
+      const nameOf = (part: string): string => redisKeys.passphraseFailures(aid, `${kid}:${part}`);
+      return countersOf(nameOf, digestOf(source), digestOf(network));
+    },
     passwordCounter: redisKeys.passwordChanges,
     async countAttempt(counter, attemptsMax, windowMs) {
       return asCount(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));
     },
-    async giveBackAttempt(counter) {
-      await redis.run(giveBackAttempt, [counter], []);
+    async countGuess({ own, network, success }, { ownMax, networkMax, windowMs, lockMs }, hasSpare) {
+      const limits = [ownMax, networkMax, windowMs, lockMs, hasSpare ? '0' : '1'];
+      const reply = asList(await redis.run(countGuess, [own, network, success], limits));
+      const [wait = 0, succeeded] = reply.map(asCount);
+      const kind = wait === 0 ? 'open' : wait > 0 ? 'locked' : 'spare';
+      return { kind, waitMs: Math.abs(wait), hasSucceeded: succeeded === 1 };
     },
-    async clearAttempts(counter) {
-      await redis.write('DEL', [counter]);
+    async giveBackGuess({ own, network }, { ownMax, networkMax, windowMs }) {
+      await redis.run(giveBackGuess, [own, network], [ownMax, networkMax, windowMs]);
+    },
+    async clearGuesses({ own }) {
+      await redis.write('DEL', [own]);
+    },
+    async markSuccess({ own, network, success }, keepMs) {
+      await redis.run(clearGuesses, [own, network, success], [keepMs]);
     },
     async addUsage(aid, month, counts) {
       const args = [...counts].flat();

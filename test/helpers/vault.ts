@@ -113,6 +113,7 @@ function serviceSettingsOf({
   environment = 'staging',
   version = '0.0.0-test',
   authFailuresMax = 10,
+  authLockSeconds = 1_800,
   ratePerAccount = 0,
   ratePerSource = 0,
   warmUnlockSeconds = 60,
@@ -121,7 +122,7 @@ function serviceSettingsOf({
   auditRetentionMs = 0,
 }: VaultSettings): ServiceSettings {
   return {
-    ...{ environment, version, authFailuresMax, ratePerAccount, ratePerSource },
+    ...{ environment, version, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource },
     ...{ warmUnlockSeconds, sadTtlMs, sadAfterProxy, auditRetentionMs },
   };
 }

@@ -1,98 +1,153 @@
 import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { createAttempts } from '../../server/services/request/attempts.ts';
+import { createAttempts, guessSourceOf } from '../../server/services/request/attempts.ts';
+import type { CountedGuess } from '../../server/store/account.ts';
+
+const FAILURES_MAX = 2;
+const OPEN: CountedGuess = { kind: 'open', waitMs: 0, hasSucceeded: false };
+const LOCKED: CountedGuess = { kind: 'locked', waitMs: 1_500, hasSucceeded: false };
+
+interface Answers {
+  /** What comes of counting a guess, instead of the limit. */
+  readonly counting?: () => CountedGuess;
+  readonly marking?: () => Promise<void>;
+}
 
 /** Attempts on counters in memory; `calls` holds what was asked of them, in order. */
-function attemptsOf({ clearing = async () => undefined }: { readonly clearing?: () => Promise<void> } = {}) {
+function attemptsOf({ counting, marking = async () => undefined }: Answers = {}) {
   const calls: string[] = [];
-  const counts = new Map<string, number>();
+  const time = { now: 1_000_000 };
+  let count = 0;
   const accountStore = {
-    async countAttempt(counter: string, most: number) {
-      calls.push('count');
-      const count = (counts.get(counter) ?? 0) + 1;
-      counts.set(counter, count);
-      return count > most ? 1_500 : 0;
+    async countGuess(_: unknown, __: unknown, hasSpare: boolean) {
+      calls.push(hasSpare ? 'count' : 'count strictly');
+      if (counting !== undefined) {
+        return counting();
+      }
+      if (count >= FAILURES_MAX) {
+        return LOCKED;
+      }
+      count += 1;
+      return OPEN;
     },
-    async clearAttempts(counter: string) {
-      calls.push('clear');
-      await clearing();
-      counts.delete(counter);
-    },
-    async giveBackAttempt(counter: string) {
+    async giveBackGuess() {
       calls.push('give back');
-      counts.set(counter, (counts.get(counter) ?? 0) - 1);
+      count -= 1;
+    },
+    async clearGuesses() {
+      calls.push('clear');
+      count = 0;
+    },
+    async markSuccess() {
+      calls.push('mark');
+      await marking();
+      count = 0;
     },
   };
-  const attempts = createAttempts({ accountStore, settings: { authFailuresMax: 2 } });
-  return { attempts, calls, counts };
-}
-
-function wrong(): Promise<never> {
-  return Promise.reject(new VaultError('passphrase_wrong'));
-}
-
-function outcomeOf(work: Promise<unknown>): Promise<string> {
-  return work.then(
-    () => 'ok',
-    (error: VaultError) => error.code,
-  );
-}
-
-describe('attempts at a secret', () => {
-  test('are refused over the limit without their work, and stay counted where they were wrong', async () => {
-    const { attempts, counts } = attemptsOf();
-    let worked = 0;
-    const guess = () => {
-      worked += 1;
-      return wrong();
+  const settings = { authFailuresMax: FAILURES_MAX, authLockSeconds: 60 };
+  const attempts = createAttempts({ accountStore, settings, now: () => time.now });
+  const present = (credential: string, code?: 'passphrase_wrong' | 'overloaded'): Promise<string> => {
+    const counters = { own: 'o', network: 'n', success: 's' };
+    const guess = { id: 'g', ip: '192.0.2.1', digest: () => credential, counters: () => counters };
+    const work = async (): Promise<string> => {
+      calls.push(`verify ${credential}`);
+      if (code !== undefined) {
+        throw new VaultError(code);
+      }
+      return 'ok';
     };
-    const outcomes: string[] = [];
-    for (let i = 0; i < 4; i++) {
-      outcomes.push(await outcomeOf(attempts.run('c', 'passphrase_wrong', guess)));
-    }
-    expect(outcomes).toEqual([
-      'passphrase_wrong',
-      'passphrase_wrong',
-      'too_many_failures',
-      'too_many_failures',
-    ]);
-    expect(worked).toBe(2);
-    expect(counts.get('c')).toBe(4);
+    return attempts.run(guess, 'passphrase_wrong', work).catch((error: VaultError) => error.code);
+  };
+  const guess = (credential: string) => present(credential, 'passphrase_wrong');
+  return { attempts, calls, time, present, guess };
+}
+
+describe('guesses', () => {
+  test('are refused over the limit without their work', async () => {
+    const { calls, guess } = attemptsOf();
+    const outcomes = [await guess('1'), await guess('2'), await guess('3')];
+    expect(outcomes).toEqual(['passphrase_wrong', 'passphrase_wrong', 'too_many_failures']);
+    expect(calls).toEqual(['count', 'verify 1', 'count', 'verify 2', 'count']);
   });
 
-  test('that are right stay counted until their caller clears them, once', async () => {
-    const { attempts, calls, counts } = attemptsOf();
-    expect(await attempts.run('c', 'passphrase_wrong', async () => 7)).toBe(7);
-    expect([calls, counts.get('c')]).toEqual([['count'], 1]);
-    attempts.succeed('c');
-    attempts.succeed('c');
-    expect(calls).toEqual(['count', 'clear']);
-    await Bun.sleep(1);
-    expect(counts.has('c')).toBe(false);
+  test('that are right are cleared when their caller says so, and marked once', async () => {
+    const { attempts, calls, present, guess } = attemptsOf();
+    expect(await present('right')).toBe('ok');
+    attempts.succeed('g');
+    attempts.succeed('g');
+    expect(calls).toEqual(['count', 'verify right', 'mark']);
+    expect(await guess('wrong')).toBe('passphrase_wrong');
+    attempts.succeed('g');
+    expect(calls.slice(3)).toEqual(['count strictly', 'verify wrong', 'clear']);
   });
 
-  test('are cleared again when one was counted since, however soon', async () => {
-    const { attempts, calls } = attemptsOf();
-    attempts.succeed('c');
-    expect(await outcomeOf(attempts.run('c', 'passphrase_wrong', wrong))).toBe('passphrase_wrong');
-    attempts.succeed('c');
-    expect(calls).toEqual(['clear', 'count', 'clear']);
-  });
-
-  test('do without the clearing where it fails', async () => {
-    const clearing = () => Promise.reject(new VaultError('store_unavailable'));
-    const { attempts, calls } = attemptsOf({ clearing });
-    expect(await attempts.run('c', 'passphrase_wrong', async () => 7)).toBe(7);
-    attempts.succeed('c');
-    await Bun.sleep(1);
-    expect(calls).toEqual(['count', 'clear']);
+  test('are marked again where the marking fails', async () => {
+    const marking = () => Promise.reject(new VaultError('store_unavailable'));
+    const { attempts, calls, present, guess } = attemptsOf({ marking });
+    await present('right');
+    attempts.succeed('g');
+    await guess('wrong');
+    attempts.succeed('g');
+    expect(calls.filter((call) => call === 'mark')).toHaveLength(2);
   });
 
   test('that end for another reason are not counted', async () => {
-    const { attempts, calls, counts } = attemptsOf();
-    const failing = () => Promise.reject(new VaultError('overloaded'));
-    expect(await outcomeOf(attempts.run('c', 'passphrase_wrong', failing))).toBe('overloaded');
-    expect(calls).toEqual(['count', 'give back']);
-    expect(counts.get('c')).toBe(0);
+    const { calls, present } = attemptsOf();
+    expect(await present('any', 'overloaded')).toBe('overloaded');
+    expect(calls).toEqual(['count', 'verify any', 'give back']);
   });
+
+  test('of a source that succeeded are compared with what it succeeded with, in no command', async () => {
+    const { calls, present } = attemptsOf({ counting: () => OPEN });
+    await present('right');
+    expect(await present('right')).toBe('ok');
+    expect(calls).toEqual(['count', 'verify right', 'verify right']);
+  });
+
+  test('with what the source succeeded with count once it is wrong', async () => {
+    const { calls, present, guess } = attemptsOf({ counting: () => OPEN });
+    await present('old');
+    expect(await guess('old')).toBe('passphrase_wrong');
+    expect(await guess('old')).toBe('passphrase_wrong');
+    expect(calls.slice(2)).toEqual(['verify old', 'count strictly', 'count', 'verify old']);
+  });
+
+  test('in the second budget of a source are verified, and answered as refused where they are wrong', async () => {
+    const { guess, present } = attemptsOf({
+      counting: () => ({ kind: 'spare', waitMs: 9, hasSucceeded: true }),
+    });
+    expect(await guess('wrong')).toBe('too_many_failures');
+    expect(await present('right')).toBe('ok');
+  });
+});
+
+describe('a source is trusted', () => {
+  test('after a success, and while it presents nothing else; then only with what it succeeded with', async () => {
+    const { attempts, present, guess } = attemptsOf();
+    const trusts = (credential: string) => attempts.trusts('g', () => credential);
+    expect(trusts('right')).toBe(false);
+    await present('right');
+    expect([trusts('right'), trusts('other')]).toEqual([true, true]);
+    await guess('wrong');
+    expect([trusts('right'), trusts('other')]).toEqual([true, false]);
+    attempts.succeed('g');
+    expect(trusts('other')).toBe(true);
+  });
+
+  test('for a day', async () => {
+    const { attempts, time, present } = attemptsOf();
+    await present('right');
+    time.now += 86_399_000;
+    expect(attempts.trusts('g', () => 'right')).toBe(true);
+    time.now += 1_001;
+    expect(attempts.trusts('g', () => 'right')).toBe(false);
+  });
+});
+
+test('the source of an IPv6 address is its /64, and its network the /48', () => {
+  expect(guessSourceOf('2001:db8:1:2::9')).toEqual({
+    source: '2001:db8:1:2::/64',
+    network: '2001:db8:1::/48',
+  });
+  expect(guessSourceOf('::ffff:192.0.2.1')).toEqual({ source: '192.0.2.1', network: '192.0.2.1' });
 });

@@ -34,11 +34,11 @@ export interface KnownAccount {
   readonly account: Account;
 }
 
-/** A sign-in that was right: the account, the password hash that it fits, and its counter of failed attempts. */
+/** A sign-in that was right: the account, the password hash that it fits, and the name of its guesses. */
 export interface Verified {
   readonly name: string;
   readonly phc: string;
-  readonly counter: string;
+  readonly guessId: string;
 }
 
 /** What the functions of accounts work with. */

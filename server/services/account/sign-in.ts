@@ -5,6 +5,7 @@ import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
+import { type Guess, guessSourceOf } from '../request/attempts.ts';
 import type { AccountParts, KnownAccount, Verified } from './parts.ts';
 import { openAccount } from './record.ts';
 
@@ -74,11 +75,11 @@ async function verify(
   ctx: RequestContext,
   { name, password }: AccountCredentials,
   record: Buffer | undefined,
-  counter: string,
+  guess: Guess,
 ): Promise<KnownAccount> {
   const { attempts, crypto } = parts;
   try {
-    const known = await attempts.run(counter, 'unauthenticated', async () => {
+    const known = await attempts.run(guess, 'unauthenticated', async () => {
       const opened = record && (await openKnown(parts, name, record));
       const phc = opened?.phc ?? (await readNoopHash(parts));
       if (!(await crypto.verifyPassword({ password, phc, share: sourceOf(ctx.ip) })) || !opened) {
@@ -86,7 +87,7 @@ async function verify(
       }
       return opened;
     });
-    attempts.succeed(counter);
+    attempts.succeed(guess.id);
     await recordSignIn(parts, ctx, name, 'success');
     return known;
   } catch (error) {
@@ -110,13 +111,13 @@ export interface Recalled {
 /** The account, if its password is still the one that was verified. Any server may have changed it. */
 async function confirm(
   parts: AccountParts,
-  { name, phc, counter }: Verified,
+  { name, phc, guessId }: Verified,
 ): Promise<KnownAccount | undefined> {
   const known = await readKnown(parts, name);
   if (known?.phc !== phc) {
     return undefined;
   }
-  parts.attempts.succeed(counter);
+  parts.attempts.succeed(guessId);
   return known;
 }
 
@@ -156,6 +157,21 @@ export function assumeAccount(
   return actFor(ctx, assumed.account);
 }
 
+/** Names the guesses at the password of an account from one source; names that nobody has count likewise. */
+function guessOf(
+  { accountStore, crypto }: AccountParts,
+  { ip }: RequestContext,
+  { name, password }: AccountCredentials,
+): Guess {
+  const from = guessSourceOf(ip);
+  return {
+    id: `${name} ${from.source}`,
+    ip,
+    digest: () => crypto.digestSecret('sign-in', password),
+    counters: () => accountStore.signInCounters(name, from),
+  };
+}
+
 async function verifyOnce(
   parts: AccountParts,
   ctx: RequestContext,
@@ -164,13 +180,13 @@ async function verifyOnce(
 ): Promise<KnownAccount> {
   const { accountStore, verified, verifying } = parts;
   const { name } = credentials;
-  const counter = accountStore.signInCounter(name, sourceOf(ctx.ip));
+  const guess = guessOf(parts, ctx, credentials);
   // A request shares a verification only with those that read the same record: never one from before it came.
   const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
   const known = await verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
-    verify(parts, ctx, credentials, record, counter),
+    verify(parts, ctx, credentials, record, guess),
   );
-  verified.set(digest, { name, phc: known.phc, counter });
+  verified.set(digest, { name, phc: known.phc, guessId: guess.id });
   return known;
 }
 

@@ -5,6 +5,8 @@ export interface ServiceSettings {
   readonly version: string;
   /** 0 = no limit. */
   readonly authFailuresMax: number;
+  /** How long a source is locked that has failed so often. */
+  readonly authLockSeconds: number;
   /** Requests a minute; 0 = no limit. */
   readonly ratePerAccount: number;
   /** Requests a minute; 0 = no limit. */

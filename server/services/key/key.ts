@@ -62,11 +62,12 @@ async function generate({ crypto }: KeyParts): Promise<SecretBytes> {
 /** Creates the key; one that the same request made before it was interrupted counts as made now. */
 async function createOnce(
   { crypto, keyStore, opener }: KeyParts,
-  account: Account,
+  ctx: AccountContext,
   user: string,
   passphrase: SecretBytes,
   kid: string,
 ): Promise<void> {
+  const { account } = ctx;
   const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, passphrase });
   if (await keyStore.create(account.aid, user, record)) {
     return;
@@ -74,7 +75,7 @@ async function createOnce(
   if ((await opener.find(account, user)).kid !== kid) {
     throw new VaultError('key_exists', { field: 'body.user' });
   }
-  await opener.prove(account, user, passphrase);
+  await opener.prove(ctx, user, passphrase);
 }
 
 /**
@@ -93,7 +94,7 @@ async function create(
     if (await keyStore.read(account.aid, user)) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
-    await createOnce(parts, account, user, chosen, randomId());
+    await createOnce(parts, ctx, user, chosen, randomId());
     metering.count(ctx, 'key');
     return { reply: { user, passphrase: decodeSecret(chosen) }, replayed: false };
   }
@@ -102,13 +103,13 @@ async function create(
   }
   const request = { key: idempotencyKey, route: 'POST /v1/key', parts: [user] };
   const { replayed } = await idempotency.run(ctx, request, async (seed) => {
-    await createOnce(parts, account, user, passphrase, kidFromSeed(seed));
+    await createOnce(parts, ctx, user, passphrase, kidFromSeed(seed));
     metering.count(ctx, 'key');
     return { user };
   });
   if (replayed) {
     // The kept reply has no passphrase: the repeat shows that it knows it.
-    await opener.prove(account, user, passphrase);
+    await opener.prove(ctx, user, passphrase);
   }
   return { reply: { user, passphrase: decodeSecret(passphrase) }, replayed };
 }
@@ -159,7 +160,9 @@ async function changeRecord(
   to: SecretBytes,
 ): Promise<boolean> {
   const { aid, user, kid, gen, record } = key;
-  const changed = await opener.guarded(key, () => crypto.changePassphrase({ key, record, from, to }));
+  const changed = await opener.guarded(ctx, key, from, () =>
+    crypto.changePassphrase({ key, record, from, to }),
+  );
   // Counted in advance: nothing may fail once the new passphrase is in force, which may exist nowhere else.
   await metering.request(ctx);
   return replaceOrConfirm(

@@ -2,6 +2,7 @@ import type { WarmMiss } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
+import { sourceOf } from '../../domain/text/source.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
 import type { Fenced } from '../../store/item.ts';
@@ -13,7 +14,7 @@ import { createSharedRuns, pause } from '../common/coalesce.ts';
 import { createMemory, type Memory } from '../common/memory.ts';
 import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
-import type { Attempts } from '../request/attempts.ts';
+import { type Attempts, type Guess, guessSourceOf } from '../request/attempts.ts';
 
 const KNOWN_MS = 60_000;
 const KNOWN_MAX = 10_000;
@@ -87,7 +88,7 @@ interface KeyOpenerDependencies {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'describeKey' | 'digestSecret' | 'lengthOf' | 'unlockKey'>;
   readonly keyStore: Pick<KeyStore, 'read' | 'replace' | 'moveFences' | 'finishChange'>;
   readonly endpointStore: Pick<EndpointStore, 'stopBefore'>;
-  readonly accountStore: Pick<AccountStore, 'passphraseCounter'>;
+  readonly accountStore: Pick<AccountStore, 'passphraseCounters'>;
   readonly attempts: Attempts;
   readonly now: Clock;
   readonly settings: Pick<ServiceSettings, 'warmUnlockSeconds'>;
@@ -102,7 +103,9 @@ interface Opener extends KeyOpenerDependencies {
   readonly warm: Memory<Warm>;
   /** The newest generation of keys whose fences are known to stand at it. */
   readonly fenced: Memory<number>;
-  /** Shares the unlock of callers with the same passphrase. */
+  /** Shares the derivation of callers with the same passphrase. */
+  readonly deriving: (passphrase: string, work: () => Promise<WarmBlob>) => Promise<WarmBlob>;
+  /** Shares the unlock of those among them that are of one source: together they are one guess. */
   readonly unlocking: (guess: string, work: () => Promise<WarmBlob>) => Promise<WarmBlob>;
 }
 
@@ -139,17 +142,25 @@ function forget({ known, warm }: Opener, { aid, user, kid }: KeyHandle): void {
   warm.delete(kid);
 }
 
-/**
- * Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. The count of a right
- * one is for the caller to clear.
- */
-function guarded<T>({ attempts, accountStore }: Opener, key: KeyHandle, work: () => Promise<T>): Promise<T> {
-  return attempts.run(accountStore.passphraseCounter(key.aid, key.kid), 'passphrase_wrong', work);
+/** Whose key is unlocked: what an unlock counts and writes is an effect, which only a confirmed account may have. */
+type Caller = Pick<AccountContext, 'account' | 'accountCheck' | 'ip'>;
+
+/** Names the guesses at a key's passphrase from one source. */
+function guessIdOf({ kid }: Pick<KeyRef, 'kid'>, { ip }: Pick<Caller, 'ip'>): string {
+  return `${kid} ${sourceOf(ip)}`;
 }
 
-/** Clears the count of wrong passphrases after a right one. */
-function clearCount({ attempts, accountStore }: Opener, key: KeyHandle): void {
-  attempts.succeed(accountStore.passphraseCounter(key.aid, key.kid));
+function digestOf({ crypto }: Opener, { kid }: KeyRef, passphrase: SecretBytes): string {
+  return crypto.digestSecret(kid, passphrase);
+}
+
+function guessOf(opener: Opener, key: KeyHandle, caller: Pick<Caller, 'ip'>, passphrase: SecretBytes): Guess {
+  return {
+    id: guessIdOf(key, caller),
+    ip: caller.ip,
+    digest: () => digestOf(opener, key, passphrase),
+    counters: () => opener.accountStore.passphraseCounters(key.aid, key.kid, guessSourceOf(caller.ip)),
+  };
 }
 
 /**
@@ -172,13 +183,8 @@ async function finishChange(
 async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
   const { crypto, keyStore, settings, known, warm } = opener;
   const { record } = key;
-  const { blob, upgraded } = await guarded(opener, key, () => crypto.unlockKey({ key, record, passphrase }));
-  try {
-    await finishChange(opener, key);
-  } catch (error) {
-    clearCount(opener, key);
-    throw error;
-  }
+  const { blob, upgraded } = await crypto.unlockKey({ key, record, passphrase });
+  await finishChange(opener, key);
   if (upgraded) {
     // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
     await keyStore.replace(key.aid, key.user, record, upgraded).catch(() => false);
@@ -190,14 +196,35 @@ async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretByte
   return blob;
 }
 
-/** The full unlock. Callers with the same passphrase share one; each different guess counts. */
-function unlock(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
-  const { crypto, observer, unlocking } = opener;
-  return unlocking(crypto.digestSecret(`${key.kid} ${key.gen}`, passphrase), async () => {
+/** The full unlock, which callers with the same passphrase share. */
+function derive(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
+  const { observer, deriving } = opener;
+  return deriving(`${key.gen} ${key.kid} ${digestOf(opener, key, passphrase)}`, async () => {
+    const blob = await observer.step('unlock', () => unlockCold(opener, key, passphrase));
+    observer.count('unlock', 'cold');
+    return blob;
+  });
+}
+
+/**
+ * Unlocks a key for a source that may be guessing: with the warm blob if there is one and it opens, otherwise in full.
+ * Each different guess of a source counts; the count of a right one is for the caller to clear.
+ */
+function unlock(
+  opener: Opener,
+  caller: Caller,
+  key: KeyHandle,
+  passphrase: SecretBytes,
+  kept: WarmBlob | undefined,
+): Promise<WarmBlob> {
+  const { attempts, crypto, observer, unlocking } = opener;
+  const guess = guessOf(opener, key, caller, passphrase);
+  return unlocking(`${key.gen} ${guess.id} ${guess.digest()}`, async () => {
     try {
-      const blob = await observer.step('unlock', () => unlockCold(opener, key, passphrase));
-      observer.count('unlock', 'cold');
-      return blob;
+      return await attempts.run(guess, 'passphrase_wrong', async () => {
+        const isOpen = kept && (await crypto.checkWarm({ key, blob: kept, passphrase })).kind === 'open';
+        return kept && isOpen ? kept : derive(opener, key, passphrase);
+      });
     } catch (error) {
       observer.count('unlock', failureOf(error));
       throw error;
@@ -205,38 +232,67 @@ function unlock(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promis
   });
 }
 
-/** Whose key is unlocked: what an unlock counts and writes is an effect, which only a confirmed account may have. */
-type Caller = Pick<AccountContext, 'account' | 'accountCheck'>;
+function keptBlob({ warm }: Opener, { kid, gen }: KeyRef): WarmBlob | undefined {
+  const entry = warm.get(kid);
+  return entry?.gen === gen ? entry.blob : undefined;
+}
+
+/** The key with its warm blob, for a source that need not be counted; undefined for any other, and without a blob. */
+function recallWarm(
+  opener: Opener,
+  { account, ip }: Caller,
+  user: string,
+  passphrase: SecretBytes,
+): Unlocked | undefined {
+  const key = opener.known.get(nameOf(account.aid, user));
+  const blob = key && keptBlob(opener, key);
+  return key &&
+    blob &&
+    opener.attempts.trusts(guessIdOf(key, { ip }), () => digestOf(opener, key, passphrase))
+    ? { key, blob }
+    : undefined;
+}
+
+async function attemptCold<T>(
+  opener: Opener,
+  caller: Caller,
+  user: string,
+  passphrase: SecretBytes,
+  usesWarm: boolean,
+  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T>,
+): Promise<{ readonly key: KeyHandle; readonly result: T }> {
+  // Only a key as it is stored now may say that a passphrase is wrong.
+  const key = await find(opener, caller.account, user);
+  await confirmAccount(caller);
+  const kept = usesWarm ? keptBlob(opener, key) : undefined;
+  const blob = await unlock(opener, caller, key, passphrase, kept);
+  const result = await attempt(key, blob).finally(() => opener.attempts.succeed(guessIdOf(key, caller)));
+  return { key, result };
+}
 
 /**
  * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked up and unlocked
- * again and the attempt repeated; a wrong passphrase always pays the full derivation.
+ * again and the attempt repeated; a wrong passphrase always pays the full derivation, and a source that is locked is
+ * rejected before it, warm or not.
  */
 async function withUnlocked<T>(
   opener: Opener,
-  { account, accountCheck }: Caller,
+  caller: Caller,
   user: string,
   passphrase: SecretBytes,
   attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
 ): Promise<T> {
-  const { known, warm, observer } = opener;
+  const { attempts, observer } = opener;
   let cold = false;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const remembered = known.get(nameOf(account.aid, user)) ?? (await find(opener, account, user));
-    const entry: Warm | undefined = cold ? undefined : warm.get(remembered.kid);
-    const kept: WarmBlob | undefined = entry?.gen === remembered.gen ? entry.blob : undefined;
-    // Only a key as it is stored now may say that a passphrase is wrong.
-    const key: KeyHandle = kept ? remembered : await find(opener, account, user);
-    if (!kept) {
-      await confirmAccount({ accountCheck });
-    }
-    const result: Done<T> | Retry = kept
-      ? await attempt(key, kept)
-      : await attempt(key, await unlock(opener, key, passphrase)).finally(() => clearCount(opener, key));
+    const warm: Unlocked | undefined = cold ? undefined : recallWarm(opener, caller, user, passphrase);
+    const { key, result }: { readonly key: KeyHandle; readonly result: Done<T> | Retry } = warm
+      ? { key: warm.key, result: await attempt(warm.key, warm.blob) }
+      : await attemptCold(opener, caller, user, passphrase, !cold, attempt);
     if (result.kind === 'done') {
-      if (kept) {
+      if (warm) {
         observer.count('unlock', 'warm');
-        clearCount(opener, key);
+        attempts.succeed(guessIdOf(key, caller));
       }
       return result.value;
     }
@@ -257,8 +313,13 @@ async function withUnlocked<T>(
  * The key opened by this passphrase as it is stored now, for an account that is confirmed; rejects with
  * `passphrase_wrong`.
  */
-function prove(opener: Opener, account: Account, user: string, passphrase: SecretBytes): Promise<Unlocked> {
-  const caller = { account, accountCheck: undefined };
+function prove(
+  opener: Opener,
+  { account, ip }: Pick<Caller, 'account' | 'ip'>,
+  user: string,
+  passphrase: SecretBytes,
+): Promise<Unlocked> {
+  const caller = { account, ip, accountCheck: undefined };
   return withUnlocked<Unlocked>(opener, caller, user, passphrase, async (key, blob) => {
     const warm = await opener.crypto.checkWarm({ key, blob, passphrase });
     if (warm.kind === 'warm_miss') {
@@ -277,15 +338,23 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
     known: createMemory(KNOWN_MAX, KNOWN_MS, now),
     warm: createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now),
     fenced: createMemory(KNOWN_MAX, KNOWN_MS, now),
+    deriving: createSharedRuns(),
     unlocking: createSharedRuns(),
   };
   const sweeper = setInterval(opener.warm.sweep, WARM_SWEEP_MS);
   sweeper.unref();
   return {
     ...bindParts(opener, { find, forget, prove, finishChange }),
-    guarded: async <T>(key: KeyHandle, work: () => Promise<T>): Promise<T> => {
-      const result = await guarded(opener, key, work);
-      clearCount(opener, key);
+    /** Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. */
+    guarded: async <T>(
+      caller: Pick<Caller, 'ip'>,
+      key: KeyHandle,
+      passphrase: SecretBytes,
+      work: () => Promise<T>,
+    ): Promise<T> => {
+      const guess = guessOf(opener, key, caller, passphrase);
+      const result = await opener.attempts.run(guess, 'passphrase_wrong', work);
+      opener.attempts.succeed(guess.id);
       return result;
     },
     withUnlocked: <T>(

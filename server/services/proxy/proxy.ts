@@ -134,7 +134,7 @@ async function once(
   if (idempotencyKey === undefined) {
     return { reply: await act(randomId()), replayed: false };
   }
-  const unlocked = await keys.prove(account, input.user, input.passphrase);
+  const unlocked = await keys.prove(ctx, input.user, input.passphrase);
   const wanted = { ...request, key: idempotencyKey, parts: [unlocked.key.kid, ...request.parts] };
   return idempotency.run(
     ctx,

@@ -77,7 +77,7 @@ async function decryptAll(parts: Parts, ctx: AccountContext, input: DecryptAllIn
   const { account } = ctx;
   await confirmAccount(ctx);
   const view = await viewOf(rules, account, input);
-  const { key, blob } = await keys.prove(account, input.user, input.passphrase);
+  const { key, blob } = await keys.prove(ctx, input.user, input.passphrase);
   return openTree(parts, {
     ctx,
     route: 'GET /v1/vault decrypt_all',

@@ -94,7 +94,7 @@ async function store(
     return { reply: await act(), replayed: false };
   }
   await confirmAccount(ctx);
-  const { key } = await keys.prove(account, user, passphrase);
+  const { key } = await keys.prove(ctx, user, passphrase);
   // A key that was deleted and created again under the same name is another one.
   const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
@@ -207,7 +207,7 @@ async function update(
   if (idempotencyKey === undefined) {
     return { reply: await act(), replayed: false };
   }
-  const { key } = await keys.prove(account, user, passphrase);
+  const { key } = await keys.prove(ctx, user, passphrase);
   const wanted = [key.kid, token, reference, input.rules.join(), body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted }, act);
 }

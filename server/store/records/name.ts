@@ -70,6 +70,23 @@ export function idName(letter: string): NameOf<'id', (id: string) => string> {
   return { scope: 'id', make, read: readerOf(make(ID)) };
 }
 
+/** `{letter:TAG}…`: keys with an id of two parts, `TAG.REST`; those with the same tag are in one slot. */
+export function idNames(letter: string): NameOf<'id', (id: string) => string> {
+  const expression = new RegExp(`^\\{${letter}:([^{}]+)\\}(.*)$`, 's');
+  return {
+    scope: 'id',
+    make: (id) => {
+      const [tag = '', ...rest] = id.split('.');
+      return `{${letter}:${tag}}${rest.join('.')}`;
+    },
+    read: (key) => {
+      const [, tag, rest = ''] = expression.exec(key) ?? [];
+      const id = rest === '' ? tag : `${tag}.${rest}`;
+      return id === undefined ? undefined : { aid: '', id, bucket: { kid: '', number: 0 } };
+    },
+  };
+}
+
 /** `{a:AID}rest`: one key of each account. */
 export function accountName(rest: string): NameOf<'account', (aid: string) => string> {
   const make = (aid: string): string => `{a:${aid}}${rest}`;

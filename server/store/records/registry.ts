@@ -1,5 +1,14 @@
 import type { DirectoryEntry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
-import { accountName, accountNames, bucketName, bucketNames, idName, vaultName, vaultNames } from './name.ts';
+import {
+  accountName,
+  accountNames,
+  bucketName,
+  bucketNames,
+  idName,
+  idNames,
+  vaultName,
+  vaultNames,
+} from './name.ts';
 
 /** The nonce of an attempt that no process makes any more: whether its request was sent is unknown. */
 const UNKNOWN_FLIGHT = 'restored';
@@ -143,8 +152,8 @@ export const RECORD_KINDS = {
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
-  /** String: failed sign-ins of one account name from one address, both hashed. */
-  signInFailures: { name: idName('f'), backup: 'none' },
+  /** String: failed sign-ins of one account name from one source or network, all hashed, or a success of the source. */
+  signInFailures: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
   /** String: the same for an account. */
@@ -167,7 +176,7 @@ export const RECORD_KINDS = {
   purge: { name: accountName('purge'), backup: 'none' },
   /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
   keyChanges: { name: accountName('c'), backup: 'none' },
-  /** String: wrong passphrases of one key. */
+  /** String: wrong passphrases of one key from one source or network, hashed, or a success of the source. */
   passphraseFailures: { name: accountNames('f:'), backup: 'none' },
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: { name: accountNames('u:'), backup: 'own' },

@@ -96,10 +96,9 @@ describe('a request that assumes an account', () => {
 
   test('counts no guess at a passphrase once another server has changed the password', async () => {
     const { client, token } = await known();
-    const counter = vault.opened.stores.accountStore.passphraseCounter(
-      client.aid,
-      await vault.kidOf(client, 'k'),
-    );
+    const from = { source: '127.0.0.1', network: '127.0.0.1' };
+    const kid = await vault.kidOf(client, 'k');
+    const { own } = vault.opened.stores.accountStore.passphraseCounters(client.aid, kid, from);
     const password = new Secret(new TextEncoder().encode('another one'));
     expect(await second.opened.services.accounts.setPassword(client.name, password)).toBe(true);
     const guesses = Array.from({ length: 8 }, (_, i) => `guess number ${i} of somebody`);
@@ -107,7 +106,7 @@ describe('a request that assumes an account', () => {
       guesses.map((passphrase) => client.send('GET', '/vault', { query: { user: 'k', token }, passphrase })),
     );
     expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
-    expect(await vault.raw.exists(counter)).toBe(0);
+    expect(await vault.raw.exists(own)).toBe(0);
   });
 
   test('says nothing of keys while the account cannot be read', async () => {
