@@ -67,10 +67,10 @@ export interface AccountStore {
   listGone(): Promise<readonly string[]>;
   /** Removes an account from `listGone` when its data is deleted. */
   forgetGone(aid: string): Promise<void>;
-  /** The counters of sign-ins under one name. They are hashes, since callers choose the name. */
+  /** The counters of sign-ins under one name. Their names are hashes, since callers choose it. */
   signInCounters(name: string, from: GuessSource): GuessCounters;
   /** The counters of passphrases for one key. */
-  passphraseCounters(aid: string, kid: string, from: GuessSource): GuessCounters;
+  passphraseCounters(kid: string, from: GuessSource): GuessCounters;
   /** The counter of password changes of one account. */
   passwordCounter(aid: string): string;
   /** Counts an attempt in a time window; 0 if it is within the limit, otherwise the ms to wait. */
@@ -91,8 +91,14 @@ export interface AccountStore {
   removeCounts(aid: string, months: readonly string[]): Promise<void>;
 }
 
-function countersOf(nameOf: (part: string) => string, source: string, network: string): GuessCounters {
-  return { own: nameOf(`c${source}`), network: nameOf(`n${network}`), success: nameOf(`s${source}`) };
+function countersOf(kind: 'name' | 'key', of: string, { source, network }: GuessSource): GuessCounters {
+  const tag = digestOf(JSON.stringify([kind, of, network]));
+  const nameOf = (part: string): string => redisKeys.guesses(`${tag}.${part}`);
+  return {
+    own: nameOf(`c${digestOf(source)}`),
+    network: nameOf('n'),
+    success: nameOf(`s${digestOf(source)}`),
+  };
 }
 
 /** The accounts of one Redis. */
@@ -121,14 +127,8 @@ export function createAccountStore(redis: RedisLink): AccountStore {
     async forgetGone(aid) {
       await redis.write('SREM', [redisKeys.goneAccounts, aid]);
     },
-    signInCounters(name, { source, network }) {
-      const tag = digestOf(JSON.stringify([name, network]));
-      return countersOf((part) => redisKeys.signInFailures(`${tag}.${part}`), digestOf(source), '');
-    },
-    passphraseCounters(aid, kid, { source, network }) {
-      const nameOf = (part: string): string => redisKeys.passphraseFailures(aid, `${kid}:${part}`);
-      return countersOf(nameOf, digestOf(source), digestOf(network));
-    },
+    signInCounters: (name, from) => countersOf('name', name, from),
+    passphraseCounters: (kid, from) => countersOf('key', kid, from),
     passwordCounter: redisKeys.passwordChanges,
     async countAttempt(counter, attemptsMax, windowMs) {
       return asCount(await redis.run(countAttempt, [counter], [attemptsMax, windowMs]));

@@ -159,7 +159,7 @@ function guessOf(opener: Opener, key: KeyHandle, caller: Pick<Caller, 'ip'>, pas
     id: guessIdOf(key, caller),
     ip: caller.ip,
     digest: () => digestOf(opener, key, passphrase),
-    counters: () => opener.accountStore.passphraseCounters(key.aid, key.kid, guessSourceOf(caller.ip)),
+    counters: () => opener.accountStore.passphraseCounters(key.kid, guessSourceOf(caller.ip)),
   };
 }
 

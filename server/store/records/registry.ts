@@ -152,8 +152,11 @@ export const RECORD_KINDS = {
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
-  /** String: failed sign-ins of one account name from one source or network, all hashed, or a success of the source. */
-  signInFailures: { name: idNames('f'), backup: 'none' },
+  /**
+   * Strings: wrong passwords for one account name, or wrong passphrases of one key, from one source or network, and a
+   * success of the source; all names are hashes.
+   */
+  guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },
   /** String: the same for an account. */
@@ -176,8 +179,6 @@ export const RECORD_KINDS = {
   purge: { name: accountName('purge'), backup: 'none' },
   /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
   keyChanges: { name: accountName('c'), backup: 'none' },
-  /** String: wrong passphrases of one key from one source or network, hashed, or a success of the source. */
-  passphraseFailures: { name: accountNames('f:'), backup: 'none' },
   /** Hash: operation -> count, for one month (`YYYY-MM`). */
   usage: { name: accountNames('u:'), backup: 'own' },
   /** Hash: the account's security log: sequence -> sealed entry, and `h` head, `o` start, `w` writers. */

@@ -14,11 +14,9 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
-  passphraseFailures: 'counts for 15 minutes',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',
   servers: 'there while a server listens',
-  signInFailures: 'counts for 15 minutes',
   sourceRate: 'counts for a minute at most',
 };
 

@@ -174,7 +174,9 @@ describe('values that nobody would write', () => {
     const limited = await vault.secondServer({ authFailuresMax: 10 });
     try {
       const client = account.via(limited.handle);
-      const counter = redisKeys.passphraseFailures(account.aid, await vault.kidOf(account, 'u'));
+      const from = { source: '127.0.0.1', network: '127.0.0.1' };
+      const { accountStore } = limited.opened.stores;
+      const { own: counter } = accountStore.passphraseCounters(await vault.kidOf(account, 'u'), from);
       for (const value of odd) {
         forget();
         await vault.raw.set(counter, value);

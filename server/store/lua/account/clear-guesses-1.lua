@@ -5,8 +5,10 @@
 -- ARGV  1 ms that the marker is kept
 -- Reply 'ok'
 redis.call('DEL', KEYS[1])
-if tonumber(redis.call('GET', KEYS[2]) or '0') > 0 then
+if tonumber(redis.call('GET', KEYS[2]) or '0') > 1 then
   redis.call('DECR', KEYS[2])
+else
+  redis.call('DEL', KEYS[2])
 end
 redis.call('SET', KEYS[3], '1', 'PX', ARGV[1])
 return 'ok'
