@@ -14,7 +14,7 @@ async function metricNames(): Promise<ReadonlySet<string>> {
   const metrics = createMetrics();
   metrics.watch({
     threads: () => ({
-      ...{ queued: { hot: 0, bulk: 0, cold: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },
+      ...{ queued: { hot: 0, bulk: 0, cold: 0, guess: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },
     }),
     isRedisConnected: () => true,
     redis: async () => ({

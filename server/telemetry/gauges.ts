@@ -3,7 +3,7 @@ import { type Aggregator, Gauge, type Registry } from 'prom-client';
 /** The state of the worker threads, as the pool reports it. */
 interface ThreadStats {
   /** Jobs that wait for a thread, by lane. */
-  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold', number>>;
+  readonly queued: Readonly<Record<'hot' | 'bulk' | 'cold' | 'guess', number>>;
   /** Argon2id computations in flight. */
   readonly coldRunning: number;
   readonly threadsAlive: number;
@@ -54,8 +54,8 @@ interface RedisSnapshot {
 
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
 const REFRESH_MS = 5_000;
-/** The lanes of the worker pool; `cold` is Argon2id. */
-const LANES = ['hot', 'bulk', 'cold'] as const;
+/** The lanes of the worker pool; `cold` is Argon2id, and `guess` that of sign-ins that may be anybody's. */
+const LANES = ['hot', 'bulk', 'cold', 'guess'] as const;
 
 /**
  * Registers a gauge without labels. It has no sample while `read` returns undefined, so an unknown value is never
@@ -125,7 +125,7 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
   addLabelledGauge(
     registry,
     'vault_worker_jobs_queued',
-    'Jobs that wait for a worker thread, by lane; cold is Argon2id.',
+    'Jobs that wait for a worker thread, by lane; cold and guess are Argon2id.',
     'lane',
     () => {
       const { queued } = threads();

@@ -150,7 +150,7 @@ function addThreadJobs(registry: Registry): Observer['threadJob'] {
   const run = addDurations(
     registry,
     'vault_worker_job_duration_seconds',
-    'Time that jobs spent in a worker thread, by lane; cold is Argon2id.',
+    'Time that jobs spent in a worker thread, by lane; cold and guess are Argon2id.',
     STEP_SECONDS,
     'lane',
   );

@@ -11,7 +11,12 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
   const metrics = createMetrics({ version: '1', environment: 'staging' });
   metrics.watch({
     threads: () => ({
-      ...{ queued: { hot: busy, bulk: 0, cold: 1 }, coldRunning: 1, threadsAlive: 2, threadsBusy: busy },
+      ...{
+        queued: { hot: busy, bulk: 0, cold: 1, guess: 0 },
+        coldRunning: 1,
+        threadsAlive: 2,
+        threadsBusy: busy,
+      },
     }),
     isRedisConnected: () => isRedisConnected,
     redis: async () => ({

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
-import type { PendingJob } from '../../workers/pool/job.ts';
+import type { Lane, PendingJob } from '../../workers/pool/job.ts';
 import * as lanes from '../../workers/pool/lanes.ts';
 
 const DEADLINE_MS = 20_000;
+const ONE = { concurrency: 1, queueMax: 1, perAccountMax: 1 };
 
-function jobOf(id: number, lane: 'hot' | 'bulk', waitedMs: number, account = ''): PendingJob {
+function jobOf(id: number, lane: Lane, waitedMs: number, account = ''): PendingJob {
   return {
     id,
     kind: 1,
@@ -31,7 +32,7 @@ function framesOf(jobs: readonly PendingJob[]): readonly (readonly number[])[] {
   const state = lanes.createLanes({
     threads: 1,
     queueMax: 50,
-    cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
+    ...{ cold: ONE, guess: ONE },
     send: (_thread: lanes.ThreadLoad, sent) => {
       frames.push(sent.map(({ id }) => id));
       for (const job of sent) {
@@ -77,7 +78,7 @@ test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of
   const state = lanes.createLanes({
     threads: 1,
     queueMax: 4,
-    cold: { concurrency: 1, queueMax: 1, perAccountMax: 1 },
+    ...{ cold: ONE, guess: ONE },
     send: (_thread: lanes.ThreadLoad) => undefined,
   });
   const dropped = (id: number, account: string) => lanes.accept(state, jobOf(id, lane, 0, account))?.id;
@@ -87,4 +88,79 @@ test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of
   expect(dropped(101, 'few')).toBe(3);
   expect(dropped(6, 'many')).toBe(6);
   expect(lanes.waitingOf(state, lane)).toBe(4);
+});
+
+/** Lanes for passphrases and guesses, whose jobs run until they are released. */
+function stretching(concurrency: number, guesses: number) {
+  const running: PendingJob[] = [];
+  const state = lanes.createLanes({
+    threads: 1,
+    queueMax: 4,
+    cold: { concurrency, queueMax: 32, perAccountMax: 2 },
+    guess: { concurrency: guesses, queueMax: 3, perAccountMax: 1 },
+    send: (_thread: lanes.ThreadLoad, sent) => running.push(...sent),
+  });
+  const dispatch = (): readonly number[] => lanes.dispatch(state, [idleThread()]).map(({ id }) => id);
+  const accept = (id: number, lane: Lane, account: string): readonly number[] => {
+    lanes.accept(state, jobOf(id, lane, 0, account));
+    return dispatch();
+  };
+  const end = (id: number): void => {
+    const at = running.findIndex((job) => job.id === id);
+    for (const job of running.splice(at, 1)) {
+      lanes.release(state, job);
+    }
+    dispatch();
+  };
+  return {
+    accept,
+    end,
+    ids: () => running.map(({ id }) => id),
+    waiting: () => lanes.waitingOf(state, 'guess'),
+  };
+}
+
+test('guesses that wait or run leave a place to passphrases, also where there is one', () => {
+  const { accept, end, ids } = stretching(1, 1);
+  for (let n = 0; n < 3; n++) {
+    accept(n, 'guess', `source ${n}`);
+  }
+  expect(ids()).toEqual([0]);
+  accept(10, 'cold', 'a');
+  accept(11, 'cold', 'b');
+  expect(ids()).toEqual([0, 10]);
+  end(10);
+  expect(ids()).toEqual([0, 11]);
+  end(0);
+  expect(ids()).toEqual([11, 1]);
+});
+
+test('guesses get their place while passphrases want all of them', () => {
+  const { accept, end, ids } = stretching(3, 1);
+  for (let n = 0; n < 6; n++) {
+    accept(n, 'cold', `account ${n}`);
+  }
+  expect(ids()).toEqual([0, 1, 2]);
+  accept(10, 'guess', 'source');
+  expect(ids()).toEqual([0, 1, 2, 10]);
+  end(0);
+  expect(ids()).toEqual([1, 2, 10]);
+  end(1);
+  expect(ids()).toEqual([2, 10, 3]);
+  end(10);
+  expect(ids()).toEqual([2, 3, 4]);
+});
+
+test('sources take turns with their guesses, and a full queue drops those of who has most', () => {
+  const { accept, end, ids, waiting } = stretching(1, 1);
+  accept(0, 'guess', 'loud');
+  accept(1, 'guess', 'loud');
+  accept(2, 'guess', 'loud');
+  expect(accept(10, 'guess', 'quiet')).toEqual([]);
+  expect(accept(11, 'guess', 'other')).toEqual([2]);
+  expect(waiting()).toBe(3);
+  for (const id of [0, 1, 10]) {
+    end(id);
+  }
+  expect(ids()).toEqual([11]);
 });

@@ -83,7 +83,7 @@ describe('lanes', () => {
     await wordReaches(rig.words, WORD.blocked, 1);
     const bulk = [1, 2, 3].map((mark) => rig.outcome(FIXTURE.logs, { lane: 'bulk', mark }));
     const hot = [11, 12, 13].map((mark) => rig.outcome(FIXTURE.logs, { mark }));
-    expect(rig.pool.stats().queued).toEqual({ hot: 3, bulk: 3, cold: 0 });
+    expect(rig.pool.stats().queued).toEqual({ hot: 3, bulk: 3, cold: 0, guess: 0 });
     rig.openGate();
     await Promise.all([blocked, ...bulk, ...hot]);
     expect(rig.log()).toEqual([11, 12, 13, 1, 2, 3]);

@@ -3,11 +3,16 @@ import type { Lane } from '../pool/job.ts';
 import type { AnyCodec, Given, Taken } from './codec.ts';
 
 /** How long a job may run in a thread before the thread counts as hung, and wait for one before, ms. */
-export const DEADLINE_MS: Readonly<Record<Lane, number>> = { hot: 5_000, bulk: 20_000, cold: 30_000 };
+export const DEADLINE_MS: Readonly<Record<Lane, number>> = {
+  hot: 5_000,
+  bulk: 20_000,
+  cold: 30_000,
+  guess: 10_000,
+};
 
 /** One operation of the threads. Its name and its handler stand in the tables of `workers/`. */
 export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
-  /** Hot: short, a caller waits. Bulk: one page of long work. Cold: as long as a passphrase takes. */
+  /** See `Lane`. */
   readonly lane: Lane | ((input: Given<Input>) => Lane);
   /** The account, or part of it, whose fair share of the lane a job uses; omitted: one share for all. */
   readonly share?: (input: Given<Input>) => string;

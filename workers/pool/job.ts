@@ -1,8 +1,16 @@
 /** A job on the host's side, from `run` until its promise settles. */
 import type { VaultError } from '../../server/core/errors.ts';
 
-/** Hot: short, a caller waits for it. Bulk: one page of long work. Cold: as long as a passphrase takes, off-thread. */
-export type Lane = 'hot' | 'bulk' | 'cold';
+/**
+ * Hot: short, a caller waits for it. Bulk: one page of long work. Cold: as long as a passphrase takes, off-thread. Guess: the
+ * same for a caller who may be anybody.
+ */
+export type Lane = 'hot' | 'bulk' | 'cold' | 'guess';
+
+/** Whether jobs of a lane stretch a secret: they take memory and a core, but do not hold their thread. */
+export function isStretching(lane: Lane): lane is 'cold' | 'guess' {
+  return lane === 'cold' || lane === 'guess';
+}
 
 /** A job as its caller gives it. The fields must stay unchanged until the promise settles. */
 export interface JobRequest {

@@ -1,6 +1,6 @@
 /** Which waiting job goes to which thread, and when. */
 import * as fair from './fair.ts';
-import type { Lane, PendingJob } from './job.ts';
+import { isStretching, type Lane, type PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
 /** How long bulk jobs give way to hot ones; after that the two alternate while both wait. */
@@ -12,7 +12,7 @@ const FRAME_JOBS_MAX = 16;
 /** The load of a thread, as far as scheduling needs it. */
 export type ThreadLoad = Pick<Thread, 'jobs' | 'held'>;
 
-/** Limits of the cold lane: each of its jobs takes the memory of an Argon2id run and a core. */
+/** Limits of a lane whose jobs each take the memory of an Argon2id run and a core. */
 export interface ColdLimits {
   /** Jobs in threads at once, over all threads. */
   readonly concurrency: number;
@@ -22,12 +22,22 @@ export interface ColdLimits {
   readonly perAccountMax: number;
 }
 
+/** A lane of such jobs. At most `perAccountMax` of one account, or of one source, run. */
+interface ColdLane {
+  readonly limits: ColdLimits;
+  readonly queue: fair.FairQueue;
+  readonly runningOf: Map<string, number>;
+  running: number;
+}
+
 /** The settings of the lanes, and how a frame gets into a thread. */
 export interface LaneOptions<T extends ThreadLoad> {
   readonly threads: number;
   /** Hot jobs that may wait, and as many bulk jobs. */
   readonly queueMax: number;
   readonly cold: ColdLimits;
+  /** Those of the guess lane: its places are taken from the cold lane's, of which at least one is left. */
+  readonly guess: ColdLimits;
   readonly send: (thread: T, jobs: readonly PendingJob[]) => void;
 }
 
@@ -49,13 +59,14 @@ export interface Lanes<T extends ThreadLoad = Thread> {
   readonly bulk: fair.FairQueue;
   bulkRunning: number;
   hotHasTurn: boolean;
-  /**
-   * At most `perAccountMax` cold jobs of one account run. One account alone may fill the whole queue; when others
-   * come, the newest job of the longest line loses its place first.
-   */
-  readonly cold: fair.FairQueue;
-  readonly coldRunningOf: Map<string, number>;
-  coldRunning: number;
+  /** One account alone may fill the whole queue; when others come, the newest job of the longest line loses its place first. */
+  readonly cold: ColdLane;
+  /** The same for callers who may be anybody: however many come, they leave the places of the cold lane to others. */
+  readonly guess: ColdLane;
+}
+
+function createColdLane(limits: ColdLimits): ColdLane {
+  return { limits, queue: fair.createFairQueue(), runningOf: new Map(), running: 0 };
 }
 
 /** Empty lanes. */
@@ -67,20 +78,23 @@ export function createLanes<T extends ThreadLoad>(options: LaneOptions<T>): Lane
     bulk: fair.createFairQueue(),
     bulkRunning: 0,
     hotHasTurn: false,
-    cold: fair.createFairQueue(),
-    coldRunningOf: new Map(),
-    coldRunning: 0,
+    cold: createColdLane(options.cold),
+    guess: createColdLane(options.guess),
   };
+}
+
+function queueOf<T extends ThreadLoad>(lanes: Lanes<T>, lane: Lane): fair.FairQueue {
+  return isStretching(lane) ? lanes[lane].queue : lanes[lane];
 }
 
 /**
  * Queues a job; gives the job that then has no place, which in a full queue is the newest of the account that has
- * most in it. A cold job is accepted here and may be dropped by `dispatch`.
+ * most in it. A cold job, or a guess, is accepted here and may be dropped by `dispatch`.
  */
 export function accept<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): PendingJob | undefined {
-  const queue = lanes[job.lane];
+  const queue = queueOf(lanes, job.lane);
   fair.add(queue, job);
-  return job.lane !== 'cold' && waitingOf(lanes, job.lane) > lanes.options.queueMax
+  return !isStretching(job.lane) && waitingOf(lanes, job.lane) > lanes.options.queueMax
     ? fair.drop(queue)
     : undefined;
 }
@@ -90,7 +104,7 @@ export function restoreJob<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJo
   if (job.lane === 'hot') {
     lanes.cleared.unshift(job);
   } else {
-    fair.restore(lanes[job.lane], job);
+    fair.restore(queueOf(lanes, job.lane), job);
   }
 }
 
@@ -98,20 +112,21 @@ export function restoreJob<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJo
 export function release<T extends ThreadLoad>(lanes: Lanes<T>, { lane, account }: PendingJob): void {
   if (lane === 'bulk') {
     lanes.bulkRunning -= 1;
-  } else if (lane === 'cold') {
-    lanes.coldRunning -= 1;
-    const left = (lanes.coldRunningOf.get(account) ?? 1) - 1;
+  } else if (isStretching(lane)) {
+    const { runningOf } = lanes[lane];
+    lanes[lane].running -= 1;
+    const left = (runningOf.get(account) ?? 1) - 1;
     if (left === 0) {
-      lanes.coldRunningOf.delete(account);
+      runningOf.delete(account);
     } else {
-      lanes.coldRunningOf.set(account, left);
+      runningOf.set(account, left);
     }
   }
 }
 
-/** Sends what can run now; returns the cold jobs for which there is no place. */
+/** Sends what can run now; returns the cold jobs and the guesses for which there is no place. */
 export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
-  const dropped = lanes.cold.size > 0 ? sendCold(lanes, threads) : [];
+  const dropped = lanes.cold.queue.size + lanes.guess.queue.size > 0 ? sendStretching(lanes, threads) : [];
   if (waitingOf(lanes, 'hot') + lanes.bulk.size > 0) {
     const idle = threads.filter((thread) => thread.held === 0);
     if (!lanes.hotHasTurn && fair.longestWaitMs(lanes.bulk, performance.now()) > BULK_GIVES_WAY_MS) {
@@ -127,31 +142,55 @@ export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonl
 export function expireJobs<T extends ThreadLoad>(lanes: Lanes<T>, now: number): PendingJob[] {
   const due = lanes.cleared.filter((job) => job.dueAt <= now);
   lanes.cleared = lanes.cleared.filter((job) => job.dueAt > now);
-  return [...due, ...[lanes.hot, lanes.bulk, lanes.cold].flatMap((queue) => fair.expire(queue, now))];
+  return [
+    ...due,
+    ...[lanes.hot, lanes.bulk, lanes.cold.queue, lanes.guess.queue].flatMap((queue) =>
+      fair.expire(queue, now),
+    ),
+  ];
 }
 
 /** When the first waiting job is due; Infinity when none waits. */
-export function nextDueAt<T extends ThreadLoad>({ cleared, hot, bulk, cold }: Lanes<T>): number {
-  return Math.min(...cleared.map((job) => job.dueAt), ...[hot, bulk, cold].map(fair.nextDue));
+export function nextDueAt<T extends ThreadLoad>({ cleared, hot, bulk, cold, guess }: Lanes<T>): number {
+  const queues = [hot, bulk, cold.queue, guess.queue];
+  return Math.min(...cleared.map((job) => job.dueAt), ...queues.map(fair.nextDue));
 }
 
 /** The number of waiting jobs of a lane. */
 export function waitingOf<T extends ThreadLoad>(lanes: Lanes<T>, lane: Lane): number {
-  return lane === 'hot' ? lanes.cleared.length + lanes.hot.size : lanes[lane].size;
+  return lane === 'hot' ? lanes.cleared.length + lanes.hot.size : queueOf(lanes, lane).size;
 }
 
-/** Sends the cold jobs that may run, and removes those over `queueMax` that may not. */
-function sendCold<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
-  const { cold, coldRunningOf, options } = lanes;
-  const mayRun = (account: string): boolean => (coldRunningOf.get(account) ?? 0) < options.cold.perAccountMax;
+/** The places of cold jobs: what guesses that run or wait leave of them, and always one. */
+function coldPlaces<T extends ThreadLoad>({ cold, guess }: Lanes<T>): number {
+  const { concurrency } = cold.limits;
+  const isGuessing = guess.running + guess.queue.size > 0;
+  return isGuessing ? Math.max(1, concurrency - guess.limits.concurrency) : concurrency;
+}
+
+function sendStretching<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
+  const { guess, cold } = lanes;
+  const dropped = sendCold(lanes, guess, guess.limits.concurrency, threads);
+  return [...dropped, ...sendCold(lanes, cold, coldPlaces(lanes), threads)];
+}
+
+/** Sends the jobs of a lane that may run, and removes those over `queueMax` that may not. */
+function sendCold<T extends ThreadLoad>(
+  { options }: Lanes<T>,
+  lane: ColdLane,
+  places: number,
+  threads: readonly T[],
+): PendingJob[] {
+  const { queue, runningOf, limits } = lane;
+  const mayRun = (account: string): boolean => (runningOf.get(account) ?? 0) < limits.perAccountMax;
   const [first, ...others] = threads;
-  while (first !== undefined && lanes.coldRunning < options.cold.concurrency) {
-    const job = fair.take(cold, mayRun);
+  while (first !== undefined && queue.size > 0 && lane.running < places) {
+    const job = fair.take(queue, mayRun);
     if (job === undefined) {
       break;
     }
-    coldRunningOf.set(job.account, (coldRunningOf.get(job.account) ?? 0) + 1);
-    lanes.coldRunning += 1;
+    runningOf.set(job.account, (runningOf.get(job.account) ?? 0) + 1);
+    lane.running += 1;
     const leastLoaded = others.reduce(
       (best, thread) => (thread.jobs.size < best.jobs.size ? thread : best),
       first,
@@ -159,8 +198,8 @@ function sendCold<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]):
     options.send(leastLoaded, [job]);
   }
   const dropped: PendingJob[] = [];
-  for (let left = cold.size - options.cold.queueMax; left > 0; left--) {
-    const job = fair.drop(cold);
+  for (let left = queue.size - limits.queueMax; left > 0; left--) {
+    const job = fair.drop(queue);
     if (job !== undefined) {
       dropped.push(job);
     }

@@ -3,7 +3,7 @@ import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
 import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
-import type { JobRequest, Lane, PendingJob } from './job.ts';
+import { isStretching, type JobRequest, type Lane, type PendingJob } from './job.ts';
 import * as lanes from './lanes.ts';
 import { type DownCause, fail, isSuspect, send, type Thread } from './worker-thread.ts';
 
@@ -37,9 +37,10 @@ export interface PoolOptions {
 
 /** What metrics show of a pool. */
 export interface PoolStats {
-  readonly queued: { readonly hot: number; readonly bulk: number; readonly cold: number };
-  /** Jobs inside threads, cold ones included. */
+  readonly queued: Readonly<Record<Lane, number>>;
+  /** Jobs inside threads, cold ones and guesses included. */
   readonly running: number;
+  /** Argon2id runs: cold jobs and guesses. */
   readonly coldRunning: number;
   readonly threadsAlive: number;
   /** Threads with a job inside that holds them: hot or bulk. */
@@ -65,6 +66,10 @@ export interface Pool {
 
 const COLD_QUEUE_MAX = 32;
 const COLD_PER_ACCOUNT_MAX = 2;
+/** Guesses run on one place of so many. */
+const GUESS_PART = 4;
+/** Guesses that wait: few, since those who guess do not mind to wait. */
+const GUESS_QUEUE_MAX = 16;
 
 /** How many other jobs' crashes a job may live through; a limit only so that it ends at some time. */
 const REQUEUES_MAX = 3;
@@ -102,6 +107,11 @@ export function createPool(options: PoolOptions): Pool {
         concurrency: options.coldConcurrency,
         queueMax: options.coldQueueMax ?? COLD_QUEUE_MAX,
         perAccountMax: options.coldPerAccountMax ?? COLD_PER_ACCOUNT_MAX,
+      },
+      guess: {
+        concurrency: Math.max(1, Math.floor(options.coldConcurrency / GUESS_PART)),
+        queueMax: GUESS_QUEUE_MAX,
+        perAccountMax: 1,
       },
       send: (thread, jobs) => sendJobs(pool, thread, jobs),
     }),
@@ -269,7 +279,7 @@ function hangs(thread: Thread, now: number): boolean {
     if (job.dueAt > now) {
       continue;
     }
-    if (job.lane !== 'cold' || job.abandoned) {
+    if (!isStretching(job.lane) || job.abandoned) {
       return true;
     }
     job.abandoned = true;
@@ -313,9 +323,10 @@ function statsOf({ lanes: waiting, crew }: PoolState): PoolStats {
       hot: lanes.waitingOf(waiting, 'hot'),
       bulk: lanes.waitingOf(waiting, 'bulk'),
       cold: lanes.waitingOf(waiting, 'cold'),
+      guess: lanes.waitingOf(waiting, 'guess'),
     },
     running: crew.threads.reduce((sum, thread) => sum + thread.jobs.size, 0),
-    coldRunning: waiting.coldRunning,
+    coldRunning: waiting.cold.running + waiting.guess.running,
     threadsAlive: crew.threads.length,
     threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
     restarts: crew.restarts,

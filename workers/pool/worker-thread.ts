@@ -9,7 +9,7 @@ import {
   TRACE_INSIDE,
   TRACE_WORDS,
 } from './frame.ts';
-import type { PendingJob } from './job.ts';
+import { isStretching, type PendingJob } from './job.ts';
 
 /** Every way in which a thread is lost; an unhandled rejection shows as `error` or as an exit with code 0. */
 export type DownCause = 'error' | 'exit' | 'messageerror' | 'hung';
@@ -89,7 +89,7 @@ export function send(thread: Thread, jobs: readonly PendingJob[]): void {
   thread.worker.postMessage(frame, [frame]);
   for (const job of jobs) {
     thread.jobs.set(job.id, job);
-    thread.held += job.lane === 'cold' ? 0 : 1;
+    thread.held += isStretching(job.lane) ? 0 : 1;
   }
 }
 
@@ -155,7 +155,7 @@ function receive(thread: Thread, frame: ArrayBuffer): void {
       throw new RangeError('reply to an unknown job');
     }
     thread.jobs.delete(reply.id);
-    thread.held -= job.lane === 'cold' ? 0 : 1;
+    thread.held -= isStretching(job.lane) ? 0 : 1;
     thread.listener.onReply(thread, job, reply);
   }
 }
