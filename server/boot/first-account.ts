@@ -29,6 +29,6 @@ export async function ensureFirstAccount(
     throw new StartError('There is no account yet: set VAULT_BOOTSTRAP_USER and VAULT_BOOTSTRAP_PASSWORD.');
   }
   const password = await accounts.makePassword();
-  const created = await accounts.create('admin', encodeSecret(password), { unmasked });
+  const created = await accounts.create('admin', encodeSecret(password), { unmasked }, 'generated');
   return created && { name: created.name, password };
 }

@@ -14,6 +14,8 @@ export interface Crypto extends JobClient<typeof JOBS> {
   /** A digest of a secret and of what it belongs to (without NUL), good for comparing within this process only. */
   digestSecret(context: string, secret: Secret<Uint8Array> | Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
+  /** Whether a secret passes a test, which must not keep it. */
+  passes(secret: Secret<Uint8Array>, test: (bytes: Uint8Array) => boolean): boolean;
 }
 
 /** The client of the threads of a pool; `report` receives each job that has ended. */
@@ -27,6 +29,7 @@ export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypt
         .update(secret.expose())
         .digest('base64'),
     lengthOf: (secret) => secret.expose().length,
+    passes: (secret, test) => test(secret.expose()),
   };
 }
 

@@ -109,6 +109,7 @@ const createAccount = defineCommand({
       argument,
       encodeSecret(generated),
       settingsOf(options),
+      'generated',
     );
     if (account === undefined) {
       throw new CommandError('An account with this name already exists.', 1);
@@ -156,9 +157,8 @@ const setAccount = defineCommand({
 /** Sets a generated password; sign-ins with the old one fail from then on. */
 async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
   const password = await vault.services.accounts.makePassword();
-  return existing(
-    (await vault.services.accounts.setPassword(name, encodeSecret(password))) ? password : undefined,
-  );
+  const isSet = await vault.services.accounts.setPassword(name, encodeSecret(password), 'generated');
+  return existing(isSet ? password : undefined);
 }
 
 /** `vault account password NAME`. */

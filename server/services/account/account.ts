@@ -1,10 +1,12 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
+import { GENERATED_CHARACTERS } from '../../domain/account/password.ts';
 import type { OwnPreference } from '../../domain/account/preference.ts';
 import type { WhoAmI } from '../../http/schema/admin.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import { type AccountDependencies, type AccountParts, createAccountParts } from './parts.ts';
+import { hashPassword, type PasswordOrigin } from './password.ts';
 import type { AccountInfo, AccountRecord, AccountSettings } from './record.ts';
 import { changeAccount, openAccount, sealAccount, toAccountInfo } from './record.ts';
 import { assumeAccount, lookUp, recall, signIn } from './sign-in.ts';
@@ -36,11 +38,12 @@ async function create(
   name: string,
   password: SecretBytes,
   { unmasked = false, paying = false, hosts = [] }: AccountSettings,
+  origin: PasswordOrigin = 'chosen',
 ): Promise<AccountInfo | undefined> {
-  const { accountStore, crypto, now, randomId } = parts;
-  const phc = await crypto.hashPassword({ password });
+  const { accountStore, now, randomId } = parts;
+  const hashed = await hashPassword(parts, password, origin);
   const created_at = new Date(now()).toISOString();
-  const record = { aid: randomId(), phc, unmasked, paying, hosts, created_at };
+  const record = { aid: randomId(), ...hashed, unmasked, paying, hosts, created_at };
   const isAdded = await accountStore.create(name, await sealAccount(parts, name, record));
   return isAdded ? toAccountInfo(name, record) : undefined;
 }
@@ -70,10 +73,15 @@ async function set(
 }
 
 /** Replaces the password, on every server at once; false for an unknown name. */
-async function setPassword(parts: AccountParts, name: string, password: SecretBytes): Promise<boolean> {
+async function setPassword(
+  parts: AccountParts,
+  name: string,
+  password: SecretBytes,
+  origin: PasswordOrigin = 'chosen',
+): Promise<boolean> {
   const changed = await changeAccount(parts, name, async (record) => ({
     ...record,
-    phc: await parts.crypto.hashPassword({ password }),
+    ...(await hashPassword(parts, password, origin)),
   }));
   return changed !== undefined;
 }
@@ -100,13 +108,14 @@ async function changePassword(
   parts: AccountParts,
   { account, signInProof }: AccountContext,
   password: SecretBytes,
+  origin: PasswordOrigin,
 ): Promise<void> {
-  const phc = await parts.crypto.hashPassword({ password });
+  const hashed = await hashPassword(parts, password, origin);
   await changeOwn(parts, account, (record) => {
     if (record.phc !== signInProof) {
       throw new VaultError('password_changed');
     }
-    return { ...record, phc };
+    return { ...record, ...hashed };
   });
 }
 
@@ -145,5 +154,5 @@ async function remove(parts: AccountParts, name: string): Promise<AccountInfo | 
 
 /** A new password with 256 bits of randomness. */
 function makePassword({ crypto }: AccountParts): Promise<Secret<string>> {
-  return crypto.makePassphrase({ length: 43 });
+  return crypto.makePassphrase({ length: GENERATED_CHARACTERS });
 }

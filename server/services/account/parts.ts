@@ -16,11 +16,18 @@ const REMEMBERED_MAX = 10_000;
 export interface AccountDependencies {
   readonly crypto: Pick<
     Crypto,
-    'digestSecret' | 'hashPassword' | 'makePassphrase' | 'openRecord' | 'sealRecord' | 'verifyPassword'
+    | 'digestSecret'
+    | 'hashPassword'
+    | 'makePassphrase'
+    | 'openRecord'
+    | 'passes'
+    | 'sealRecord'
+    | 'verifyGenerated'
+    | 'verifyPassword'
   >;
   readonly accountStore: AccountStore;
   readonly attempts: Attempts;
-  readonly audit: Pick<Audit, 'record'>;
+  readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
   readonly now: Clock;
   readonly randomId: RandomId;
   readonly settings: Pick<ServiceSettings, 'environment' | 'version'>;
@@ -31,7 +38,15 @@ export interface AccountDependencies {
 export interface KnownAccount {
   readonly record: Buffer;
   readonly phc: string;
+  /** Whether its password was chosen although it has the form of a generated one. */
+  readonly isChosen: boolean;
   readonly account: Account;
+}
+
+/** What a sign-in is checked against where there is no account. */
+export interface Decoy {
+  readonly phc: string;
+  readonly record: Uint8Array;
 }
 
 /** A sign-in that was right: the account, the password hash that it fits, and the name of its guesses. */
@@ -57,8 +72,7 @@ export function createAccountParts(dependencies: AccountDependencies) {
     reading: createTickJoin<Buffer | undefined>(),
     /** Verifications in flight. */
     verifying: createSharedRuns<KnownAccount>(),
-    /** The hash that a password is verified against where there is no account. */
-    noopHash: undefined as Promise<string> | undefined,
+    decoy: undefined as Promise<Decoy> | undefined,
     /** A keyed mutex: the changes of one account run in order. */
     mutex: createKeyedMutex(),
   };

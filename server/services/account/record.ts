@@ -23,8 +23,10 @@ export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] |
 /** An account as its sealed record holds it. */
 export interface AccountRecord extends Rights {
   readonly aid: string;
-  /** The hash of the password, as a PHC string. */
+  /** The hash of the password: a PHC string, or for a generated one what begins with `FAST_HASH_PREFIX`. */
   readonly phc: string;
+  /** Present for a password that was chosen although it has the form of a generated one. */
+  readonly stretched?: boolean | undefined;
   readonly created_at: string;
   /** Preferences that the account has set; records older than preferences have none. */
   readonly preferences?: readonly OwnPreference[];

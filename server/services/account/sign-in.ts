@@ -1,12 +1,14 @@
 import { VaultError } from '../../core/errors.ts';
-import { encodeSecret, type Secret, type SecretBytes } from '../../core/secret.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
+import { hasGeneratedForm } from '../../domain/account/password.ts';
 import { readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
-import { sourceOf } from '../../domain/text/source.ts';
+import { networkOf } from '../../domain/text/source.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import { type Guess, guessSourceOf } from '../request/attempts.ts';
 import type { AccountParts, KnownAccount, Verified } from './parts.ts';
+import { checkPassword, openDecoy, upgradeHash } from './password.ts';
 import { openAccount } from './record.ts';
 
 /** What an account signs in with. */
@@ -25,10 +27,11 @@ async function readKnown(parts: AccountParts, name: string): Promise<KnownAccoun
 }
 
 async function openKnown(parts: AccountParts, name: string, record: Buffer): Promise<KnownAccount> {
-  const { phc, aid, unmasked, paying, hosts, preferences = [] } = await openAccount(parts, name, record);
+  const opened = await openAccount(parts, name, record);
+  const { phc, stretched = false, aid, unmasked, paying, hosts, preferences = [] } = opened;
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
   // A copy: a reply is a view, and would keep all that arrived with it.
-  const fresh = { record: Buffer.from(record), phc, account };
+  const fresh = { record: Buffer.from(record), phc, isChosen: stretched, account };
   parts.opened.set(name, fresh);
   return fresh;
 }
@@ -38,28 +41,21 @@ export async function lookUp(parts: AccountParts, name: string): Promise<Account
   return (await readKnown(parts, name))?.account;
 }
 
-/** An unknown account costs as much as a known one, so that the time of a reply does not reveal which names exist. */
-function readNoopHash(parts: AccountParts): Promise<string> {
-  const { crypto } = parts;
-  parts.noopHash ??= crypto
-    .makePassphrase({ length: 64 })
-    .then((made) => crypto.hashPassword({ password: encodeSecret(made) }))
-    .catch((error: unknown) => {
-      parts.noopHash = undefined;
-      throw error;
-    });
-  return parts.noopHash;
-}
-
-/** Records how a sign-in has ended; one under a name that no account has is in the operator's own log. */
+/**
+ * Records how a sign-in has ended; one under a name that no account has is in the operator's own log. The rejection of a
+ * fast check does not wait for its entry: the time of that would reveal in whose log it is.
+ */
 async function recordSignIn(
   parts: AccountParts,
   { ip, userAgent, requestId }: RequestContext,
-  name: string,
+  { name, password }: AccountCredentials,
   outcome: string,
 ): Promise<void> {
+  const { audit, crypto } = parts;
   const known = isIdentifier(name) ? await lookUp(parts, name) : undefined;
-  await parts.audit.record({
+  const isSoon = outcome !== 'success' && crypto.passes(password, hasGeneratedForm);
+  const record = isSoon ? audit.recordSoon : audit.record;
+  await record({
     ...{ ip, userAgent, requestId },
     aid: known?.aid ?? '',
     action: 'sign_in',
@@ -69,30 +65,31 @@ async function recordSignIn(
   });
 }
 
-/** Verifies a password with its full cost. The outcome is recorded before the caller learns of it; a fault is not. */
+/** Verifies a password, see `checkPassword`. The outcome is recorded before the caller learns of it; a fault is not. */
 async function verify(
   parts: AccountParts,
   ctx: RequestContext,
-  { name, password }: AccountCredentials,
+  credentials: AccountCredentials,
   record: Buffer | undefined,
   guess: Guess,
 ): Promise<KnownAccount> {
-  const { attempts, crypto } = parts;
+  const { attempts } = parts;
+  const { name, password } = credentials;
   try {
-    const known = await attempts.run(guess, 'unauthenticated', async () => {
-      const opened = record && (await openKnown(parts, name, record));
-      const phc = opened?.phc ?? (await readNoopHash(parts));
-      if (!(await crypto.verifyPassword({ password, phc, share: sourceOf(ctx.ip) })) || !opened) {
+    const known = await attempts.run(guess, 'unauthenticated', async (hasSucceeded) => {
+      const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts);
+      const place = { share: networkOf(ctx.ip), hasSucceeded };
+      if (!(await checkPassword(parts, opened, password, place)) || !opened) {
         throw new VaultError('unauthenticated');
       }
       return opened;
     });
     attempts.succeed(guess.id);
-    await recordSignIn(parts, ctx, name, 'success');
-    return known;
+    await recordSignIn(parts, ctx, credentials, 'success');
+    return await upgradeHash(parts, known, password);
   } catch (error) {
     if (error instanceof VaultError && error.status < 500) {
-      await recordSignIn(parts, ctx, name, error.code);
+      await recordSignIn(parts, ctx, credentials, error.code);
     }
     throw error;
   }

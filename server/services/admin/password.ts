@@ -41,6 +41,6 @@ async function change(
   const password = chosen ?? encodeSecret(await accounts.makePassword());
   // Counted in advance: a generated password exists nowhere else, so nothing may fail once it is in force.
   await metering.request(ctx);
-  await accounts.changePassword(ctx, password);
+  await accounts.changePassword(ctx, password, chosen === undefined ? 'generated' : 'chosen');
   return { user: name, password: decodeSecret(password) };
 }

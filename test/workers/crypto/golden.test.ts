@@ -18,7 +18,7 @@ import {
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
+import { verifyGenerated, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
 import { createServiceSealer, createSubkeys } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
@@ -82,6 +82,13 @@ describe('keys', () => {
 
   test('a password', async () => {
     expect(await verifyPassword(utf8(inputs.password), hex(inputs.pepper), golden.passwordHash)).toBe(true);
+  });
+
+  test('a generated password', () => {
+    const { generatedPassword, pepper } = inputs;
+    const verify = (text: string): boolean =>
+      verifyGenerated(utf8(text), hex(pepper), golden.generatedPasswordHash);
+    expect([verify(generatedPassword), verify(generatedPassword.toLowerCase())]).toEqual([true, false]);
   });
 });
 

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { deriveKek, hashPassword, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
+import {
+  deriveKek,
+  hashGenerated,
+  hashPassword,
+  verifyGenerated,
+  verifyPassword,
+} from '../../../workers/crypto/primitives/kdf.ts';
 import { FLOOR, filled, toHex } from './fixture.ts';
 
 const PEPPER = filled(32, 5);
@@ -65,5 +71,32 @@ describe('account passwords', () => {
     `$argon2id$v=19$m=19456,t=2,p=1$${salt}$${tag}\n`,
   ])('refuses the verifier %p', async (phc) => {
     await expect(verifyPassword(utf8('secret word'), PEPPER, phc)).rejects.toBeInstanceOf(IntegrityError);
+  });
+});
+
+describe('generated passwords', () => {
+  const password = utf8('Zq3_'.repeat(10).concat('abc'));
+
+  test('verify, and only with the same password and pepper', () => {
+    const hash = hashGenerated(password, PEPPER);
+    expect(hash).toMatch(/^\$hmac-sha256\$v=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+    expect(hash).not.toBe(hashGenerated(password, PEPPER));
+    expect(verifyGenerated(password, PEPPER, hash)).toBe(true);
+    expect(verifyGenerated(utf8('another one'), PEPPER, hash)).toBe(false);
+    expect(verifyGenerated(password, filled(32, 6), hash)).toBe(false);
+  });
+
+  test('are never those of no verifier', () => {
+    expect(verifyGenerated(password, PEPPER, '')).toBe(false);
+  });
+
+  test.each([
+    '$hmac-sha256$v=1$',
+    `$hmac-sha256$v=2$${'A'.repeat(22)}$${'A'.repeat(43)}`,
+    `$hmac-sha256$v=1$${'A'.repeat(23)}$${'A'.repeat(43)}`,
+    `$hmac-sha256$v=1$${'A'.repeat(22)}$${'A'.repeat(43)}\n`,
+    `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`,
+  ])('refuse the verifier %p', (hash) => {
+    expect(() => verifyGenerated(password, PEPPER, hash)).toThrow(IntegrityError);
   });
 });

@@ -1,5 +1,6 @@
 /** Argon2id (RFC 9106): passphrases into keys, account passwords into verifiers. */
 import { argon2 } from 'node:crypto';
+import { FAST_HASH_PREFIX, isFastHash } from '../../../server/domain/account/password.ts';
 import { aad } from './aad.ts';
 import { EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';
@@ -116,4 +117,42 @@ export async function verifyPassword(
   } finally {
     wipe(message, found);
   }
+}
+
+/** The rest of a fast verifier: salt and tag. */
+const FAST = /^([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
+/** Stands for the verifier that there is not; no password has it. */
+const NO_VERIFIER = `${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+function tagOf(salt: Uint8Array, password: Uint8Array, pepper: Uint8Array): Uint8Array {
+  const message = Buffer.concat([salt, password]);
+  try {
+    return hmac(pepper, message);
+  } finally {
+    wipe(message);
+  }
+}
+
+/** A verifier of a generated password: HMAC-SHA-256(pepper, salt | password). Its 256 bits need no stretching. */
+export function hashGenerated(password: Uint8Array, pepper: Uint8Array): string {
+  const salt = randomBytes(SALT_BYTES);
+  const tag = tagOf(salt, password, pepper);
+  return `${FAST_HASH_PREFIX}${salt.toBase64(UNPADDED)}$${tag.toBase64(UNPADDED)}`;
+}
+
+/**
+ * Whether a generated password is the verifier's; an empty one is none's, and takes as long. Any other text that is no
+ * verifier of ours: `IntegrityError`.
+ */
+export function verifyGenerated(password: Uint8Array, pepper: Uint8Array, hash: string): boolean {
+  const isNone = hash === '';
+  if (!isNone && !isFastHash(hash)) {
+    throw new IntegrityError();
+  }
+  const [, salt, tag] = FAST.exec(isNone ? NO_VERIFIER : hash.slice(FAST_HASH_PREFIX.length)) ?? [];
+  if (salt === undefined || tag === undefined) {
+    throw new IntegrityError();
+  }
+  const found = tagOf(Buffer.from(salt, 'base64'), password, pepper);
+  return equalBytes(found, Buffer.from(tag, 'base64')) && !isNone;
 }

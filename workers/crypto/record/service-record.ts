@@ -32,7 +32,8 @@ export type Purpose =
   | 'idem'
   | 'job'
   | 'password'
-  | 'cursor';
+  | 'cursor'
+  | 'password-generated';
 
 /** The service master keys of an installation. */
 export interface KeyRing {

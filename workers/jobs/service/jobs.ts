@@ -45,13 +45,26 @@ export const SERVICE_JOBS = {
     input: message({ place: json<RecordPlace>(), record: bytes }),
     output: bytes,
   }),
-  /** The PHC text of a password: Argon2id with a random salt and the vault's pepper. */
-  hashPassword: defineJob({ lane: 'cold', input: message({ password: secret }), output: text }),
-  /** Whether a password is that of a PHC text. `share`: who waits behind earlier checks of the same one. */
+  /** The verifier of a password under the vault's pepper: Argon2id as a PHC text, a keyed hash of a generated one. */
+  hashPassword: defineJob({
+    lane: ({ isGenerated }) => (isGenerated ? 'hot' : 'cold'),
+    input: message({ password: secret, isGenerated: json<boolean>() }),
+    output: text,
+  }),
+  /**
+   * Whether a password is that of a PHC text. `share`: who waits behind earlier checks of the same one. Who has not
+   * succeeded lately may be anybody, and waits among those.
+   */
   verifyPassword: defineJob({
-    lane: 'cold',
+    lane: ({ hasSucceeded }) => (hasSucceeded ? 'cold' : 'guess'),
     share: ({ share }) => share,
-    input: message({ password: secret, phc: text, share: local<string>() }),
+    input: message({ password: secret, phc: text, share: local<string>(), hasSucceeded: local<boolean>() }),
+    output: json<boolean>(),
+  }),
+  /** Whether a password is that of a generated password's hash; an empty hash is no password's, and costs as much. */
+  verifyGenerated: defineJob({
+    lane: 'hot',
+    input: message({ password: secret, hash: text }),
     output: json<boolean>(),
   }),
   /** A random passphrase of as many characters. */

@@ -1,6 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { encodeReference } from '../../crypto/item/lookup.ts';
-import { hashPassword, verifyPassword } from '../../crypto/primitives/kdf.ts';
+import { hashGenerated, hashPassword, verifyGenerated, verifyPassword } from '../../crypto/primitives/kdf.ts';
 import { randomBytes, randomPassphrase } from '../../crypto/primitives/random.ts';
 import { hmac, KEY_BYTES } from '../../crypto/primitives/symmetric.ts';
 import { ROOT_PLACE, type ThreadHandlers } from '../context.ts';
@@ -36,12 +36,18 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
     return sealer.open(purpose, account, kind, path, record);
   },
 
-  hashPassword({ rootKey }, { password }) {
-    return hashPassword(password, rootKey('password', ''));
+  hashPassword({ rootKey }, { password, isGenerated }) {
+    return isGenerated
+      ? hashGenerated(password, rootKey('password-generated', ''))
+      : hashPassword(password, rootKey('password', ''));
   },
 
   verifyPassword({ rootKey }, { password, phc }) {
     return verifyPassword(password, rootKey('password', ''), phc);
+  },
+
+  verifyGenerated({ rootKey }, { password, hash }) {
+    return verifyGenerated(password, rootKey('password-generated', ''), hash);
   },
 
   makePassphrase(_context, { length }) {
