@@ -128,6 +128,9 @@ export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) 
   secrets: async (world, prepared) => {
     await besideGuesses(world, prepared);
   },
+  passwords: async (world, prepared) => {
+    await besideWrongPasswords(world, prepared);
+  },
   slow: async (world, prepared) => {
     await besideSlow(world, prepared);
   },
@@ -165,6 +168,31 @@ async function besideGuesses(world: World, { captures, guesses }: Prepared): Pro
   if (sent !== undefined) {
     timesIdle(world, name, 'captures with the right one', idle, sent, 2);
   }
+  floodLine(world, name, loud.flood);
+}
+
+const IDLE_SECONDS_MAX = 20;
+
+/** Everything that an account does is slowed a little by wrong passwords of a thousand sources, and nothing is refused. */
+async function besideWrongPasswords(world: World, { passwords, small }: Prepared): Promise<void> {
+  const name = 'wrong passwords of 1,000 sources, 200/s';
+  world.say(name);
+  const parts = [
+    ['stores', small.store],
+    ['warm decrypts', small.decrypt],
+    ['cold unlocks', small.unlock],
+  ] as const;
+  const traffic = parts.map(([, each]) => each);
+  const idleSeconds = Math.min(world.seconds, IDLE_SECONDS_MAX);
+  const idle = await Promise.all(traffic.map((each) => run(world, each, idleSeconds)));
+  const loud = await under(world, passwords, traffic);
+  for (const [at, [measured]] of parts.entries()) {
+    const [calm, sent] = [idle[at], loud.sent[at]];
+    if (calm !== undefined && sent !== undefined) {
+      timesIdle(world, name, `${measured} of an account`, calm, sent, 3);
+    }
+  }
+  isAtMost(world, name, 'growth of memory', loud.grownMb, 150, 'MB');
   floodLine(world, name, loud.flood);
 }
 

@@ -8,7 +8,9 @@ import {
   makeKey,
   requestOf,
   SMALL,
+  SMALL_COLD,
   send,
+  signingIn,
   storing,
   type Vault,
 } from './world.ts';
@@ -39,12 +41,18 @@ export type Traffic = Pick<SendOrder, 'requests' | 'connections'> & { readonly p
 interface Small {
   readonly store: Traffic;
   readonly decrypt: Traffic;
+  /** Decrypts that each pay the full derivation; a core is busy with them for a third of the time. */
+  readonly unlock: Traffic;
 }
 
 /** Some hundreds of answers in a few seconds: the p99 of fewer would be the slowest one. */
 const IDLE_PER_SECOND = 100;
 /** Keys whose passphrases are never kept: requests for the same one at the same time share their derivation. */
 const COLD_KEYS = 8;
+const UNLOCKS_PER_SECOND = 2;
+/** Who guesses passwords: from so many addresses, with so many different ones. */
+const GUESSING_SOURCES = 1_000;
+const GUESSES = 12_000;
 
 /** Sends traffic; resolves when it is done. */
 export function run(
@@ -72,6 +80,10 @@ export async function prepare(world: World, listed: number) {
     cold.push(...(await makeKey(vault, FLOOD_COLD, `cold-${n}`, 1)));
   }
   const own = await makeKey(vault, SMALL, 'own', 100);
+  const ownCold = [];
+  for (let n = 0; n < COLD_KEYS; n++) {
+    ownCold.push(...(await makeKey(vault, SMALL_COLD, `cold-${n}`, 1)));
+  }
   await makeKey(vault, SMALL, 'new', 1);
   await makeKey(vault, FLOOD, 'new', 1);
   await makeKey(vault, FLOOD, 'big', 1);
@@ -92,6 +104,7 @@ export async function prepare(world: World, listed: number) {
   const small: Small = {
     store: { requests: storing(SMALL, 'new'), connections: 32, perSecond: IDLE_PER_SECOND },
     decrypt: { requests: decrypting(SMALL, own), connections: 32, perSecond: IDLE_PER_SECOND },
+    unlock: { requests: decrypting(SMALL_COLD, ownCold), connections: 8, perSecond: UNLOCKS_PER_SECOND },
   };
   const get = (query: string): readonly string[] => [requestOf('GET', `/v1/vault/?${query}`, FLOOD)];
   return {
@@ -101,6 +114,7 @@ export async function prepare(world: World, listed: number) {
     reads: (connections: number): Traffic => ({ requests: decrypting(FLOOD, warm), connections }),
     captures: { requests: [capturing(secret)], connections: 32, perSecond: IDLE_PER_SECOND },
     guesses: { requests: [capturing(`${secret.slice(0, -10)}@SEQ@`)], connections: 64, perSecond: 500 },
+    passwords: { requests: signingIn(GUESSES, GUESSING_SOURCES), connections: 512, perSecond: 200 },
     pages: { requests: get('user=big&limit=1000'), connections: 32 },
     listAll: { requests: get('user=big&limit=-1'), connections: 2 },
     openAll: { requests: get('user=some&decrypt_all=true&limit=-1'), connections: 2 },

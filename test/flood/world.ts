@@ -24,6 +24,7 @@ function credentialsOf(account: string, passphrase: string): Credentials {
 export const FLOOD = credentialsOf('flood', WARM);
 export const FLOOD_COLD = credentialsOf('flood', COLD);
 export const SMALL = credentialsOf('small', WARM);
+export const SMALL_COLD = credentialsOf('small', COLD);
 
 /** The text of a request. */
 export function requestOf(
@@ -51,6 +52,18 @@ export function storing(credentials: Credentials, user: string): readonly string
 /** Opens one card after the other. */
 export function decrypting(credentials: Credentials, addresses: readonly string[]): readonly string[] {
   return addresses.map((address) => requestOf('GET', `/v1/vault/?${address}`, credentials));
+}
+
+/** Signs in with a wrong password, each request with another one; the sources take turns, and half of the names exist. */
+export function signingIn(requests: number, sources: number): readonly string[] {
+  return Array.from({ length: requests }, (_, n) => {
+    const name = n % 2 === 0 ? 'small' : `nobody-${n}`;
+    const at = n % sources;
+    return requestOf('GET', '/v1/whoami', {
+      Authorization: `Basic ${btoa(`${name}:wrong password number ${n}`)}`,
+      'X-Forwarded-For': `198.18.${at >> 8}.${at & 255}`,
+    });
+  });
 }
 
 let orders = 0;
