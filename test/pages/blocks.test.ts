@@ -64,6 +64,11 @@ test.each([
   ['npx --yes bun@1.0.0 run start', 'package.json asks for Bun'],
   ['bun run vault account frobnicate', 'Unknown command'],
   ['bun run vault health --quiet=1', 'does not take an argument'],
+  ['kubectl -n elsewhere get pod', 'the manifests are in cardvault'],
+  ['kubectl -n cardvault scale deployment/backups --replicas=1', 'no deployment/backups'],
+  ['kubectl -n cardvault wait job/backup-now', 'no job/backup-now'],
+  ['kubectl -n cardvault get pod -l app=nothing', 'no pod has the label nothing'],
+  ['kubectl -n cardvault frobnicate', 'is not known here'],
 ])('the command %s is found to be wrong', async (line, fault) => {
   expect((await commandFaults(line)).join()).toContain(fault);
 });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../server/config/config.ts';
 import { runCommand } from '../helpers/command.ts';
+import { kubectlFaults } from './cluster-commands.ts';
 
 const project: {
   readonly scripts: Readonly<Record<string, string>>;
@@ -59,5 +60,9 @@ export async function commandFaults(code: string): Promise<readonly string[]> {
     .split('\n')
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '');
-  return (await Promise.all(lines.map(faultsOf))).flat();
+  const created = new Set<string>();
+  const faults = lines.map((line) =>
+    line.startsWith('kubectl ') ? kubectlFaults(line, created) : faultsOf(line),
+  );
+  return (await Promise.all(faults)).flat();
 }

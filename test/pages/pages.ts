@@ -30,5 +30,6 @@ export const RUNS: readonly (readonly string[])[] = [
   ],
   ['docs/guides/keys.md', 'docs/guides/items.md'],
   ['docs/quick-start.md'],
+  ['docs/operations.md'],
   ALL_PAGES.filter((path) => path.startsWith('docs/recipes/')),
 ].filter((pages) => pages.length > 0);
