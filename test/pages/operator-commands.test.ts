@@ -1,0 +1,200 @@
+/** Runs what the guides tell operators to type beside the blocks that a page runs: each command against a live server. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { portOf, type Server, type Settings, spawnServer } from '../helpers/server-process.ts';
+import { ALL_BLOCKS } from './code-blocks.ts';
+
+const ROOT = join(import.meta.dir, '..', '..');
+const CLI = join(ROOT, 'server/cli.ts');
+const MS_MAX = 60_000;
+const PASSPHRASE = 'a passphrase of this test';
+const CARD = { card_number: '4111111111111111' };
+const PASSWORDS: Readonly<Record<string, string>> = { admin: 'a password for this place only' };
+
+const LINES = ALL_BLOCKS.filter(({ page, info }) => page.startsWith('docs/guides/') && info === 'console')
+  .filter(({ page }) => !page.endsWith('/sandbox.md'))
+  .flatMap(({ page, code }) =>
+    code
+      .trim()
+      .split('\n')
+      .map((line) => ({ page, line: line.replace(/\s+#.*$/, '') })),
+  )
+  .filter(({ line }) => !line.startsWith('kubectl '));
+
+const folder = mkdtempSync(join(tmpdir(), 'cv-typed-'));
+const printed: string[] = [];
+let settings: Settings = {};
+let server: Server;
+let url = '';
+let token = '';
+
+async function start(more: Settings = {}): Promise<void> {
+  server = spawnServer({ ...settings, ...more }, folder);
+  url = `http://127.0.0.1:${await portOf(server, printed)}`;
+}
+
+async function stop(): Promise<void> {
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}
+
+/** Runs a line in the shell of an operator, whose `bun run vault` is the one of the checkout. */
+async function type(line: string, more: Settings = {}) {
+  const shell = Bun.spawn(['sh', '-eu', '-c', line], {
+    cwd: folder,
+    env: {
+      PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+      ...settings,
+      ...more,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err] = await Promise.all([shell.stdout.text(), shell.stderr.text()]);
+  return { code: await shell.exited, out, err };
+}
+
+function send(name: string, path: string, body?: object): Promise<Response> {
+  const headers = {
+    Authorization: `Basic ${btoa(`${name}:${PASSWORDS[name] ?? ''}`)}`,
+    'X-Vault-Passphrase': PASSPHRASE,
+  };
+  const method = body === undefined ? 'GET' : 'POST';
+  return fetch(`${url}/v1${path}`, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+}
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'bin'));
+  const shim = `#!/bin/sh\n[ "$1 $2" = 'run vault' ] || exit 9\nshift 2\nexec '${process.execPath}' '${CLI}' "$@"\n`;
+  writeFileSync(join(folder, 'bin', 'bun'), shim, { mode: 0o755 });
+  writeFileSync(join(folder, 'pci-dss.pdf'), '%PDF-1.7\n%%EOF\n');
+  settings = {
+    VAULT_DATA_DIR: join(folder, 'data'),
+    VAULT_BOOTSTRAP_USER: 'admin',
+    VAULT_BOOTSTRAP_PASSWORD: PASSWORDS['admin'],
+    VAULT_BOOTSTRAP_UNMASKED: undefined,
+    VAULT_REDIS_BIN: process.env['VAULT_REDIS_BIN'],
+  };
+  await start();
+  const { out, err } = await type('bun run vault account create shop --json');
+  expect(err).toBe('');
+  PASSWORDS['shop'] = JSON.parse(out).password;
+  await send('admin', '/key', { user: 'u', passphrase: PASSPHRASE });
+  token = Object(await (await send('admin', '/vault?user=u', CARD)).json()).token;
+  await send('shop', '/key', { user: 'u', passphrase: PASSPHRASE });
+  // What it has printed, with the checkpoints of its end, is the server.log of the guide.
+  await stop();
+  writeFileSync(join(folder, 'server.log'), printed.join(''));
+  expect(printed.join('')).toContain('"event":"audit_checkpoint"');
+  await start();
+}, MS_MAX);
+afterAll(async () => {
+  server.kill('SIGTERM');
+  await server.exited;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function entriesOf(text: string): readonly { readonly action: string }[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+/** What each line comes to; a line without an outcome here fails, and an outcome without a line. */
+const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
+  'bun run vault audit export --account shop --after 2026-01-01T00:00:00Z --to shop.ndjson': () =>
+    expect(
+      entriesOf(readFileSync(join(folder, 'shop.ndjson'), 'utf8')).map(({ action }) => action),
+    ).toContain('key.create'),
+  'bun run vault audit export': (out) =>
+    expect(entriesOf(out).map(({ action }) => action)).toContain('server.start'),
+  'bun run vault audit verify --checkpoints server.log': (out) => expect(out).toMatch(/checkpoint/i),
+  'bun run vault audit key': (out) => expect(out).toContain('-----BEGIN PUBLIC KEY-----'),
+  'bun run vault certificate load pci-dss.pdf': (out) => expect(out).not.toBe(''),
+  'bun run vault account set shop --paying': async () => {
+    const reply = await send('shop', '/certificate');
+    expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining('%PDF-1.7')]);
+  },
+  'bun run vault account set admin --unmasked': async () =>
+    expect(await (await send('admin', `/vault?user=u&token=${token}`)).json()).toEqual(CARD),
+  'VAULT_RATE_SOURCE=600 VAULT_RATE_ACCOUNT=60000 bun start': async () => {
+    const statuses = await Promise.all(Array.from({ length: 620 }, () => send('nobody', '/whoami')));
+    expect(new Set(statuses.map(({ status }) => status))).toContain(429);
+  },
+};
+
+test('every line has its outcome here, and every outcome its line', () => {
+  expect(LINES.map(({ line }) => line).sort()).toEqual(Object.keys(OUTCOMES).sort());
+});
+
+describe('what the guides have operators type', () => {
+  test.each(LINES.filter(({ line }) => line.startsWith('bun run vault ')))(
+    '$page: $line',
+    async ({ line }) => {
+      const { code, out, err } = await type(line);
+      expect([code, err]).toEqual([0, expect.anything()]);
+      await OUTCOMES[line]?.(out);
+    },
+    MS_MAX,
+  );
+
+  test.each(LINES.filter(({ line }) => line.endsWith(' bun start')))(
+    '$page: $line',
+    async ({ line }) => {
+      const given = [...line.matchAll(/(VAULT_\w+)=(\S+)/g)].map(([, name = '', value]) => [name, value]);
+      await stop();
+      await start(Object.fromEntries(given));
+      await OUTCOMES[line]?.('');
+    },
+    MS_MAX,
+  );
+});
+
+describe('the guide to the master key', () => {
+  const page = readFileSync(join(ROOT, 'docs/guides/master-key.md'), 'utf8');
+  const steps = [...page.matchAll(/^\| (\d) \| ([^|]+) \| ([^|]+) \|$/gm)].map(
+    ([, , ring = '', action = '']) => ({
+      ring: /`([^`]+)`/.exec(ring)?.[1],
+      command: /`(bun run vault [^`]+)`/.exec(action)?.[1],
+    }),
+  );
+
+  test(
+    'leads from one key to another, under which alone everything is read',
+    async () => {
+      expect(steps).toHaveLength(4);
+      const newKey = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64');
+      const keys: Readonly<Record<string, string>> = { old: newKey(), new: newKey() };
+      const ringOf = (text: string): string =>
+        text.replaceAll(/(\w+):…/g, (_, id: string) => `${id}:${keys[id]}`);
+      await stop();
+      const data = { VAULT_DATA_DIR: join(folder, 'rotated') };
+      let ring = { ...data, VAULT_MASTER_KEY: `old:${keys['old']}` };
+      await start(ring);
+      await send('admin', '/key', { user: 'u', passphrase: PASSPHRASE });
+      const kept: { token: string } = Object(await (await send('admin', '/vault?user=u', CARD)).json());
+      for (const step of steps) {
+        if (step.ring !== undefined) {
+          await stop();
+          ring = { ...data, VAULT_MASTER_KEY: ringOf(step.ring) };
+          await start(ring);
+        }
+        if (step.command !== undefined) {
+          const { code, out, err } = await type(`${step.command} --json`, ring);
+          expect([code, err]).toEqual([0, expect.anything()]);
+          expect(JSON.parse(out)).toMatchObject({ removable: ['old'] });
+        }
+        const reply = await send('admin', `/vault?user=u&token=${kept.token}`);
+        expect([step, reply.status]).toEqual([step, 200]);
+      }
+      expect(ring.VAULT_MASTER_KEY).toBe(`new:${keys['new']}`);
+    },
+    MS_MAX,
+  );
+});
