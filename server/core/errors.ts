@@ -29,6 +29,12 @@ export const ERRORS = defineErrors({
     advice:
       'Correct the part that `field` names. For `query.passphrase`, send the passphrase in the header `X-Vault-Passphrase`. The same request will fail again.',
   },
+  path_invalid: {
+    status: 400,
+    text: 'The path contains a backslash, a dot segment or an encoded slash.',
+    advice:
+      'Send the path as it is documented, without `\\`, `.` and `..` as segments, `%2F` and `%5C`. An id that contains a slash exists nowhere.',
+  },
   invalid_json: {
     status: 400,
     text: 'The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.',

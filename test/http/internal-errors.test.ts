@@ -315,8 +315,8 @@ describe('a fault in our code is answered without a word of it, and found in the
 
 test('what the application throws instead of answering is answered, and told with the id of the reply', async () => {
   const told: unknown[] = [];
-  // Of an application, only this is called.
-  const server = listen({ fetch: faultyWork } as unknown as Elysia, {
+  // Of an application, only these are used.
+  const server = listen({ fetch: faultyWork, routes: [] } as unknown as Elysia, {
     hostname: '127.0.0.1',
     port: 0,
     idleTimeoutSeconds: 30,

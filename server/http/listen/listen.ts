@@ -2,6 +2,7 @@ import http from 'node:http';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { errorResponse } from '../plugins/replies.ts';
+import { createPathTable } from './paths.ts';
 
 /** Where and how to listen; `tls` has Bun's format. */
 export interface ListenOptions {
@@ -26,8 +27,21 @@ Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 /** A year (RFC 6797), without `includeSubDomains`: other hosts are not the vault's to decide about. */
 const HSTS = 'max-age=31536000';
 
-function errorReply(code: 'invalid_request' | 'internal', requestId: string = crypto.randomUUID()): Response {
-  return errorResponse(new VaultError(code), requestId, [['Connection', 'close']]);
+function errorReply(error: VaultError, requestId: string = crypto.randomUUID()): Response {
+  return errorResponse(error, requestId, [['Connection', 'close']]);
+}
+
+/**
+ * What is wrong with the head of a request that the runtime lets through: a Host that is none, or several fields of a name
+ * that must stand once, which it joins with commas. A front end could take the other one.
+ */
+function faultOf({ url, headers }: Request): VaultError | undefined {
+  if (url.startsWith('/') || headers.get('host')?.includes(',') === true) {
+    return new VaultError('invalid_request', { field: 'header.Host' });
+  }
+  return headers.get('content-length')?.includes(',') === true
+    ? new VaultError('invalid_request', { field: 'header.Content-Length' })
+    : undefined;
 }
 
 /** Headers of every reply on a socket: they depend on the connection, not on the request. */
@@ -46,10 +60,20 @@ function createFinish({ tls, isDraining }: ListenOptions) {
 /**
  * Listens for an application, instead of the framework's own `listen`, which always shares its port with other
  * processes and routes a second time with its own rules. The routes limit body sizes, because the runtime's limit
- * would answer without our error body. A request without a usable Host has no URL: 400.
+ * would answer without our error body. A request whose path or head can be read in two ways is refused before it is routed,
+ * and its connection closed.
  */
 export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
   const finish = createFinish(options);
+  const serve = (request: Request): Response | Promise<Response> => {
+    const fault = faultOf(request);
+    if (fault !== undefined) {
+      return finish(errorReply(fault));
+    }
+    const reply: Response | Promise<Response> = app.fetch(request);
+    return reply instanceof Promise ? reply.then(finish) : finish(reply);
+  };
+  const refuse = (): Response => finish(errorReply(new VaultError('path_invalid')));
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -58,17 +82,16 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     reusePort: options.isShared === true,
     development: false,
-    fetch: (request) => {
-      if (request.url.startsWith('/')) {
-        return finish(errorReply('invalid_request'));
-      }
-      const reply: Response | Promise<Response> = app.fetch(request);
-      return reply instanceof Promise ? reply.then(finish) : finish(reply);
-    },
+    routes: createPathTable(
+      app.routes.map(({ path }) => path),
+      serve,
+      refuse,
+    ),
+    fetch: serve,
     error: (error) => {
       const requestId = crypto.randomUUID();
       options.onError?.(error, requestId);
-      return finish(errorReply('internal', requestId));
+      return finish(errorReply(new VaultError('internal'), requestId));
     },
   });
   app.server = server;
