@@ -1,6 +1,7 @@
 import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
+import { createBodyBudget } from '../http/plugins/body-budget.ts';
 import { createFormPages } from '../http/plugins/form-pages.ts';
 import type { HttpConfig, HttpParts } from '../http/plugins/http-parts.ts';
 import { createHealth } from '../services/admin/health.ts';
@@ -54,6 +55,7 @@ export function createHttpParts(
     ...services,
     ...telemetry,
     http,
+    bodies: createBodyBudget(),
     formPages: createFormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
     health: createHealth({ redis: system.probe, workers }, now, unsafe),
     now,

@@ -55,9 +55,11 @@ describe('413', () => {
     const request = `${STORE}Transfer-Encoding: chunked\r\n\r\n`;
     const talks = await Promise.all(Array.from({ length: 40 }, () => talk(request, undefined, flood(PIECE))));
     for (const { text, isClosed } of talks) {
-      expect(text).toStartWith('HTTP/1.1 413 ');
+      // Those that find no room for what they may become are not read at all.
+      expect(text).toMatch(/^HTTP\/1\.1 (413|503) /);
       expect(isClosed).toBe(true);
     }
+    expect(talks.some(({ text }) => text.startsWith('HTTP/1.1 413 '))).toBe(true);
     expect(process.memoryUsage.rss() - before).toBeLessThan(64e6);
   });
 

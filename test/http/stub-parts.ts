@@ -1,5 +1,6 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
+import { createBodyBudget } from '../../server/http/plugins/body-budget.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
 import type { SecurityEvent } from '../../server/services/audit/event.ts';
@@ -172,6 +173,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
       ),
     },
     admission: createAdmission(() => 0),
+    bodies: createBodyBudget(),
     rates: { source: () => undefined, account: () => undefined, rejected: () => 0 },
     audit: {
       record: async (noted) => {

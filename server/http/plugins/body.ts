@@ -11,12 +11,24 @@ function declaredLength(headers: Headers): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
-/** Rejects a body whose declared length is over the limit, before a byte of it is read. */
-export function rejectLargeBody(headers: Headers, bytesMax: number): void {
+/**
+ * Rejects a body whose declared length is over the limit, before a byte of it is read. The length; undefined where none is
+ * declared.
+ */
+export function rejectLargeBody(headers: Headers, bytesMax: number): number | undefined {
   const length = declaredLength(headers);
   if (length !== undefined && !(length <= bytesMax)) {
     throw tooLarge();
   }
+  return length;
+}
+
+/** A longer body is only received from a caller who is authenticated, and never just to keep a connection. */
+const LONG_BYTES = 65_536;
+
+/** Whether a body of a declared length is long. */
+export function isLong(length: number): boolean {
+  return length > LONG_BYTES;
 }
 
 /**
@@ -24,7 +36,12 @@ export function rejectLargeBody(headers: Headers, bytesMax: number): void {
  * receiving the rest of it.
  */
 export function hasLongBody(headers: Headers): boolean {
-  return headers.has('transfer-encoding') || (declaredLength(headers) ?? 0) > 65_536;
+  return headers.has('transfer-encoding') || isLong(declaredLength(headers) ?? 0);
+}
+
+/** Lets the runtime throw a body away as it comes. Left alone, it is kept in memory until its request is answered. */
+export function dropBody({ body }: Request): void {
+  body?.cancel().catch(() => undefined);
 }
 
 /** One buffer of its own for the pieces: these bytes may be handed to another thread. */
@@ -142,12 +159,16 @@ async function readStream(
 }
 
 /**
- * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length is the caller's to
- * check first (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
+ * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length comes from the check of the
+ * caller (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
  * that an endless body costs no memory. No body is an empty one.
  */
-export async function readBody(request: Request, bytesMax: number, timeoutMs: number): Promise<Uint8Array> {
-  const length = declaredLength(request.headers);
+export async function readBody(
+  request: Request,
+  length: number | undefined,
+  bytesMax: number,
+  timeoutMs: number,
+): Promise<Uint8Array> {
   if (length === 0) {
     return new Uint8Array(0);
   }

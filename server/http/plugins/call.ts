@@ -6,7 +6,7 @@ import type { AccountCredentials, Recalled } from '../../services/account/sign-i
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
-import { readBody, rejectLargeBody } from './body.ts';
+import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
@@ -129,6 +129,32 @@ export interface Received {
   ratedAid: string | undefined;
 }
 
+/** Gives back what the body of a request holds of the budget. */
+export function releaseBody(ctx: HttpContext, { bodies }: Pick<HttpParts, 'bodies'>): void {
+  if (ctx.held !== undefined) {
+    bodies.release(ctx.held);
+    ctx.held = undefined;
+  }
+}
+
+/**
+ * Makes room for the body of a caller who has not proved who it is; `length` is undefined for one in chunks. The
+ * credentials of an account are verified before a long body is read, so that nobody holds room by sending one slowly.
+ */
+async function holdBody(
+  { route, parts }: CallReader,
+  ctx: HttpContext,
+  length: number | undefined,
+  recalled: Recalled | undefined,
+): Promise<void> {
+  const bytesMax = route.body.kind === 'none' ? 0 : route.body.bytesMax;
+  ctx.held = parts.bodies.hold(sourceOf(ctx.ip), length ?? bytesMax);
+  if (recalled !== undefined && length !== undefined && isLong(length)) {
+    await parts.accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
+    releaseBody(ctx, parts);
+  }
+}
+
 /**
  * Takes a request in: rate of the source, size limit, credentials present, body received. So a body over the limit never
  * costs a password hash.
@@ -136,25 +162,37 @@ export interface Received {
 export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
   const { route, parts } = reader;
   const { request } = ctx;
+  const { body } = route;
+  if (body.kind === 'none' && route.method !== 'GET' && hasLongBody(request.headers)) {
+    dropBody(request);
+  }
   const rate = parts.rates.source(ctx.ip);
   if (rate !== undefined) {
     await rate;
   }
-  const { body } = route;
-  if (body.kind !== 'none') {
-    rejectLargeBody(request.headers, body.bytesMax);
-  }
+  const length = body.kind === 'none' ? 0 : rejectLargeBody(request.headers, body.bytesMax);
   const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
   if (body.kind === 'none') {
     return { recalled, bytes: undefined, ratedAid: undefined };
   }
+  if (recalled?.known === undefined && length !== 0) {
+    await holdBody(reader, ctx, length, recalled);
+  }
   ctx.body = 'reading';
   const beginMs = performance.now();
-  const bytes = await readBody(request, body.bytesMax, parts.http.bodyTimeoutMs);
+  const bytes = await readBody(request, length, body.bytesMax, parts.http.bodyTimeoutMs);
   ctx.body = 'read';
+  if (ctx.held !== undefined && !isLong(ctx.held.bytes)) {
+    // The places of those who are let in bound what is there of these.
+    releaseBody(ctx, parts);
+  }
   // Otherwise who has lost an account could act for it as long as a body may take.
   const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
-  return { recalled: isOld ? recallCaller(reader, ctx) : recalled, bytes, ratedAid: undefined };
+  return {
+    recalled: isOld || ctx.account !== undefined ? recallCaller(reader, ctx) : recalled,
+    bytes,
+    ratedAid: undefined,
+  };
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { RequestSpan } from '../../telemetry/observer.ts';
 import { hasLongBody } from './body.ts';
+import type { HeldBytes } from './body-budget.ts';
 import type { HttpParts } from './http-parts.ts';
 
 import { errorResponse, type HeaderList } from './replies.ts';
@@ -34,6 +35,8 @@ export interface HttpContext extends RequestContext {
   span: RequestSpan | undefined;
   /** How far the body was taken in, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
+  /** What its body holds of the budget of callers that are not authenticated. */
+  held: HeldBytes | undefined;
 }
 
 /** Ids are logged and sent on, so one with a card number in it is none. */
@@ -78,6 +81,7 @@ export function beginRequest(
     code: undefined,
     span: undefined,
     body: 'untouched' as const,
+    held: undefined,
   });
 }
 

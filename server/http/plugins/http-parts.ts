@@ -21,6 +21,7 @@ import type { VaultService } from '../../services/vault/vault.ts';
 import type { LogLine } from '../../telemetry/log-sink.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/observer.ts';
+import type { BodyBudget } from './body-budget.ts';
 import type { FormPages } from './form-pages.ts';
 
 /** The settings of the HTTP side. */
@@ -66,6 +67,8 @@ export interface HttpServices {
 /** What the application is made of: the services, and what surrounds every request. */
 export interface HttpParts extends HttpServices {
   readonly rates: RateService;
+  /** One for all applications of the process. */
+  readonly bodies: BodyBudget;
   readonly metering: Metering;
   readonly metrics: Metrics;
   /** Undefined where tracing is off. */

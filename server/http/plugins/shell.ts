@@ -3,6 +3,7 @@ import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { confirmAccount, hasAccount } from '../../services/common/request-context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
+import { dropBody, hasLongBody } from './body.ts';
 import {
   admit,
   arrivalOf,
@@ -12,6 +13,7 @@ import {
   type Received,
   readCall,
   receive,
+  releaseBody,
 } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import {
@@ -128,13 +130,17 @@ async function fail(
   const { call, reply } = progress;
   parts.metering.takeBack(ctx);
   const failure = reportError(error, ctx, parts);
+  const isComing = ctx.body === 'untouched' && hasLongBody(ctx.request.headers);
+  if (isComing) {
+    dropBody(ctx.request);
+  }
   if (reply !== undefined) {
     await reply.stream?.cancel().catch(() => undefined);
     return errorReply(ctx, failure);
   }
   try {
     await recordRejection(route, ctx, call, failure.code, parts);
-    if (failure.code === 'overloaded') {
+    if (failure.code === 'overloaded' && !isComing) {
       // Its place and its body need not wait with it.
       parts.admission.leave(ctx);
       progress.received = undefined;
@@ -190,6 +196,7 @@ async function respond(
     response = await fail(mounted, ctx, error, progress, parts);
   } finally {
     parts.admission.leave(ctx);
+    releaseBody(ctx, parts);
   }
   if (mounted.isOpen) {
     allowAnyOrigin(response.headers);
