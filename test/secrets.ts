@@ -35,6 +35,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account/record.ts': 'an opened service record',
   'server/services/audit/verify.ts': 'a checkpoint, before its signature is checked',
+  'server/services/audit/verify-heads.ts': 'a checkpoint, before its signature is checked',
   'server/services/cert/cert.ts': 'an opened certificate record',
   'server/services/common/cursor.ts': 'an authenticated cursor',
   'server/services/form/form.ts': 'an opened form',

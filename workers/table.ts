@@ -3,6 +3,7 @@ import { AUDIT_JOBS } from './jobs/audit/jobs.ts';
 import { CERT_JOBS } from './jobs/cert/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
+import { HEADS_JOBS } from './jobs/heads/jobs.ts';
 import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
@@ -20,5 +21,6 @@ export const JOBS = numberJobs(
   CERT_JOBS,
   PROXY_JOBS,
   AUDIT_JOBS,
+  HEADS_JOBS,
   MAINTENANCE_JOBS,
 );

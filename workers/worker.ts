@@ -7,6 +7,7 @@ import { AUDIT_HANDLERS } from './jobs/audit/audit.ts';
 import { CERT_HANDLERS } from './jobs/cert/cert.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/endpoint.ts';
+import { HEADS_HANDLERS } from './jobs/heads/heads.ts';
 import { ITEM_HANDLERS } from './jobs/item/item.ts';
 import { PAGE_HANDLERS } from './jobs/item/page.ts';
 import { KEY_HANDLERS } from './jobs/key/key.ts';
@@ -39,6 +40,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...REPLY_HANDLERS,
   ...REPORT_HANDLERS,
   ...AUDIT_HANDLERS,
+  ...HEADS_HANDLERS,
   ...RECORDS_HANDLERS,
   ...VERIFY_HANDLERS,
   ...REENCRYPT_HANDLERS,

@@ -54,6 +54,7 @@ const DECISIONS = [
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
+  page('decisions/log-heads.md', 'Lengths of logs', 'How a log that was cut is found'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
   page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),

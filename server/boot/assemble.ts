@@ -62,12 +62,13 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     random: () => randomInt(FRACTIONS) / FRACTIONS,
     cursors: createCursors(await crypto.cursorKey()),
   });
-  const { admission, audit, auditCheckpoints, jobs, keys, metering } = services;
+  const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering } = services;
   const parts = { stores, services };
-  /** Writes the queued security log entries, then signs a checkpoint of every log that has grown. */
+  /** Writes the queued security log entries, then signs a checkpoint of every log that has grown, of items too. */
   const checkpoint = async (): Promise<void> => {
     await audit.flush();
     await auditCheckpoints.take();
+    await logHeads.take();
   };
   const sweepOnce = (): Promise<void> => sweep(parts);
   const figures: GaugeSources = {

@@ -10,6 +10,7 @@ import { createPreferences } from '../services/admin/preference.ts';
 import { createUtility } from '../services/admin/utility.ts';
 import { createAudit } from '../services/audit/audit.ts';
 import { createCheckpoints } from '../services/audit/checkpoint.ts';
+import { createLogHeads } from '../services/audit/heads.ts';
 import { createAuditRetention } from '../services/audit/keep.ts';
 import { createAuditVerifier } from '../services/audit/verify.ts';
 import { createCaptures } from '../services/capture/capture.ts';
@@ -22,6 +23,7 @@ import { createEndpoints } from '../services/endpoint/endpoint.ts';
 import { createHostedForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
+import { ownedKeys } from '../services/maintenance/walk.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
@@ -84,7 +86,7 @@ export function createServices(base: Foundation) {
 
 /** The security logs: recording, verification, checkpoints and retention. */
 function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
-  const { auditStore } = base.stores;
+  const { auditStore, headsStore, itemStore, recordStore } = base.stores;
   const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
   const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
   const onFailure = (error: unknown): void => {
@@ -97,6 +99,12 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
     audit,
     auditVerifier: createAuditVerifier({ crypto, auditStore }),
     auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce, onFailure }),
+    logHeads: createLogHeads({
+      ...{ crypto, headsStore, itemStore, now, onFailure },
+      accounts: () => ownedKeys({ crypto, recordStore }),
+      announce: (checkpoint) => recordEvent('log_heads_checkpoint', { ...checkpoint }),
+      onFault: (fault) => recordEvent('log_heads_fault', { ...fault }),
+    }),
     auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
   };
 }

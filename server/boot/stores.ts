@@ -5,6 +5,7 @@ import { createBinStore } from '../store/bin.ts';
 import { createCertStore } from '../store/cert.ts';
 import { createEndpointStore } from '../store/endpoint.ts';
 import { createFormStore } from '../store/form.ts';
+import { createHeadsStore } from '../store/heads.ts';
 import { createIdempotencyStore } from '../store/idempotency.ts';
 import { createItemStore } from '../store/item.ts';
 import { createJobStore } from '../store/job.ts';
@@ -33,6 +34,7 @@ export function openStores(redis: RedisLink, buckets: number) {
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),
     formStore: createFormStore(redis),
+    headsStore: createHeadsStore(redis),
     idempotencyStore: createIdempotencyStore(redis),
     itemStore: createItemStore(redis, buckets),
     jobStore: createJobStore(redis),

@@ -31,6 +31,7 @@ async function removeData({ stores, services }: Swept, aid: string): Promise<voi
   await stores.endpointStore.removeAll(aid);
   await stores.formStore.removeAll(aid);
   await services.keys.removeAll(aid);
+  await stores.headsStore.remove(aid);
   await stores.recordStore.removeWhole(aid);
   await services.metering.forget({ aid });
   await stores.accountStore.forgetGone(aid);
@@ -51,7 +52,8 @@ export async function removeAccount(system: Swept, name: string): Promise<Accoun
  * run on several servers at the same time. Rejects after all tasks have run, if one failed.
  */
 export async function sweep(system: Swept): Promise<void> {
-  const { accounts, keys, endpoints, forms, jobs, auditRetention, auditCheckpoints } = system.services;
+  const { accounts, keys, endpoints, forms, jobs, auditRetention, auditCheckpoints, logHeads } =
+    system.services;
   const aids = (await accounts.list()).map(({ aid }) => aid);
   const gone = await system.stores.accountStore.listGone();
   await runAll([
@@ -61,5 +63,6 @@ export async function sweep(system: Swept): Promise<void> {
     ...gone.map((aid) => () => removeData(system, aid)),
     () => auditRetention.sweep(aids),
     auditCheckpoints.catchUp,
+    logHeads.catchUp,
   ]);
 }

@@ -32,7 +32,7 @@ export function openTelemetry(config: Config) {
     metrics.observeEvent(event, fields);
     traces?.event(event, fields);
     log.write({ time: new Date().toISOString(), level: levelOfEvent(event, fields), event, ...fields });
-    if (event === 'audit_checkpoint') {
+    if (event === 'audit_checkpoint' || event === 'log_heads_checkpoint') {
       appendCheckpoint(config.auditCheckpointFile, fields, () =>
         recordEvent('audit_checkpoint_write_failed'),
       );

@@ -4,8 +4,8 @@ import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
 import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
-import removeItemText from './lua/item/remove-item-5.lua' with { type: 'text' };
-import writeItemText from './lua/item/write-item-6.lua' with { type: 'text' };
+import removeItemText from './lua/item/remove-item-7.lua' with { type: 'text' };
+import writeItemText from './lua/item/write-item-7.lua' with { type: 'text' };
 import { type Position, positionsByReference, readPositions } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
@@ -114,10 +114,17 @@ export interface ItemStore {
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
   ): Promise<AppendOutcome>;
-  /** Deletes an item with its log; `changed` if its metadata is not `meta`. */
+  /** Deletes an item with its log; `changed` if its metadata is not `meta`, or its log does not begin with `first`. */
   remove(
     kid: string,
-    item: { token: string; meta: Uint8Array; refMember: Uint8Array },
+    item: {
+      token: string;
+      meta: Uint8Array;
+      refMember: Uint8Array;
+      first: Uint8Array;
+      /** That the service removes this log. */
+      proof: Uint8Array;
+    },
   ): Promise<'ok' | 'missing' | 'changed' | 'closed'>;
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */
   dropSad(
@@ -136,6 +143,8 @@ export interface ItemStore {
   positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
   /** Log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
   readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]>;
+  /** Buckets in which this process may have changed a log since the last call. */
+  takeMoved(): readonly Bucket[];
   /** Log entries `from` down to `to`, newest first. */
   readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
 }
@@ -184,7 +193,7 @@ async function write(
   bucket: Bucket,
   { token, seed = '', ...parts }: ItemWrite,
 ): Promise<WriteOutcome> {
-  const keys = [...writtenKeys(bucket, token), redisKeys.identities(bucket)];
+  const keys = [...writtenKeys(bucket, token), redisKeys.identities(bucket), redisKeys.changedLogs(bucket)];
   const args = [
     token,
     parts.gen,
@@ -284,7 +293,11 @@ async function append(
   given: readonly Uint8Array[] | PackedEntries,
   gen: number | undefined,
 ): Promise<AppendOutcome> {
-  const keys = [redisKeys.fence(bucket), ...tokens.map((token) => redisKeys.item(bucket, token))];
+  const keys = [
+    redisKeys.fence(bucket),
+    redisKeys.changedLogs(bucket),
+    ...tokens.map((token) => redisKeys.item(bucket, token)),
+  ];
   const { bytes, ends } = 'ends' in given ? given : packEntries(given);
   const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
   const [word, flags] = asList(await redis.run(appendLog, keys, args));
@@ -310,9 +323,19 @@ function littleEndian(numbers: Uint32Array): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
+function takeMoved(moved: Set<string>): Bucket[] {
+  const taken = [...moved].map((name) => {
+    const at = name.indexOf(' ');
+    return { kid: name.slice(at + 1), number: Number(name.slice(0, at)) };
+  });
+  moved.clear();
+  return taken;
+}
+
 /** The items of one Redis. `buckets` is fixed for the life of the vault. */
 export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
   const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
+  const moved = new Set<string>();
   const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
     numbers.length === 0
       ? []
@@ -321,15 +344,29 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
   return {
     buckets,
     bucketOf: place,
-    write: (kid, item) => write(redis, place(kid, item.token), item),
+    write(kid, item) {
+      const bucket = place(kid, item.token);
+      moved.add(`${bucket.number} ${kid}`);
+      return write(redis, bucket, item);
+    },
     readParts: (kid, token) => readParts(redis, place(kid, token), token),
     read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
     readMany: (kid, places, part) => readMany(redis, kid, places, part),
     readManyAgain: (kid, places, gen) => readManyAgain(redis, kid, places, gen),
-    appendLog: (bucket, tokens, entries, gen) => append(redis, bucket, tokens, entries, gen),
-    async remove(kid, { token, meta, refMember }) {
+    appendLog(bucket, tokens, entries, gen) {
+      moved.add(`${bucket.number} ${bucket.kid}`);
+      return append(redis, bucket, tokens, entries, gen);
+    },
+    takeMoved: () => takeMoved(moved),
+    async remove(kid, { token, meta, refMember, first, proof }) {
       const bucket = place(kid, token);
-      const reply = await redis.run(removeItem, writtenKeys(bucket, token), [token, tagOf(meta), refMember]);
+      const keys = [
+        ...writtenKeys(bucket, token),
+        redisKeys.changedLogs(bucket),
+        redisKeys.removedLogs(bucket),
+      ];
+      moved.add(`${bucket.number} ${kid}`);
+      const reply = await redis.run(removeItem, keys, [token, tagOf(meta), refMember, proof, tagOf(first)]);
       return asOneOf(reply, ['ok', 'missing', 'changed', 'closed']);
     },
     async dropSad(kid, token, meta, newMeta) {

@@ -2,10 +2,10 @@ import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import changeKeyText from './lua/key/change-key-2.lua' with { type: 'text' };
 import closeFenceText from './lua/key/close-fence-2.lua' with { type: 'text' };
 import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
-import deleteKeyText from './lua/key/delete-key-3.lua' with { type: 'text' };
+import deleteKeyText from './lua/key/delete-key-4.lua' with { type: 'text' };
 import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
 import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
-import purgeBucketText from './lua/key/purge-bucket-3.lua' with { type: 'text' };
+import purgeBucketText from './lua/key/purge-bucket-6.lua' with { type: 'text' };
 import retireFenceText from './lua/key/retire-fence-1.lua' with { type: 'text' };
 import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
 import type { Bucket } from './records/name.ts';
@@ -78,6 +78,8 @@ export interface KeyStore {
     kid: string;
     read: Uint8Array;
     actBefore: number;
+    /** That the service deletes this key. */
+    proof: Uint8Array;
   }): Promise<'ok' | 'changed' | 'late'>;
   /** Closes the buckets of a deleted key permanently and deletes their data. */
   purge(aid: string, kid: string): Promise<void>;
@@ -92,7 +94,14 @@ async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
 }
 
 async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
-  const keys = [redisKeys.times(bucket), redisKeys.references(bucket), redisKeys.identities(bucket)];
+  const keys = [
+    redisKeys.times(bucket),
+    redisKeys.references(bucket),
+    redisKeys.identities(bucket),
+    redisKeys.logHeads(bucket),
+    redisKeys.changedLogs(bucket),
+    redisKeys.removedLogs(bucket),
+  ];
   const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP];
   while (asCount(await redis.run(purgeBucket, keys, args)) > 0) {
     // Each call removes one chunk, so that other requests are not delayed.
@@ -151,9 +160,14 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     async reopen(kid, deletion) {
       await eachBucket(kid, (bucket) => redis.run(openFence, [redisKeys.fence(bucket)], [deletion]));
     },
-    async remove({ aid, user, kid, read, actBefore }) {
-      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid), redisKeys.purge(aid)];
-      return asOneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore]), [
+    async remove({ aid, user, kid, read, actBefore, proof }) {
+      const keys = [
+        redisKeys.keyRecord(aid, user),
+        redisKeys.keyDirectory(aid),
+        redisKeys.purge(aid),
+        redisKeys.accountHeads(aid),
+      ];
+      return asOneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore, proof]), [
         'ok',
         'changed',
         'late',

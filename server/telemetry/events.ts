@@ -24,6 +24,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   'audit_integrity_failed',
   'audit_events_lost',
   'audit_checkpoint_write_failed',
+  'log_heads_fault',
   'job_integrity_failed',
   'job_failed',
   'drain_timeout',

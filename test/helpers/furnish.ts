@@ -86,6 +86,8 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
     webhook: { url: 'https://127.0.0.1:9/', max_attempts: 3 },
   };
   const job = acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
+  // One log is written after the lengths of all others were recorded.
+  await vault.opened.checkpoint();
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
   await loadBinTable(vault.opened, BINS);
   await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));

@@ -36,15 +36,10 @@ describe('key records', () => {
     expect(await keys.replace('aid', 'user', record, Buffer.from('new'))).toBe(true);
     const closed = await keys.close(KID, 'one');
     const actBefore = closed.kind === 'busy' ? 0 : closed.actBefore;
-    expect(await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: record, actBefore })).toBe(
-      'changed',
-    );
-    expect(
-      await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: Buffer.from('new'), actBefore: 1 }),
-    ).toBe('late');
-    expect(
-      await keys.remove({ aid: 'aid', user: 'user', kid: KID, read: Buffer.from('new'), actBefore }),
-    ).toBe('ok');
+    const key = { aid: 'aid', user: 'user', kid: KID, read: Buffer.from('new'), proof: Buffer.from('proof') };
+    expect(await keys.remove({ ...key, read: record, actBefore })).toBe('changed');
+    expect(await keys.remove({ ...key, actBefore: 1 })).toBe('late');
+    expect(await keys.remove({ ...key, actBefore })).toBe('ok');
     expect(await keys.purgesLeft('aid')).toEqual([KID]);
     await keys.purge('aid', KID);
     expect(await keys.purgesLeft('aid')).toEqual([]);

@@ -8,6 +8,7 @@ import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 const NONE = new Uint8Array(0);
 const WITH = Buffer.from('metadata that names a code');
 const WITHOUT = Buffer.from('metadata that names none at all');
+const ENTRY = Buffer.from('entry of the log');
 const UPDATED = Buffer.from('metadata of somebody else meanwhile');
 
 let server: TestRedis;
@@ -28,7 +29,7 @@ afterAll(() => redis.close());
 function write(meta: Uint8Array, replaces?: Uint8Array) {
   return items.write('kid', {
     ...{ token: 't', gen: 1, item: Buffer.from('item'), meta, sad: Buffer.from('code'), sadExpiresAt: 0 },
-    ...{ refMember: NONE, logEntry: naming(Buffer.from('entry of the log')), identity: NONE },
+    ...{ refMember: NONE, logEntry: naming(ENTRY), identity: NONE },
     ...(replaces === undefined ? {} : { replaces }),
   });
 }
@@ -67,7 +68,7 @@ test('of an update and a drop at once the first one counts', async () => {
 });
 
 test('an item that is gone is not brought back', async () => {
-  await items.remove('kid', { token: 't', meta: WITH, refMember: NONE });
+  await items.remove('kid', { token: 't', meta: WITH, refMember: NONE, first: ENTRY, proof: NONE });
   expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('missing');
   expect(await read()).toBeUndefined();
 });

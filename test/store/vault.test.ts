@@ -4,7 +4,7 @@ import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
 import { INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
-import { naming } from '../helpers/log-entry.ts';
+import { entryOf, naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const KID = 'kid-for-store-tests';
@@ -139,7 +139,13 @@ describe('write', () => {
   test('never lets a token mean another number, not even after deletion', async () => {
     const first = write('t1', { identity: bytesOf('number one') });
     await items.write(KID, first);
-    await items.remove(KID, { token: 't1', meta: first.meta, refMember: NONE });
+    await items.remove(KID, {
+      token: 't1',
+      meta: first.meta,
+      refMember: NONE,
+      first: entryOf(first.logEntry),
+      proof: NONE,
+    });
     expect((await items.write(KID, write('t1', { identity: bytesOf('number two') }))).kind).toBe('clash');
     expect((await items.write(KID, write('t1', { identity: bytesOf('number one') }))).kind).toBe('ok');
   });
@@ -163,7 +169,13 @@ describe('stored_at', () => {
     await redis.write('HSET', [fenceOf('t1'), 'l', future]);
     const first = write('t1');
     const stored = await items.write(KID, first);
-    await items.remove(KID, { token: 't1', meta: first.meta, refMember: NONE });
+    await items.remove(KID, {
+      token: 't1',
+      meta: first.meta,
+      refMember: NONE,
+      first: entryOf(first.logEntry),
+      proof: NONE,
+    });
     const again = await items.write(KID, write('t1'));
     expect(again.kind === 'ok' && stored.kind === 'ok' && again.storedAt > stored.storedAt).toBe(true);
   });

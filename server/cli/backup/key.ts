@@ -18,6 +18,8 @@ import { recordOf } from './record.ts';
 const BUCKETS_AT_ONCE = 8;
 /** The target size of a record. A longer hash becomes several records, which a restore merges. */
 const RECORD_BYTES = 256 * 1_024;
+/** The recorded length of a log: a restored vault records it anew. */
+const RECORDED_FIELD = 'r';
 
 /** What copying keys with their items needs. */
 export interface KeyCopying extends KindCopying {
@@ -92,16 +94,17 @@ function keptItem(
   const isKept = item.sadExpiresAt === 0 && !settings.sadAfterProxy;
   const sad = isKept ? item.sad : EMPTY;
   const fields = new Map<string, Uint8Array>(fieldsOf({ kind: 'hash', parts: item.parts }));
+  fields.delete(RECORDED_FIELD);
+  const partsNow = (): Uint8Array[] => [...fields].flatMap(([name, value]) => [Buffer.from(name), value]);
   try {
     const { sad: expiring, ...rest } = metaOf(context, { aid, kid }, token, fields.get('m') ?? EMPTY);
     if (!isKept && item.sad.length > 0) {
       fields.set('m', sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
     }
-    const parts = [...fields].flatMap(([name, value]) => [Buffer.from(name), value]);
-    return { parts, sad, member: referenceMember(context, aid, rest.reference, token) };
+    return { parts: partsNow(), sad, member: referenceMember(context, aid, rest.reference, token) };
   } catch {
     damaged();
-    return { parts: item.parts, sad, member: EMPTY };
+    return { parts: partsNow(), sad, member: EMPTY };
   }
 }
 

@@ -1,6 +1,12 @@
 import type { Session } from '../../boot/open.ts';
 import { parseFilterTime } from '../../domain/text/time-text.ts';
 import { type AuditFault, type ChainReport, parseCheckpoint } from '../../services/audit/verify.ts';
+import {
+  type HeadsReason,
+  type HeadsReport,
+  parseHeadsCheckpoint,
+  verifyHeads,
+} from '../../services/audit/verify-heads.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
@@ -79,28 +85,48 @@ const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   head: 'is unknown: the record of the ends of the log failed its integrity check',
 };
 
+/** How invalid records of the lengths of item logs are described. */
+const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
+  damaged: 'failed their integrity check',
+  older: 'are older than a checkpoint',
+  replaced: 'do not match a checkpoint',
+  forked: 'were replaced: two checkpoints contradict each other',
+};
+
+/** A log with, for an account that exists, what is recorded of its item logs. */
+type LogReport = ChainReport & { readonly item_logs?: HeadsReport };
+
 /** The signed checkpoints of a file. */
 async function checkpointsOf(path: string | undefined) {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
   // The file may be a complete server log: lines without a signature are ignored.
-  return lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined);
+  return {
+    given: lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined),
+    heads: lines.map((line) => parseHeadsCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined),
+  };
+}
+
+function describeHeads(heads: HeadsReport | undefined): string {
+  return heads?.fault === undefined ? String(heads?.logs ?? 0) : HEADS_DESCRIPTIONS[heads.fault];
 }
 
 /** One row per log. */
-function tableOf(reports: readonly ChainReport[], names: ReadonlyMap<string, string>): Table {
+function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, string>): Table {
   return {
-    columns: ['Log', 'First', 'Last', 'Checkpoints', 'State'],
-    rows: reports.map(({ account, first, last, checkpoints, fault }) => [
+    columns: ['Log', 'First', 'Last', 'Checkpoints', 'State', 'Item logs'],
+    rows: reports.map(({ account, first, last, checkpoints, fault, item_logs }) => [
       account === '' ? '(operator)' : (names.get(account) ?? account),
       String(first),
       String(last),
       String(checkpoints),
       fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
+      describeHeads(item_logs),
     ]),
   };
 }
 
-/** `vault audit verify`. Exit code 1 if a log is damaged, truncated or does not match a checkpoint. */
+/** `vault audit verify`. Exit code 1 if a log, or what is recorded of item logs, is damaged, truncated or does not match a
+ * checkpoint. */
 const verifyAudit = defineCommand({
   words: ['audit', 'verify'],
   options: {
@@ -113,20 +139,26 @@ const verifyAudit = defineCommand({
   summary: 'Verifies every security log, and names the first invalid entry.',
   opens: 'vault',
   async run({ options, progress }, { vault }) {
-    const given = await checkpointsOf(options.checkpoints);
+    const { given, heads } = await checkpointsOf(options.checkpoints);
     const chains = await vault.services.auditVerifier.chains(given);
     const retention = vault.settings.auditRetentionMs;
     // Entries older than the retention may be missing.
     const keptSince = retention === 0 ? 0 : vault.now() - retention;
     const shown = progress('Verifying', 'logs', chains.length);
-    const reports: ChainReport[] = [];
+    const names = new Map((await vault.services.accounts.list()).map(({ aid, name }) => [aid, name]));
+    const verifyOne = async (aid: string): Promise<LogReport> => {
+      const report = await vault.services.auditVerifier.verify(aid, given, keptSince);
+      return names.has(aid)
+        ? { ...report, item_logs: await verifyHeads({ crypto: vault.crypto, ...vault.stores }, aid, heads) }
+        : report;
+    };
+    const reports: LogReport[] = [];
     for (const aid of chains) {
-      reports.push(await vault.services.auditVerifier.verify(aid, given, keptSince));
+      reports.push(await verifyOne(aid));
       shown.at(reports.length);
     }
     shown.end();
-    const names = new Map((await vault.services.accounts.list()).map(({ aid, name }) => [aid, name]));
-    const failed = reports.some(({ fault }) => fault !== undefined);
+    const failed = reports.some(({ fault, item_logs }) => (fault ?? item_logs?.fault) !== undefined);
     return { data: reports, shown: tableOf(reports, names), failed };
   },
 });

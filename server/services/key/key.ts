@@ -31,7 +31,7 @@ const LIST_LIMIT = 65_536;
 const NOT_REMOVED = { busy: 'key_changed', not_empty: 'key_not_empty', late: 'store_unavailable' } as const;
 
 interface KeyParts {
-  readonly crypto: Pick<Crypto, 'createKey' | 'changePassphrase' | 'makePassphrase'>;
+  readonly crypto: Pick<Crypto, 'createKey' | 'changePassphrase' | 'makePassphrase' | 'proveKeyRemoval'>;
   readonly keyStore: KeyStore;
   readonly endpointStore: Pick<EndpointStore, 'removeAll'>;
   readonly opener: KeyOpener;
@@ -211,7 +211,7 @@ async function purge({ endpointStore, keyStore }: KeyParts, aid: string, kid: st
 
 /** Closes the key's buckets and deletes the record. Nothing that began before is stored afterwards. */
 async function removeRecord(
-  { keyStore }: KeyParts,
+  { crypto, keyStore }: KeyParts,
   { aid, user, kid, record }: KeyHandle,
   safe: boolean,
   deletion: string,
@@ -220,9 +220,11 @@ async function removeRecord(
   if (closed.kind === 'busy') {
     return 'busy';
   }
-  return safe && closed.items > 0
-    ? 'not_empty'
-    : keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore });
+  if (safe && closed.items > 0) {
+    return 'not_empty';
+  }
+  const proof = await crypto.proveKeyRemoval({ params: { aid, kid } });
+  return keyStore.remove({ aid, user, kid, read: record, actBefore: closed.actBefore, proof });
 }
 
 async function removeKey(parts: KeyParts, key: KeyHandle, safe: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 import type { FoundRecord } from '../../store/maintenance/record.ts';
 import { addChecked, addFaults, countKey, type Fault, type Report, type Verification } from './report.ts';
+import { verifyAccountHeads, verifyBucketHeads } from './verify-heads.ts';
 import { verifyBucket } from './verify-items.ts';
 import { listFaults } from './verify-lists.ts';
 import { verifyNames } from './verify-names.ts';
@@ -55,8 +56,14 @@ export async function verifyVault(
   const report: Report = { ...found, seen };
   const visitor: Visitor = {
     records: (account, page) => verifyPage(parts, report, account, page),
-    account: (account) => addFaults(report, () => listFaults(parts, account)),
-    bucket: (key, number) => verifyBucket(parts, report, key, number),
+    account: async (account) => {
+      await addFaults(report, () => listFaults(parts, account));
+      await verifyAccountHeads(parts, report, account);
+    },
+    bucket: async (key, number) => {
+      await verifyBucket(parts, report, key, number);
+      await verifyBucketHeads(parts, report, key, number);
+    },
   };
   const { aids, isFound } = await visitAccounts(parts, visitor, only);
   if (only !== undefined) {

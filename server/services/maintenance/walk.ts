@@ -1,6 +1,7 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
+import type { HeadsStore } from '../../store/heads.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { CensusStore } from '../../store/maintenance/census.ts';
@@ -16,6 +17,7 @@ export interface MaintenanceDependencies {
   readonly recordStore: RecordStore;
   readonly censusStore: CensusStore;
   readonly surveyStore: SurveyStore;
+  readonly headsStore: HeadsStore;
   readonly itemStore: Pick<ItemStore, 'buckets' | 'bucketOf' | 'readLogUp'>;
   readonly keyStore: Pick<KeyStore, 'changesLeft' | 'purgesLeft'>;
   readonly accountStore: Pick<AccountStore, 'listGone'>;
@@ -68,7 +70,10 @@ export async function openAgain(
 }
 
 /** Account records, a few at a time, and the accounts of those that open. */
-export async function* accountPages(parts: MaintenanceDependencies, only?: string) {
+export async function* accountPages(
+  parts: Pick<MaintenanceDependencies, 'crypto' | 'recordStore'>,
+  only?: string,
+) {
   const { recordStore } = parts;
   for await (const all of recordStore.pages(recordStore.kinds.accounts, '')) {
     const page = all.filter(({ id }) => only === undefined || id === only);
@@ -82,7 +87,10 @@ export async function* accountPages(parts: MaintenanceDependencies, only?: strin
 }
 
 /** Key records of an account, a few at a time, and the keys of those that open. */
-export async function* keyPages(parts: MaintenanceDependencies, account: LiveAccount) {
+export async function* keyPages(
+  parts: Pick<MaintenanceDependencies, 'crypto' | 'recordStore'>,
+  account: LiveAccount,
+) {
   const { recordStore } = parts;
   for await (const page of recordStore.pages(recordStore.kinds.keyRecord, account.aid)) {
     const opened = await openRecords(parts, page);
@@ -91,6 +99,21 @@ export async function* keyPages(parts: MaintenanceDependencies, account: LiveAcc
       return kid === undefined ? [] : [{ account, user: found.id, kid, gen, found }];
     });
     yield { page, keys };
+  }
+}
+
+/** All accounts whose record opens, with the ids of their keys whose record opens. */
+export async function* ownedKeys(
+  parts: Pick<MaintenanceDependencies, 'crypto' | 'recordStore'>,
+): AsyncGenerator<{ readonly aid: string; readonly kids: readonly string[] }, void, void> {
+  for await (const { accounts } of accountPages(parts)) {
+    for (const account of accounts) {
+      const kids: string[] = [];
+      for await (const { keys } of keyPages(parts, account)) {
+        kids.push(...keys.map(({ kid }) => kid));
+      }
+      yield { aid: account.aid, kids };
+    }
   }
 }
 

@@ -52,8 +52,11 @@ const LOG_LIMIT = 1_024;
 const NO_BYTES = new Uint8Array(0);
 
 interface VaultParts {
-  readonly crypto: Pick<Crypto, 'checkWarm' | 'describeItem' | 'readLog' | 'storeItem' | 'updateItem'>;
-  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'remove' | 'write'>;
+  readonly crypto: Pick<
+    Crypto,
+    'checkWarm' | 'describeItem' | 'proveLogRemoval' | 'readLog' | 'storeItem' | 'updateItem'
+  >;
+  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'remove' | 'write'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
@@ -228,11 +231,17 @@ async function address(
 
 /** Deletes an item with its log. */
 async function remove(parts: VaultParts, ctx: AccountContext, input: ItemAddress): Promise<void> {
-  const { itemStore, keys, metering } = parts;
+  const { crypto, itemStore, keys, metering } = parts;
   for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
     const key = await keys.find(ctx.account, input.user);
-    const { read, refMember } = await address(parts, key, input);
-    const done = await itemStore.remove(key.kid, { token: input.token, meta: read.meta, refMember });
+    const { aid, kid } = key;
+    const { token } = input;
+    const [{ read, refMember }, [first = NO_BYTES]] = await Promise.all([
+      address(parts, key, input),
+      itemStore.readLogUp(kid, token, 1, 1),
+    ]);
+    const proof = await crypto.proveLogRemoval({ params: { aid, kid, token }, first });
+    const done = await itemStore.remove(kid, { token, meta: read.meta, refMember, first, proof });
     if (done === 'ok') {
       metering.count(ctx, 'delete');
       return;

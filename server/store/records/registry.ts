@@ -190,6 +190,13 @@ export const RECORD_KINDS = {
   },
   /** Hash: account id of every security log -> its newest checkpoint, or empty. */
   auditChains: { name: vaultName('audit'), backup: 'own' },
+  /**
+   * Hash: key id -> its buckets' recorded heads of logs, `-` and key id -> proof of its deletion, `m` sealed mark. None
+   * of it is copied, nor what buckets have of it: a restored vault records its logs anew.
+   */
+  accountHeads: { name: accountName('heads'), backup: 'none' },
+  /** Hash: account id -> newest checkpoint of the heads of its logs. */
+  headsCheckpoints: { name: vaultName('audit', 'heads'), backup: 'none' },
   /** String: changes of the account's password within a minute. */
   passwordChanges: { name: accountName('w'), backup: 'none' },
   /** Hash: rule id -> sealed rule. */
@@ -301,6 +308,12 @@ export const RECORD_KINDS = {
   references: { name: bucketName('r'), backup: 'own' },
   /** Hash: generation and state of the bucket. */
   fence: { name: bucketName('f'), backup: 'own' },
+  /** Hash: `a` the recorded heads of the bucket's logs. */
+  logHeads: { name: bucketName('h'), backup: 'none' },
+  /** Set: tokens whose logs have changed since their heads were recorded. */
+  changedLogs: { name: bucketName('d'), backup: 'none' },
+  /** Hash: token -> proven note of a log that was removed since its head was recorded. */
+  removedLogs: { name: bucketName('g'), backup: 'none' },
   /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },
 } as const satisfies Readonly<Record<string, RecordKind>>;

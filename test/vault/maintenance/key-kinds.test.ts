@@ -16,6 +16,7 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   keyChanges: 'there while a passphrase is being changed',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',
+  removedLogs: 'there until the removal of an item is recorded',
   servers: 'there while a server listens',
   sourceRate: 'counts for a minute at most',
 };

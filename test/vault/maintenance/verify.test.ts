@@ -150,7 +150,7 @@ describe('of items it finds', () => {
         await vault.raw.hdel(key, String(n));
         await vault.raw.hset(key, 'n', n - 1);
       }),
-    ).toEqual([`log ${place()}`]);
+    ).toEqual(expect.arrayContaining([`log ${place()}`]));
   });
 
   test('entries that are missing in an index, and entries of nothing', async () => {
@@ -161,7 +161,9 @@ describe('of items it finds', () => {
     expect(await damaged(() => vault.raw.zadd(times(), 5, 'nothing'))).toEqual(
       expect.arrayContaining(['time index u/nothing']),
     );
-    expect(await damaged(() => vault.raw.del(itemOf(made.opened)))).toEqual([`time index ${place()}`]);
+    expect(await damaged(() => vault.raw.del(itemOf(made.opened)))).toEqual(
+      expect.arrayContaining([`time index ${place()}`]),
+    );
     expect(await damaged(() => vault.raw.del(references))).toContain(`reference index u/${made.card}`);
     const token = Buffer.from(made.opened);
     const foreign = Buffer.concat([Buffer.from('xx'), token, Buffer.of(0, token.length)]);

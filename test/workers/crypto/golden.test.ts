@@ -16,6 +16,16 @@ import {
   openAuditMark,
 } from '../../../workers/crypto/log/audit-entry.ts';
 import { openLogEntry } from '../../../workers/crypto/log/entry.ts';
+import {
+  headTerm,
+  isBucketCurrent,
+  keyRemovalProof,
+  keyTerm,
+  logRemovalProof,
+  openBucketHeads,
+  openHeadsMark,
+} from '../../../workers/crypto/log/heads.ts';
+import { isOwnHeadsCheckpoint } from '../../../workers/crypto/log/heads-checkpoint.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { verifyGenerated, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
@@ -326,5 +336,51 @@ describe('a security log', () => {
   test('its checkpoint is known', () => {
     expect(isOwnCheckpoint(hex(audit.seed), inputs.env, audit.checkpoint)).toBe(true);
     expect(checkpointKey(hex(audit.seed))).toBe(audit.publicKey);
+  });
+});
+
+describe('heads of logs', () => {
+  const { heads } = golden;
+  const { kid, token, env } = inputs;
+  const key = hex(heads.key);
+
+  test('terms, proofs and records are what they were', () => {
+    const head = { first: hex(heads.first), length: heads.length, tag: hex(heads.tag) };
+    expect(toHex(headTerm(key, kid, token, head))).toBe(heads.term);
+    expect(toHex(keyTerm(key, kid, hex(heads.buckets)))).toBe(heads.keyTerm);
+    expect(toHex(logRemovalProof(key, kid, token, head.first))).toBe(heads.logRemoved);
+    expect(toHex(keyRemovalProof(key, kid))).toBe(heads.keyRemoved);
+    const bucket = openBucketHeads(key, kid, 5, hex(heads.bucket));
+    expect({ ...bucket, sum: toHex(bucket.sum) }).toEqual({ version: 7, logs: 1, sum: heads.term });
+    expect(isBucketCurrent(hex(heads.buckets), 5, bucket, hex(heads.bucket))).toBe(true);
+    const mark = openHeadsMark(key, hex(heads.mark));
+    expect(mark).toMatchObject({ epoch: 1, keys: 1, logs: 1 });
+    expect([toHex(mark.sum), toHex(mark.link)]).toEqual([heads.keyTerm, heads.link]);
+  });
+
+  test('damaged or moved they are refused', () => {
+    // An empty record stands for none.
+    expectRefused(() => openBucketHeads(key, kid, 6, hex(heads.bucket)));
+    expectRefused(() => openBucketHeads(key, 'another', 5, hex(heads.bucket)));
+    expectRefused(() => openHeadsMark(key, hex(heads.bucket)));
+    expectRefused(() => openBucketHeads(key, kid, 5, hex(heads.mark)));
+    for (const bad of damaged(hex(heads.bucket))) {
+      if (bad.length > 0) {
+        expectRefused(() => openBucketHeads(key, kid, 5, bad));
+      }
+    }
+    for (const bad of damaged(hex(heads.mark))) {
+      if (bad.length > 0) {
+        expectRefused(() => openHeadsMark(key, bad));
+      }
+    }
+  });
+
+  test('its checkpoint is known', () => {
+    const seed = hex(golden.audit.seed);
+    expect(isOwnHeadsCheckpoint(seed, env, heads.checkpoint)).toBe(true);
+    for (const changed of [{ epoch: 2 }, { logs: 2 }, { account: 'another' }, { link: '00' }]) {
+      expect(isOwnHeadsCheckpoint(seed, env, { ...heads.checkpoint, ...changed })).toBe(false);
+    }
   });
 });

@@ -165,6 +165,7 @@ export const TYPE = {
   derivedEnvelope: 0x16,
   service: 0x20,
   renewedLog: 0x21,
+  heads: 0x22,
   warm: 0x30,
 } as const;
 

@@ -29,6 +29,7 @@ export type Purpose =
   | 'ref-index'
   | 'audit'
   | 'audit-sign'
+  | 'log-heads'
   | 'idem'
   | 'job'
   | 'password'

@@ -62,8 +62,9 @@ function checkLog(
   found: SurveyedItem,
   report: Report,
 ): void {
-  const { entries, logLength, fields, hasSeeds } = found;
-  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + (hasSeeds ? 1 : 0)) {
+  const { entries, logLength, fields, hasSeeds, isRecorded } = found;
+  const others = (hasSeeds ? 1 : 0) + (isRecorded ? 1 : 0);
+  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + others) {
     report('log', 'it has not the entries that its length says');
     return;
   }

@@ -1,6 +1,6 @@
 -- write-item
 -- Stores an item, or replaces one, with its log entry, in one step.
--- KEYS  1 item (hash)  2 sad (string)  3 time index  4 reference index  5 fence  6 identity tags (hash)
+-- KEYS  1 item (hash)  2 sad (string)  3 time index  4 reference index  5 fence  6 identity tags (hash)  7 tokens whose logs have changed
 -- ARGV  1 token  2 generation  3 envelope and content  4 metadata  5 sad or ''  6 sad expiry ms or 0
 --       7 reference index member or ''  8 log entry, behind what it names
 --       9 '' to store, or the last 16 bytes of the metadata that this write replaces
@@ -61,6 +61,7 @@ end
 count = count + 1
 call('HSET', KEYS[1], 'c', ARGV[3], 'm', ARGV[4], 'n', log_field(count, entry), string.format('%d', count), entry)
 call('ZADD', KEYS[3], stored_at, ARGV[1])
+call('SADD', KEYS[7], ARGV[1])
 if ARGV[11] ~= '' then
   -- The last eight seeds: a request that is repeated after more writes than that is executed again.
   call('HSET', KEYS[1], 's', string.sub(seeds .. ARGV[11] .. ',', -8 * (#ARGV[11] + 1)))

@@ -1,6 +1,7 @@
 -- purge-bucket
 -- Removes some items of a bucket of a deleted key; call it until it replies 0. The fence is kept.
--- KEYS  1 time index  2 reference index  3 identity tags
+-- KEYS  1 time index  2 reference index  3 identity tags  4 recorded heads
+--       5 tokens whose logs have changed  6 notes of removed logs
 -- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 maximum number of items
 -- Reply number of removed items
 local tokens = redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
@@ -10,6 +11,6 @@ end
 if #tokens > 0 then
   redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #tokens - 1)
 else
-  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+  redis.call('UNLINK', unpack(KEYS))
 end
 return #tokens
