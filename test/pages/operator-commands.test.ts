@@ -11,7 +11,7 @@ const CLI = join(ROOT, 'server/cli.ts');
 const MS_MAX = 60_000;
 const PASSPHRASE = 'a passphrase of this test';
 const CARD = { card_number: '4111111111111111' };
-const PASSWORDS: Readonly<Record<string, string>> = { admin: 'a password for this place only' };
+const PASSWORDS: Record<string, string> = { admin: 'a password for this place only' };
 
 const LINES = ALL_BLOCKS.filter(({ page, info }) => page.startsWith('docs/guides/') && info === 'console')
   .filter(({ page }) => !page.endsWith('/sandbox.md'))

@@ -21,7 +21,7 @@ function distinct(all: readonly Uint8Array[]): number {
   for (const pairs of all) {
     const bytes = Buffer.from(pairs.buffer, pairs.byteOffset, pairs.length);
     for (let at = 0; at < bytes.length; at += HASH_BYTES) {
-      seen.add(bytes.latin1Slice(at, at + HASH_BYTES));
+      seen.add(bytes.toString('latin1', at, at + HASH_BYTES));
     }
   }
   return seen.size;
