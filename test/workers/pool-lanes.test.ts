@@ -91,18 +91,18 @@ test.each(['hot', 'bulk'] as const)('a full queue of %s jobs drops the newest of
 });
 
 /** Lanes for passphrases and guesses, whose jobs run until they are released. */
-function stretching(concurrency: number, guesses: number) {
+function stretching(concurrency: number, guesses: number, rests = false) {
   const running: PendingJob[] = [];
   const state = lanes.createLanes({
     threads: 1,
     queueMax: 4,
     cold: { concurrency, queueMax: 32, perAccountMax: 2 },
-    guess: { concurrency: guesses, queueMax: 3, perAccountMax: 1 },
+    guess: { concurrency: guesses, queueMax: 3, perAccountMax: 1, rests },
     send: (_thread: lanes.ThreadLoad, sent) => running.push(...sent),
   });
   const dispatch = (): readonly number[] => lanes.dispatch(state, [idleThread()]).map(({ id }) => id);
-  const accept = (id: number, lane: Lane, account: string): readonly number[] => {
-    lanes.accept(state, jobOf(id, lane, 0, account));
+  const accept = (id: number, lane: Lane, account: string, ranMs = 0): readonly number[] => {
+    lanes.accept(state, jobOf(id, lane, ranMs, account));
     return dispatch();
   };
   const end = (id: number): void => {
@@ -115,6 +115,7 @@ function stretching(concurrency: number, guesses: number) {
   return {
     accept,
     end,
+    state,
     ids: () => running.map(({ id }) => id),
     waiting: () => lanes.waitingOf(state, 'guess'),
   };
@@ -163,4 +164,21 @@ test('sources take turns with their guesses, and a full queue drops those of who
     end(id);
   }
   expect(ids()).toEqual([11]);
+});
+
+test('guesses rest for as long as the last one ran, where that is set, and passphrases do not wait for it', () => {
+  const { accept, end, ids, state } = stretching(1, 1, true);
+  const ranMs = 10_000;
+  accept(0, 'guess', 'source', ranMs);
+  accept(1, 'guess', 'another');
+  end(0);
+  expect(ids()).toEqual([]);
+  const restMs = lanes.nextGuessAt(state) - performance.now();
+  expect(restMs).toBeGreaterThan(0);
+  expect(restMs).toBeLessThan(2 * ranMs);
+  accept(10, 'cold', 'account');
+  expect(ids()).toEqual([10]);
+  state.guess.restsUntil = 0;
+  accept(11, 'cold', 'account');
+  expect(ids()).toEqual([10, 1]);
 });

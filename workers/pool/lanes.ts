@@ -20,6 +20,8 @@ export interface ColdLimits {
   readonly queueMax: number;
   /** Jobs in threads at once for one account. */
   readonly perAccountMax: number;
+  /** Whether the lane rests after each job for as long as that has run, and leaves the core to others meanwhile. */
+  readonly rests?: boolean;
 }
 
 /** A lane of such jobs. At most `perAccountMax` of one account, or of one source, run. */
@@ -28,6 +30,8 @@ interface ColdLane {
   readonly queue: fair.FairQueue;
   readonly runningOf: Map<string, number>;
   running: number;
+  /** When its rest is over, on `performance.now()`. */
+  restsUntil: number;
 }
 
 /** The settings of the lanes, and how a frame gets into a thread. */
@@ -66,7 +70,7 @@ export interface Lanes<T extends ThreadLoad = Thread> {
 }
 
 function createColdLane(limits: ColdLimits): ColdLane {
-  return { limits, queue: fair.createFairQueue(), runningOf: new Map(), running: 0 };
+  return { limits, queue: fair.createFairQueue(), runningOf: new Map(), running: 0, restsUntil: 0 };
 }
 
 /** Empty lanes. */
@@ -109,12 +113,18 @@ export function restoreJob<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJo
 }
 
 /** Releases the place of a job that has left its thread. */
-export function release<T extends ThreadLoad>(lanes: Lanes<T>, { lane, account }: PendingJob): void {
+export function release<T extends ThreadLoad>(lanes: Lanes<T>, job: PendingJob): void {
+  const { lane, account } = job;
   if (lane === 'bulk') {
     lanes.bulkRunning -= 1;
   } else if (isStretching(lane)) {
-    const { runningOf } = lanes[lane];
+    const { runningOf, limits } = lanes[lane];
     lanes[lane].running -= 1;
+    if (limits.rests === true) {
+      const sentAt = job.dueAt - job.deadlineMs;
+      const now = performance.now();
+      lanes[lane].restsUntil = now + (now - sentAt);
+    }
     const left = (runningOf.get(account) ?? 1) - 1;
     if (left === 0) {
       runningOf.delete(account);
@@ -136,6 +146,12 @@ export function dispatch<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonl
     sendBulk(lanes, idle);
   }
   return dropped;
+}
+
+/** When guesses that wait may be sent, if they only wait for the end of a rest; otherwise Infinity. */
+export function nextGuessAt<T extends ThreadLoad>({ guess }: Lanes<T>): number {
+  const isWaiting = guess.queue.size > 0 && guess.restsUntil > performance.now();
+  return isWaiting ? guess.restsUntil : Number.POSITIVE_INFINITY;
 }
 
 /** Removes and returns the waiting jobs that are due. */
@@ -170,7 +186,8 @@ function coldPlaces<T extends ThreadLoad>({ cold, guess }: Lanes<T>): number {
 
 function sendStretching<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly T[]): PendingJob[] {
   const { guess, cold } = lanes;
-  const dropped = sendCold(lanes, guess, guess.limits.concurrency, threads);
+  const places = guess.restsUntil > performance.now() ? 0 : guess.limits.concurrency;
+  const dropped = sendCold(lanes, guess, places, threads);
   return [...dropped, ...sendCold(lanes, cold, coldPlaces(lanes), threads)];
 }
 

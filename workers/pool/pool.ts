@@ -112,6 +112,8 @@ export function createPool(options: PoolOptions): Pool {
         concurrency: Math.max(1, Math.floor(options.coldConcurrency / GUESS_PART)),
         queueMax: GUESS_QUEUE_MAX,
         perAccountMax: 1,
+        // On few cores a guess and an unlock would take all there are.
+        rests: options.coldConcurrency === 1,
       },
       send: (thread, jobs) => sendJobs(pool, thread, jobs),
     }),
@@ -227,6 +229,7 @@ function dispatch(pool: PoolState): void {
   if (dropped.length > 0) {
     rejectJobs(pool, dropped, poolError('overloaded', 'QueueFull'));
   }
+  arm(pool.alarm, lanes.nextGuessAt(pool.lanes));
 }
 
 function dispatchSoon(pool: PoolState): void {
@@ -296,6 +299,7 @@ function onAlarm(pool: PoolState, now: number): number {
   if (expired.length > 0) {
     rejectJobs(pool, expired, poolError('overloaded', 'QueueTimeout'));
   }
+  dispatchSoon(pool);
   for (const thread of threads.filter((thread) => hangs(thread, now))) {
     fail(thread, 'hung');
   }
