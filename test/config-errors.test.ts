@@ -133,6 +133,7 @@ describe('a bad value stops the start, named and not repeated', () => {
       'm=65536,t=3,p=17',
     ],
     VAULT_WARM_UNLOCK_SECONDS: [CANARY, '301', '-1', '60s'],
+    VAULT_SAD_REWRITE_SECONDS: [CANARY, '0', '86401'],
     VAULT_SAD_RETENTION: [CANARY, '0', '24', 'never', 'P0D'],
     VAULT_PRICES_FILE: [`/${CANARY}`, CERT, '/'],
     VAULT_NETWORK_TOKEN_FILE: [`/${CANARY}`, CERT],

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { settingsOf } from '../server/boot/options.ts';
 import { type Config, loadConfig, publicUrl } from '../server/config/config.ts';
 import { checkPrivate } from '../server/config/files.ts';
 import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
@@ -105,7 +106,13 @@ describe('a value is taken', () => {
     ['VAULT_ARGON2', 'm=19456,t=2,p=1', (c) => c.argon2, { memoryKiB: 19_456, passes: 2, parallelism: 1 }],
     ['VAULT_WARM_UNLOCK_SECONDS', '300', (c) => c.warmUnlockSeconds, 300],
     ['VAULT_SAD_RETENTION', 'PT10M', (c) => c.sadRetention, { kind: 'ttl', ms: 600_000 }],
-    ['VAULT_SAD_RETENTION', 'after_proxy_success', (c) => c.sadRetention, { kind: 'after_proxy_success' }],
+    [
+      'VAULT_SAD_RETENTION',
+      'after_proxy_success',
+      (c) => c.sadRetention,
+      { kind: 'after_proxy_success', ms: 86_400_000 },
+    ],
+    ['VAULT_SAD_REWRITE_SECONDS', '30', (c) => c.sadRewriteSeconds, 30],
     ['VAULT_BOOTSTRAP_UNMASKED', 'true', (c) => c.bootstrap.unmasked, true],
     ['VAULT_RATE_ACCOUNT', '600', (c) => c.ratePerAccount, 600],
     ['VAULT_RATE_SOURCE', '60', (c) => c.ratePerSource, 60],
@@ -191,6 +198,15 @@ describe('the description for the start log', () => {
       VAULT_TLS_KEY_FILE: KEY,
       VAULT_PUBLIC_URL: 'not set',
     });
+  });
+});
+
+test('codes that wait for a payment are kept for a day at most', () => {
+  const config = loadConfig({ VAULT_SAD_RETENTION: 'after_proxy_success' });
+  expect(settingsOf(config)).toMatchObject({
+    sadAfterProxy: true,
+    sadTtlMs: 86_400_000,
+    sadRewriteMs: 600_000,
   });
 });
 

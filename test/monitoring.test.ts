@@ -24,6 +24,7 @@ async function metricNames(): Promise<ReadonlySet<string>> {
       isAofWriteOk: true,
     }),
     jobs: { queued: async () => 0, inFlight: () => 0 },
+    isSadRewritten: () => true,
     work: () => ({ running: 0, inFlight: {} }),
   });
   const text = await metrics.render();

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { StartError } from '../core/errors.ts';
 import { createRandomId } from '../services/common/clock.ts';
 import { createCursors } from '../services/common/cursor.ts';
+import { createRewrites } from '../services/maintenance/rewrite.ts';
 import { isHalfRestored, probeRedis } from '../store/installation.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import { readRedisStats } from '../store/redis/info.ts';
@@ -63,6 +64,8 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     cursors: createCursors(await crypto.cursorKey()),
   });
   const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering } = services;
+  const { rewriteStore } = stores;
+  const rewrites = createRewrites({ rewriteStore, settings, recordEvent, now, randomId });
   const parts = { stores, services };
   /** Writes the queued security log entries, then signs a checkpoint of every log that has grown, of items too. */
   const checkpoint = async (): Promise<void> => {
@@ -77,6 +80,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     redis: () => readRedisStats(redis),
     jobs: jobs.figures,
     work: admission.stats,
+    isSadRewritten: rewrites.isOk,
   };
   return {
     ...{ settings, redis, pool, crypto, stores, services, now, randomId, checkpoint, figures },
@@ -85,12 +89,17 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     probe: () => probeRedis(redis),
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(parts, name),
-    background: createBackground({ startJobs: jobs.start, sweep: sweepOnce, checkpoint, recordEvent }),
+    /** Takes expired verification codes off the disk, if it is time; resolves with the ms until the next round. */
+    rewriteExpired: rewrites.round,
+    background: createBackground({
+      ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired: rewrites.round, recordEvent },
+    }),
     /**
      * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
      * cannot be written are lost.
      */
     async close() {
+      rewrites.stop();
       await jobs.close();
       keys.close();
       await audit.flush(true);

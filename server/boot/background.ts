@@ -40,18 +40,20 @@ function createLoop(round: () => Promise<number>): Background {
 }
 
 /**
- * Creates the recurring work: asynchronous requests, the sweep, and checkpoints of the security logs. Every sweep is
- * recorded as the event `sweep`, with its duration in ms and the error code of a failure.
+ * Creates the recurring work: asynchronous requests, the sweep, checkpoints of the security logs, and rewrites after
+ * verification codes have expired. Every sweep is recorded as the event `sweep`, with its duration in ms and the error code of a failure.
  */
 export function createBackground({
   startJobs,
   sweep,
   checkpoint,
+  rewriteExpired,
   recordEvent,
 }: {
   readonly startJobs: () => void;
   readonly sweep: () => Promise<void>;
   readonly checkpoint: () => Promise<void>;
+  readonly rewriteExpired: () => Promise<number>;
   readonly recordEvent: RecordEvent;
 }): Background {
   const sweeps = createLoop(async () => {
@@ -64,15 +66,18 @@ export function createBackground({
     await checkpoint();
     return CHECKPOINT_MS;
   });
+  const rewrites = createLoop(rewriteExpired);
   return {
     start: () => {
       startJobs();
       sweeps.start();
       checkpoints.start();
+      rewrites.start();
     },
     stop: () => {
       sweeps.stop();
       checkpoints.stop();
+      rewrites.stop();
     },
   };
 }

@@ -33,7 +33,7 @@ export interface SystemOptions
 /** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
   const { env, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
-  const { sadRetention, auditRetention } = config;
+  const { sadRetention, sadRewriteSeconds, auditRetention } = config;
   return {
     environment: env,
     version,
@@ -42,7 +42,8 @@ export function settingsOf(config: Config): ServiceSettings {
     ratePerAccount,
     ratePerSource,
     warmUnlockSeconds,
-    sadTtlMs: sadRetention.kind === 'ttl' ? sadRetention.ms : 0,
+    sadTtlMs: sadRetention.kind === 'keep' ? 0 : sadRetention.ms,
+    sadRewriteMs: sadRewriteSeconds * 1_000,
     sadAfterProxy: sadRetention.kind === 'after_proxy_success',
     auditRetentionMs: auditRetention === 'forever' ? 0 : auditRetention,
   };

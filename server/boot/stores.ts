@@ -12,6 +12,7 @@ import { createJobStore } from '../store/job.ts';
 import { createKeyStore } from '../store/key.ts';
 import { createCensusStore } from '../store/maintenance/census.ts';
 import { createRecordStore } from '../store/maintenance/record.ts';
+import { createRewriteStore } from '../store/maintenance/rewrite.ts';
 import { createSurveyStore } from '../store/maintenance/survey.ts';
 import { createRateStore } from '../store/rate.ts';
 import type { RedisLink } from '../store/redis/client.ts';
@@ -41,6 +42,7 @@ export function openStores(redis: RedisLink, buckets: number) {
     keyStore: createKeyStore(redis, buckets),
     rateStore: createRateStore(redis),
     recordStore: createRecordStore(redis),
+    rewriteStore: createRewriteStore(redis),
     ruleStore: createRuleStore(redis),
     surveyStore: createSurveyStore(redis),
   };

@@ -108,6 +108,8 @@ export interface Config {
   readonly warmUnlockSeconds: number;
   /** How long verification codes and track data are kept (PCI DSS 3.3). */
   readonly sadRetention: SadRetention;
+  /** Within how long after their expiry they have left the append-only file. */
+  readonly sadRewriteSeconds: number;
   /** Unit prices for the usage report. */
   readonly prices: PriceSetting;
   /** Services that issue network tokens, by id. */
@@ -261,7 +263,15 @@ function readLimits(
 function readProtection(
   reader: SettingReader,
   env: Config['env'],
-): Pick<Config, 'auditRetention' | 'auditCheckpointFile' | 'argon2' | 'warmUnlockSeconds' | 'sadRetention'> {
+): Pick<
+  Config,
+  | 'auditRetention'
+  | 'auditCheckpointFile'
+  | 'argon2'
+  | 'warmUnlockSeconds'
+  | 'sadRetention'
+  | 'sadRewriteSeconds'
+> {
   return {
     auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
     auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
@@ -270,6 +280,7 @@ function readProtection(
     sadRetention: Object.freeze(
       reader.withDefault('VAULT_SAD_RETENTION', parseSadRetention, env === 'production' ? '24h' : 'keep'),
     ),
+    sadRewriteSeconds: reader.withDefault('VAULT_SAD_REWRITE_SECONDS', integerFrom(1, 86_400), '600'),
   };
 }
 

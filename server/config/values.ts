@@ -144,17 +144,23 @@ export const parseDurationSetting: Parse<Duration> = (text) =>
 
 /**
  * How long verification codes and track data are kept: without a limit, for a time in ms, or until a proxy request
- * with them has succeeded.
+ * with them has succeeded, but no longer than a day.
  */
 export type SadRetention =
   | { readonly kind: 'keep' }
   | { readonly kind: 'ttl'; readonly ms: number }
-  | { readonly kind: 'after_proxy_success' };
+  | { readonly kind: 'after_proxy_success'; readonly ms: number };
+
+/** How long codes are kept at most that no payment takes away: PCI DSS knows no use for older ones. */
+const UNUSED_SAD_MS = 24 * 60 * 60 * 1_000;
 
 /** The retention of verification codes. Zero is invalid: as a duration it means unlimited, but many would read it as none. */
 export const parseSadRetention: Parse<SadRetention> = (text) => {
-  if (text === 'keep' || text === 'after_proxy_success') {
+  if (text === 'keep') {
     return { kind: text };
+  }
+  if (text === 'after_proxy_success') {
+    return { kind: text, ms: UNUSED_SAD_MS };
   }
   const duration = parseDuration(text);
   return typeof duration === 'number'

@@ -6,6 +6,7 @@ import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
 import removeItemText from './lua/item/remove-item-7.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-7.lua' with { type: 'text' };
+import { wantRewrite } from './maintenance/rewrite.ts';
 import { type Position, positionsByReference, readPositions } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
@@ -372,7 +373,11 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     async dropSad(kid, token, meta, newMeta) {
       const bucket = place(kid, token);
       const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
-      return asOneOf(await redis.run(dropSad, keys, [tagOf(meta), newMeta]), ['ok', 'missing', 'changed']);
+      const tag = tagOf(newMeta).toHex();
+      await wantRewrite(redis, `${tag} before`);
+      const reply = await redis.run(dropSad, keys, [tagOf(meta), newMeta]);
+      await wantRewrite(redis, `${tag} behind`);
+      return asOneOf(reply, ['ok', 'missing', 'changed']);
     },
     positions: (bucket, after, upTo, limit) =>
       readPositions(redis, bucket, [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit]),

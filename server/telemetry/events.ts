@@ -11,6 +11,7 @@ export type RecordEvent = (event: string, fields?: Fields) => void;
 const WARNINGS: ReadonlySet<string> = new Set([
   'redis_disconnected',
   'redis_unsafe',
+  'sad_rewrite_refused',
   'job_queue_disconnected',
   'job_queue_error',
   'job_queue_run_failed',
@@ -22,6 +23,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
 /** Events that always need attention. */
 const ERRORS: ReadonlySet<string> = new Set([
   'audit_integrity_failed',
+  'sad_rewrite_failed',
   'audit_events_lost',
   'audit_checkpoint_write_failed',
   'log_heads_fault',

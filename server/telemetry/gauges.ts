@@ -44,6 +44,8 @@ export interface GaugeSources {
   readonly redis: () => Promise<RedisStats>;
   readonly jobs: JobStats;
   readonly work: () => AdmissionGauges;
+  /** Whether expired verification codes have left the append-only files; undefined while there are none. */
+  readonly isSadRewritten: () => boolean | undefined;
 }
 
 /** Values that only Redis knows; undefined while they are unknown. */
@@ -105,13 +107,23 @@ function addLabelledGauge(
 
 /** Gauges of this process; reading them costs nothing. */
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
-  const { threads, jobs, work, isRedisConnected } = sources;
+  const { threads, jobs, work, isRedisConnected, isSadRewritten } = sources;
   const add = addGauge.bind(undefined, registry, 'sum');
   add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
   add('vault_worker_threads_busy', 'Worker threads that run a job.', () => threads().threadsBusy);
   add('vault_argon2_in_flight', 'Argon2id computations in flight.', () => threads().coldRunning);
   addGauge(registry, 'min', 'vault_redis_connected', '1 while Redis is connected.', () =>
     isRedisConnected() ? 1 : 0,
+  );
+  addGauge(
+    registry,
+    'min',
+    'vault_sad_rewrite_ok',
+    '0 while expired verification codes cannot be removed from the append-only file of Redis.',
+    () => {
+      const isRewritten = isSadRewritten();
+      return isRewritten === undefined ? undefined : Number(isRewritten);
+    },
   );
   add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', jobs.inFlight);
   add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);

@@ -118,12 +118,13 @@ function serviceSettingsOf({
   ratePerSource = 0,
   warmUnlockSeconds = 60,
   sadTtlMs = 0,
+  sadRewriteMs = 600_000,
   sadAfterProxy = false,
   auditRetentionMs = 0,
 }: VaultSettings): ServiceSettings {
   return {
     ...{ environment, version, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource },
-    ...{ warmUnlockSeconds, sadTtlMs, sadAfterProxy, auditRetentionMs },
+    ...{ warmUnlockSeconds, sadTtlMs, sadRewriteMs, sadAfterProxy, auditRetentionMs },
   };
 }
 

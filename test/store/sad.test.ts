@@ -58,13 +58,15 @@ test('an update that was read before it finds the item changed', async () => {
   expect(await items.dropSad('kid', 't', WITH, WITHOUT)).toBe('changed');
 });
 
-test('of an update and a drop at once the first one counts', async () => {
+test('of an update and a drop at once one counts', async () => {
   const [dropped, written] = await Promise.all([
     items.dropSad('kid', 't', WITH, WITHOUT),
     write(UPDATED, WITH),
   ]);
-  expect([dropped, written.kind]).toEqual(['ok', 'changed']);
-  expect(await read()).toMatchObject({ meta: WITHOUT, sad: Buffer.alloc(0) });
+  expect([dropped, written.kind].toSorted()).toEqual(['changed', 'ok']);
+  expect(await read()).toMatchObject(
+    dropped === 'ok' ? { meta: WITHOUT, sad: Buffer.alloc(0) } : { meta: UPDATED, sad: Buffer.from('code') },
+  );
 });
 
 test('an item that is gone is not brought back', async () => {

@@ -23,6 +23,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
       ...{ memoryUsedBytes: 100 + busy, memoryMaxBytes: 0, isAofEnabled: true, isAofWriteOk: busy > 1 },
     }),
     jobs: { queued: async () => 7, inFlight: () => busy },
+    isSadRewritten: () => busy > 1,
     work: () => ({ running: busy, inFlight: { read: busy } }),
   });
   for (const seconds of requests) {

@@ -15,6 +15,8 @@ export interface ServiceSettings {
   readonly warmUnlockSeconds: number;
   /** How long sensitive authentication data is kept, ms; 0 = until it is deleted. */
   readonly sadTtlMs: number;
+  /** Within how long after its expiry it has left the append-only file, ms. */
+  readonly sadRewriteMs: number;
   /** Whether it is deleted once it has gone out with a request that succeeded. */
   readonly sadAfterProxy: boolean;
   /** How long entries of security logs are kept, ms; 0 = for ever. */

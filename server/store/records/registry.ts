@@ -148,6 +148,13 @@ export const RECORD_KINDS = {
   },
   /** Hash: id of a running server -> end of its lease in ms, and its entry. */
   servers: { name: vaultName('servers'), backup: 'none' },
+  /**
+   * Hash: which expired or dropped verification codes are no longer in the append-only files, see
+   * `store/maintenance/rewrite.ts`.
+   */
+  rewrite: { name: vaultName('rewrite'), backup: 'none' },
+  /** String: the server that rewrites now. */
+  rewriteLease: { name: vaultName('rewrite', 'lease'), backup: 'none' },
   /** Hash: account name -> sealed account record. */
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */

@@ -66,6 +66,14 @@ export interface RedisNode {
 const UNAVAILABLE =
   /^(?:OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b|ACL failure in script/;
 
+/** Commands that a managed Redis may forbid, and without which a vault works. */
+const OPTIONAL_COMMANDS: ReadonlySet<string> = new Set(['SCAN', 'BGREWRITEAOF']);
+
+/** Whether Redis forbids or does not know a command that callers are prepared to do without. */
+export function isRefusal(name: string, error: unknown): boolean {
+  return OPTIONAL_COMMANDS.has(name) && isForbiddenCommand(error);
+}
+
 /** Whether Redis forbids or does not know the command. */
 export function isForbiddenCommand(error: unknown): boolean {
   return error instanceof Error && /^(NOPERM|ERR unknown command)/.test(error.message);

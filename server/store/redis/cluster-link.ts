@@ -3,7 +3,7 @@ import { type Cluster, Command, type Redis } from 'ioredis';
 import { VaultError } from '../../core/errors.ts';
 import { runAtTickEnd } from '../../core/tick-end.ts';
 import {
-  isForbiddenCommand,
+  isRefusal,
   isUnknownScript,
   type LinkOptions,
   type RedisLink,
@@ -32,7 +32,7 @@ function nodesOf(client: Cluster): readonly RedisNode[] {
       try {
         return await redis.callBuffer(name, ...args.map(asArgument));
       } catch (error) {
-        throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error);
+        throw isRefusal(name, error) ? error : toVaultError(error);
       }
     },
   });

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import {
-  isForbiddenCommand,
+  isRefusal,
   type LinkOptions,
   type RedisLink,
   type RedisNode,
@@ -35,7 +35,7 @@ async function execute<T>(
     return reply;
   } catch (error) {
     onCall?.(name, startedAt, true);
-    throw name === 'SCAN' && isForbiddenCommand(error) ? error : toVaultError(error, script);
+    throw isRefusal(name, error) ? error : toVaultError(error, script);
   }
 }
 

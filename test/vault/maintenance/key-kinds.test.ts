@@ -18,6 +18,8 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   purge: 'there while a key is being removed',
   removedLogs: 'there until the removal of an item is recorded',
   servers: 'there while a server listens',
+  rewrite: 'there where codes expire',
+  rewriteLease: 'there during a rewrite',
   sourceRate: 'counts for a minute at most',
 };
 

@@ -50,6 +50,8 @@ describe('the code of an item', () => {
     await pay(item, { status, body: '' });
     expect(await stored(item)).toEqual(WITHOUT);
     expect(await sadNames(item)).toEqual([]);
+    // Whatever happens now, the file is rewritten.
+    expect(await vault.raw.hget('{rewrite}', 'wanted')).toEndWith(' behind');
   });
 
   test.each([302, 402, 500])('stays when it was answered with %d', async (status) => {
