@@ -25,6 +25,7 @@ export function createLazyJobQueue(
   };
   return {
     enqueue: (name: string, place: number) => queue().add(name, { place }),
+    dequeue: (name: string) => queue().remove(name),
     start: () => queue().start(),
     rest: async () => opened?.drain(),
     close: async () => opened?.close(),

@@ -59,6 +59,11 @@ interface Foundation {
   readonly random: RandomFraction;
 }
 
+/** The queue of asynchronous requests. */
+interface Queued {
+  readonly queue: ReturnType<typeof createLazyJobQueue>;
+}
+
 type Audits = ReturnType<typeof createAuditServices>;
 type Access = ReturnType<typeof createAccess>;
 type Items = ReturnType<typeof createItemServices>;
@@ -71,15 +76,22 @@ export type Services = ReturnType<typeof createServices>;
  * before it.
  */
 export function createServices(base: Foundation) {
+  const { options, recordEvent } = base;
   const audits = createAuditServices(base);
-  const access = createAccess(base, audits);
+  const queue: Queued['queue'] = createLazyJobQueue(
+    options.redis,
+    (name) => proxied.jobs.run(name),
+    recordEvent,
+  );
+  const access = createAccess(base, audits, { queue });
   const items = createItemServices(base, access);
+  const proxied = createProxyServices(base, { ...access, ...items, queue });
   return {
     ...audits,
     ...access,
     ...items,
     ...createEndpointServices(base, { ...audits, ...access, ...items }),
-    ...createProxyServices(base, { ...access, ...items }),
+    ...proxied,
     ...createAccountServices(base, access),
   };
 }
@@ -113,8 +125,9 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
 function createAccess(
   { crypto, cursors, now, randomId, settings, observer, stores }: Foundation,
   { audit }: Audits,
+  { queue }: Queued,
 ) {
-  const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore } = stores;
+  const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } = stores;
   const metering = createMetering({ accountStore, now, observer });
   const idempotency = createIdempotency({ crypto, idempotencyStore, randomId });
   const attempts = createAttempts({ accountStore, now, settings });
@@ -127,7 +140,10 @@ function createAccess(
     rates: createRates({ rateStore, now, settings }),
     admission: createAdmission(performance.now.bind(performance)),
     accounts: createAccounts({ crypto, accountStore, attempts, audit, now, randomId, settings, observer }),
-    keys: createKeys({ crypto, keyStore, endpointStore, opener, metering, idempotency, cursors, randomId }),
+    keys: createKeys({
+      ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },
+      dequeue: queue.dequeue,
+    }),
   };
 }
 
@@ -166,9 +182,9 @@ function createEndpointServices(
 /** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
   { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
-  { metering, idempotency, accounts, keys, rules, storing }: Access & Items,
+  { metering, idempotency, accounts, keys, rules, storing, queue }: Access & Items & Queued,
 ) {
-  const { certStore, itemStore, jobStore } = stores;
+  const { certStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
   const thirdParties = createThirdParties({
     policy: createAddressPolicy({ allow: proxyAllow }),
@@ -179,9 +195,8 @@ function createProxyServices(
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
     ...{ recordEvent, now, random, settings },
   });
-  const queue = createLazyJobQueue(options.redis, (name) => jobs.run(name), recordEvent);
   const jobs = createProxyJobs({
-    ...{ crypto, jobStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
+    ...{ crypto, jobStore, keyStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
     ...{ recordEvent, now, randomId, random },
   });
   const proxy = createProxy({
@@ -202,6 +217,7 @@ function createProxyServices(
      */
     jobs: {
       start: queue.start,
+      run: jobs.run,
       resume: jobs.resume,
       release: end(queue.rest),
       close: end(queue.close),

@@ -9,6 +9,8 @@ import { redisKeys } from '../store/redis/keys.ts';
 export interface JobQueue {
   /** Adds an id; an id that is in the queue or runs is unchanged. */
   add(id: string, options?: AddOptions): Promise<void>;
+  /** Removes an id; one that runs ends by itself. */
+  remove(id: string): Promise<void>;
   /** The number of ids in the queue: waiting, delayed or running. */
   size(): Promise<number>;
   /** Starts to run ids. */
@@ -233,6 +235,9 @@ export function createJobQueue(options: JobQueueOptions): JobQueue {
     async add(id, { delayMs = 0, place = 1 } = {}) {
       const priority = Math.min(place, PLACE_MAX);
       await ask(state, () => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
+    },
+    async remove(id) {
+      await ask(state, () => queue.remove(id));
     },
     drain: () => drain(state),
     size: () => ask(state, () => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized')),

@@ -4,6 +4,7 @@ import createJobText from './lua/job/create-job-2.lua' with { type: 'text' };
 import endAttemptText from './lua/job/end-attempt-1.lua' with { type: 'text' };
 import removeJobText from './lua/job/remove-job-2.lua' with { type: 'text' };
 import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
+import removeKeyJobsText from './lua/job/remove-key-jobs-1.lua' with { type: 'text' };
 import startReportText from './lua/job/start-report-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
@@ -15,6 +16,7 @@ const startAttempt = script(beginAttemptText);
 const endAttempt = script(endAttemptText);
 const startReport = script(startReportText);
 const removeJob = script(removeJobText);
+const removeKeyJobs = script(removeKeyJobsText);
 const removeJobs = script(removeJobsText);
 
 /** The most jobs of one account. */
@@ -31,6 +33,8 @@ export type JobPhase = 'send' | 'tell';
 /** An accepted job; its record is encrypted. */
 export interface NewJob {
   readonly id: string;
+  /** The id of the key whose data it sends or stores. */
+  readonly kid: string;
   readonly record: Uint8Array;
   /** Whether the creation may be repeated with the same id, as with an idempotency key. */
   readonly again: boolean;
@@ -51,6 +55,8 @@ export type JobCreation =
 export interface StoredJob {
   readonly phase: JobPhase;
   readonly record: Buffer;
+  /** The id of its key; jobs of earlier versions have none here. */
+  readonly kid: string | undefined;
   /** Attempts that were started in this phase. */
   readonly attempts: number;
   /** Whether an ended attempt may have reached the target. */
@@ -88,6 +94,8 @@ export interface JobStore {
   remove(aid: string, id: string, flight: string): Promise<boolean>;
   /** Ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
   list(aid: string): AsyncGenerator<readonly string[]>;
+  /** Removes the jobs of a key, in every phase, in chunks; gives their ids. */
+  removeOfKey(aid: string, kid: string): AsyncGenerator<readonly string[]>;
   /** Removes all jobs of an account, in chunks. */
   removeAll(aid: string): Promise<void>;
 }
@@ -109,8 +117,8 @@ function asPhase(part: unknown): JobPhase {
 }
 
 async function readJob(redis: RedisLink, aid: string, id: string): Promise<StoredJob | undefined> {
-  const [phase, record, attempts, flight, sent, last] = asList(
-    await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l']),
+  const [phase, record, attempts, flight, sent, last, kid] = asList(
+    await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i']),
   );
   return phase === null && record === null
     ? undefined
@@ -121,15 +129,28 @@ async function readJob(redis: RedisLink, aid: string, id: string): Promise<Store
         flight: asText(flight),
         sent: sent !== null,
         last: asOptionalBytes(last),
+        kid: kid === null ? undefined : asText(kid),
       };
+}
+
+async function* removeOfKey(
+  redis: RedisLink,
+  aid: string,
+  kid: string,
+): AsyncGenerator<readonly string[], void, void> {
+  const directory = redisKeys.jobDirectory(aid);
+  for await (const ids of scanByScore(redis, directory, LIST_STEP)) {
+    const removed = await redis.run(removeKeyJobs, [directory], [redisKeys.job(aid, ''), kid, ...ids]);
+    yield asList(removed).map(asText);
+  }
 }
 
 /** The jobs of one Redis. */
 export function createJobStore(redis: RedisLink): JobStore {
   return {
-    async create(aid, { id, record, again }, nowMs) {
+    async create(aid, { id, kid, record, again }, nowMs) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : ''];
+      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid];
       const word = asText(await redis.run(createJob, keys, args));
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
@@ -150,6 +171,7 @@ export function createJobStore(redis: RedisLink): JobStore {
       return isOk(await redis.run(removeJob, keys, [id, flight, RESERVED_MS]));
     },
     list: (aid) => scanByScore(redis, redisKeys.jobDirectory(aid), LIST_STEP),
+    removeOfKey: (aid, kid) => removeOfKey(redis, aid, kid),
     async removeAll(aid) {
       const args = [redisKeys.job(aid, ''), REMOVE_STEP];
       while (asCount(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {

@@ -30,6 +30,8 @@ const purgeBucket = script(purgeBucketText);
 const CLOSED_MS = 90_000;
 const DELETE_WITHIN_MS = 20_000;
 const PURGE_STEP = 500;
+/** Until when the buckets of a deleted key are closed, as `retire-fence` writes it. */
+const CLOSED_FOR_EVER = '9000000000000000';
 
 /** `busy`: another deletion of the key is in progress or done. */
 export type CloseResult =
@@ -83,6 +85,8 @@ export interface KeyStore {
   }): Promise<'ok' | 'changed' | 'late'>;
   /** Closes the buckets of a deleted key permanently and deletes their data. */
   purge(aid: string, kid: string): Promise<void>;
+  /** Whether a key was deleted: known while its data is deleted, and for a day after. */
+  isGone(aid: string, kid: string): Promise<boolean>;
   /** Deleted keys whose purge was interrupted. */
   purgesLeft(aid: string): Promise<readonly string[]>;
 }
@@ -106,6 +110,17 @@ async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
   while (asCount(await redis.run(purgeBucket, keys, args)) > 0) {
     // Each call removes one chunk, so that other requests are not delayed.
   }
+}
+
+async function isGone(redis: RedisLink, aid: string, kid: string): Promise<boolean> {
+  const [purges, closedUntil] = await Promise.all([
+    redis.command('SMEMBERS', [redisKeys.purge(aid)]),
+    redis.command('HGET', [redisKeys.fence({ kid, number: 0 }), 'c']),
+  ]);
+  return (
+    asList(purges).map(asText).includes(kid) ||
+    (closedUntil !== null && asText(closedUntil) === CLOSED_FOR_EVER)
+  );
 }
 
 async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['changesLeft']> {
@@ -178,6 +193,7 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
       await eachBucket(kid, (bucket) => purgeOne(redis, bucket));
       await redis.write('SREM', [redisKeys.purge(aid), kid]);
     },
+    isGone: (aid, kid) => isGone(redis, aid, kid),
     async purgesLeft(aid) {
       return asList(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(asText);
     },

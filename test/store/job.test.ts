@@ -8,7 +8,7 @@ import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
-const FRESH = { phase: 'send', attempts: 0, flight: '', sent: false, last: undefined } as const;
+const FRESH = { phase: 'send', attempts: 0, flight: '', sent: false, last: undefined, kid: 'kid' } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 
 let link: RedisLink;
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 async function create(id = 'job', at = 5): Promise<string> {
-  return (await store.create('aid', { id, record: RECORD, again: false }, at)).kind;
+  return (await store.create('aid', { id, record: RECORD, again: false, kid: 'kid' }, at)).kind;
 }
 function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
   return store.startAttempt('aid', 'job', seen, nonce, bill);
@@ -58,7 +58,9 @@ describe('a job', () => {
     expect(await read()).toBeUndefined();
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
-    expect(await store.create('aid', { id: 'job', record: REPORT, again: false }, 9)).toMatchObject({
+    expect(
+      await store.create('aid', { id: 'job', record: REPORT, again: false, kid: 'kid' }, 9),
+    ).toMatchObject({
       kind: 'exists',
     });
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
@@ -68,7 +70,7 @@ describe('a job', () => {
   });
 
   test('that may be created again keeps its id for a day after its end', async () => {
-    const again = { id: 'job', record: RECORD, again: true };
+    const again = { id: 'job', record: RECORD, again: true, kid: 'kid' };
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'ok' });
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'exists' });
     expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
@@ -115,7 +117,9 @@ describe('a job', () => {
     expect(await create('one more')).toBe('full');
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
-    expect(await store.create('other', { id: 'job', record: RECORD, again: false }, 5)).toMatchObject({
+    expect(
+      await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid' }, 5),
+    ).toMatchObject({
       kind: 'ok',
     });
     expect(await store.remove('aid', 'last', '')).toBe(true);
@@ -287,7 +291,7 @@ describe('jobs', () => {
     for (let i = 0; i < 1_100; i += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => create(`job${i + j}`, i)));
     }
-    await store.create('other', { id: 'job', record: RECORD, again: false }, 5);
+    await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid' }, 5);
     await store.removeAll('aid');
     expect((await raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
     await store.removeAll('aid');

@@ -5,6 +5,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import type { Key } from '../../http/schema/key.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
+import type { JobStore } from '../../store/job.ts';
 import type { KeyStore } from '../../store/key.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
@@ -34,6 +35,9 @@ interface KeyParts {
   readonly crypto: Pick<Crypto, 'createKey' | 'changePassphrase' | 'makePassphrase' | 'proveKeyRemoval'>;
   readonly keyStore: KeyStore;
   readonly endpointStore: Pick<EndpointStore, 'removeAll'>;
+  readonly jobStore: Pick<JobStore, 'removeOfKey'>;
+  /** Removes a job, `aid.id`, from the queue. */
+  readonly dequeue: (name: string) => Promise<void>;
   readonly opener: KeyOpener;
   readonly metering: Pick<MeteringService, 'count' | 'request'>;
   readonly idempotency: IdempotencyService;
@@ -204,8 +208,13 @@ async function changePassphrase(
 }
 
 /** Deletes what a deleted key leaves behind. */
-async function purge({ endpointStore, keyStore }: KeyParts, aid: string, kid: string): Promise<void> {
+async function purge(parts: KeyParts, aid: string, kid: string): Promise<void> {
+  const { endpointStore, keyStore, jobStore, dequeue } = parts;
   await endpointStore.removeAll(aid, kid);
+  for await (const ids of jobStore.removeOfKey(aid, kid)) {
+    // Without its job an entry of the queue is an id that means nothing, and ends when it is due.
+    await Promise.all(ids.map((id) => dequeue(`${aid}.${id}`).catch(() => undefined)));
+  }
   await keyStore.purge(aid, kid);
 }
 

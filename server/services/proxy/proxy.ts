@@ -214,7 +214,7 @@ async function accept(
   again: boolean,
 ): Promise<void> {
   const { id, record, account } = job;
-  const made = await jobStore.create(account.aid, { id, record, again }, now());
+  const made = await jobStore.create(account.aid, { id, kid: job.facts.kid, record, again }, now());
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');
   }

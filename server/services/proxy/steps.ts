@@ -5,6 +5,7 @@ import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
+import type { KeyStore } from '../../store/key.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
@@ -29,6 +30,7 @@ export interface StepParts {
   readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
   readonly jobStore: Pick<JobStore, 'startAttempt' | 'endAttempt' | 'remove' | 'startReport'>;
   readonly thirdParties: Pick<ThirdParties, 'deliver'>;
+  readonly keyStore: Pick<KeyStore, 'isGone'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
   readonly sending: ProxySending;
   readonly recordEvent: RecordEvent;
@@ -65,7 +67,8 @@ export async function sendStep(
   const { record, attempts: made, flight } = stored;
   const opened = await crypto.openJob({ place, job: record });
   const account = await ownerOf(parts, place, opened.facts.account);
-  if (!account) {
+  // A key that is deleted later takes the job with it, and the attempt below cannot be recorded any more.
+  if (!account || (await parts.keyStore.isGone(place.aid, opened.facts.kid))) {
     return remove(parts, place, flight);
   }
   const job = { id: place.id, record, account, ...opened };
@@ -215,7 +218,8 @@ export async function tellStep(
   const { url, maxAttempts } = facts;
   const names = { request_id: facts.requestId, job: id, account: facts.account };
   const account = await ownerOf(parts, place, facts.account);
-  if (!account || stored.attempts >= maxAttempts) {
+  const isGone = stored.kid !== undefined && (await parts.keyStore.isGone(aid, stored.kid));
+  if (!account || isGone || stored.attempts >= maxAttempts) {
     recordEvent('webhook_abandoned', names);
     return remove(parts, place, stored.flight);
   }
