@@ -196,7 +196,7 @@ interface State {
 async function round(n: number, token: string, state: State): Promise<void> {
   const chance = chanceOfCase(seed, 'change', n);
   const kind = n % 2 === 0 ? 'passphrase' : 'master key';
-  const victims: readonly Victim[] =
+  const victims: readonly [Victim, ...Victim[]] =
     kind === 'passphrase' ? ['server', 'redis'] : ['server', 'redis', 'command'];
   const victim = chance.pick(victims);
   const tally = tallyOf(`${kind}: ${victim} killed`);
