@@ -165,10 +165,15 @@ function differences(writers: readonly Writer[], found: ReadonlyMap<string, Stat
     const state = found.get(token) ?? 'deleted';
     return states.includes(state) ? [] : [`${token} is ${state}, not ${states.join(' or ')}`];
   });
-  const unasked = [...found].filter(
-    ([token, mark]) => !known.has(token) && !writers.some(({ doubtful }) => doubtful.has(mark)),
-  );
-  return [...wrong, ...unasked.map(([token, mark]) => `${token} (${mark}) was never stored`)];
+  const others = [...found].filter(([token]) => !known.has(token));
+  const unasked = others.filter(([, mark]) => !writers.some(({ doubtful }) => doubtful.has(mark)));
+  // A store that ended without an answer may have made an item, and not two.
+  const twice = others.filter(([, mark], at) => others.findIndex(([, other]) => other === mark) < at);
+  return [
+    ...wrong,
+    ...unasked.map(([token, mark]) => `${token} (${mark}) was never stored`),
+    ...twice.map(([token, mark]) => `${token} (${mark}) is there twice`),
+  ];
 }
 
 /** Makes a key and a capture endpoint, and writes to them without a pause until the load is stopped. */

@@ -1,5 +1,6 @@
 /** What may fail under a vault that is working, and what must be so while it does and afterwards. */
 import type { Chance } from '../fuzz/chance.ts';
+import { PASSPHRASE } from '../helpers/clients.ts';
 import type { Load } from './ledger.ts';
 import type { FaultPlace } from './place.ts';
 
@@ -30,6 +31,9 @@ const CUT_MS_MAX = 60_000;
 /** A clock of whole seconds, and what passes meanwhile. */
 const CLOCK_MS_MAX = 2_500;
 const HOUR_MS = 3_600_000;
+const REPEATED_USER = 'repeated';
+const REPEATED_ITEMS = 5_000;
+const REPEATED_CALLERS = 32;
 
 function demand(isSo: boolean, otherwise: string): void {
   if (!isSo) {
@@ -103,6 +107,61 @@ async function stalled(stage: Stage, ms: number): Promise<string> {
   );
 }
 
+/** Runs a job for each number from 1 to REPEATED_ITEMS, some at a time. */
+async function forEachItem(job: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const run = async (): Promise<void> => {
+    while (next < REPEATED_ITEMS) {
+      next += 1;
+      await job(next);
+    }
+  };
+  await Promise.all(Array.from({ length: REPEATED_CALLERS }, run));
+}
+
+/** Stores items once while replies are lost, then all again under the same keys: each of them is there once. */
+async function repeated({ place }: Stage): Promise<string> {
+  const { link, client } = place;
+  await client.key(REPEATED_USER);
+  const store = async (n: number): Promise<string> => {
+    const body = { number: String(5_000_000_000 + n), n };
+    const query = { user: REPEATED_USER, algorithm: 'uuid' };
+    const sending = { query, body, passphrase: PASSPHRASE, idempotencyKey: `item ${n}` };
+    return client.send('POST', '/vault', sending).then(
+      ({ outcome }) => outcome,
+      () => 'no answer',
+    );
+  };
+  let unanswered = 0;
+  link.loseEvery = 7;
+  try {
+    await forEachItem(async (n) => {
+      unanswered += (await store(n)) === '200' ? 0 : 1;
+    });
+  } finally {
+    link.loseEvery = 0;
+  }
+  const untilMs = performance.now() + CUT_MS_MAX;
+  await forEachItem(async (n) => {
+    for (let outcome = await store(n); outcome !== '200'; outcome = await store(n)) {
+      demand(performance.now() < untilMs, `item ${n} could not be stored: ${outcome}`);
+      // A request whose answer was lost keeps its key for half a minute.
+      await Bun.sleep(250);
+    }
+  });
+  const found: unknown[] = [];
+  for await (const { data } of client.sdk.vault.decryptAll({ user: REPEATED_USER, passphrase: PASSPHRASE })) {
+    found.push(data['n']);
+  }
+  const distinct = new Set(found).size;
+  demand(link.lost() > 0 && unanswered > 0, 'no reply was lost');
+  demand(
+    found.length === REPEATED_ITEMS && distinct === REPEATED_ITEMS,
+    `${found.length} items, ${distinct} different ones, of ${REPEATED_ITEMS} stores`,
+  );
+  return `${link.lost()} replies lost, ${unanswered} stores repeated, ${found.length} items`;
+}
+
 export const SCENES: readonly Scene[] = [
   {
     name: 'server killed',
@@ -157,6 +216,7 @@ export const SCENES: readonly Scene[] = [
       return `${link.lost()} replies lost, ${back}`;
     },
   },
+  { name: 'every 7th reply lost, stores repeated', rounds: 1, fail: repeated },
   {
     name: 'redis full',
     rounds: 2,
