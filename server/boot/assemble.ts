@@ -63,7 +63,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     random: () => randomInt(FRACTIONS) / FRACTIONS,
     cursors: createCursors(await crypto.cursorKey()),
   });
-  const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering } = services;
+  const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering, refusals } = services;
   const { rewriteStore } = stores;
   const rewrites = createRewrites({ rewriteStore, settings, recordEvent, now, randomId });
   const parts = { stores, services };
@@ -102,6 +102,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
       rewrites.stop();
       await jobs.close();
       keys.close();
+      await refusals.flush();
       await audit.flush(true);
       await pool.drain();
       await metering.flush().catch(() => undefined);

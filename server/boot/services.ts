@@ -37,6 +37,7 @@ import { createRules } from '../services/rule/rule.ts';
 import { createCardMetadata } from '../services/vault/card.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
+import { createRefusals } from '../services/vault/refusals.ts';
 import { createStoring } from '../services/vault/store.ts';
 import { createVault } from '../services/vault/vault.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -156,11 +157,15 @@ function createItemServices(
   const cards = createCardMetadata({ binStore, now });
   const storing = createStoring({ crypto, itemStore, cards, now, settings });
   const reading = createReading({ crypto, itemStore, cards, now });
-  const trees = createVaultList({ crypto, itemStore, admission, metering, keys, cards, rules, cursors, now });
-  const vault = createVault({
-    ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, reading, trees, cursors, now },
+  const refusals = createRefusals({ crypto, itemStore, keys, now });
+  const trees = createVaultList({
+    ...{ crypto, itemStore, admission, metering, keys, cards, rules, refusals, cursors, now },
   });
-  return { rules, storing, reading, trees, vault };
+  const vault = createVault({
+    ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, reading, refusals, trees },
+    ...{ cursors, now },
+  });
+  return { rules, storing, reading, refusals, trees, vault };
 }
 
 /** What works without an account's password: capture and retrieve endpoints, and forms. */
@@ -168,13 +173,14 @@ function createEndpointServices(
   { crypto, now, randomId, settings, stores: { endpointStore, formStore } }: Foundation,
   services: Audits & Access & Items,
 ) {
-  const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, trees } = services;
+  const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, refusals, trees } =
+    services;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
   const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
     captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointAuth }),
-    retrievals: createRetrievals({ metering, rules, reading, trees, endpoints, endpointAuth }),
+    retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
   };
 }
@@ -182,7 +188,7 @@ function createEndpointServices(
 /** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
   { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
-  { metering, idempotency, accounts, keys, rules, storing, queue }: Access & Items & Queued,
+  { metering, idempotency, accounts, keys, rules, storing, refusals, queue }: Access & Items & Queued,
 ) {
   const { certStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
@@ -201,7 +207,7 @@ function createProxyServices(
   });
   const proxy = createProxy({
     ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
-    ...{ recordEvent, now, randomId },
+    ...{ refusals, recordEvent, now, randomId },
   });
   // No new job starts once `close` has been called; `finish` then waits for those in flight.
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {

@@ -175,11 +175,13 @@ export async function attemptsBilled(vault: TestVault, account: AccountClient): 
   return (usage['proxy_attempt'] ?? 0) + (usage['network_token'] ?? 0);
 }
 
-/** The action log of an item by source, newest first. */
+/** The action log of an item by source, newest first; refused attempts with their code. */
 export async function sourcesOf({ account, user, token, reference }: Item): Promise<string[]> {
   const query = { user, token, reference };
   const entries = (await account.send('GET', '/vault/metadata', { query })).as<
-    { readonly action: string; readonly source: string }[]
+    { readonly action: string; readonly source: string; readonly outcome: string }[]
   >();
-  return entries.map(({ action, source }) => `${action} ${source}`);
+  return entries.map(({ action, source, outcome }) =>
+    [action, source, ...(outcome === 'ok' ? [] : [outcome])].join(' '),
+  );
 }

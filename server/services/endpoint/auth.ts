@@ -82,15 +82,20 @@ export function createEndpointAuth(dependencies: AuthDependencies) {
   const parts = createParts(dependencies);
   return {
     ...bindParts(parts, { admit }),
-    /** Runs the use of an endpoint; a failure is recorded in the security log of the endpoint's account. */
+    /**
+     * Runs the use of an endpoint; a failure is given to `onFailure`, and recorded in the security log of the endpoint's
+     * account.
+     */
     async recordFailure<T>(
       ctx: RequestContext,
       { id, key }: OpenEndpoint,
       use: () => Promise<T>,
+      onFailure?: (error: unknown) => void,
     ): Promise<T> {
       try {
         return await use();
       } catch (error) {
+        onFailure?.(error);
         await recordError(parts, ctx, key.aid, id, error);
         throw error;
       }

@@ -12,6 +12,7 @@ import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type ItemAddress, readAndOpen } from '../vault/read.ts';
+import type { Refusals } from '../vault/refusals.ts';
 
 /** What all three kinds of proxied request have. */
 interface ProxyInput {
@@ -74,6 +75,7 @@ export interface PreparingParts {
   readonly keys: Pick<Keys, 'withUnlocked'>;
   readonly metering: Pick<MeteringService, 'countAhead'>;
   readonly rules: Pick<Rules, 'find'>;
+  readonly refusals: Pick<Refusals, 'ignore'>;
   readonly now: Clock;
 }
 
@@ -108,7 +110,7 @@ export async function vetOrder(
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
  */
 export async function fillJob(
-  { crypto, itemStore, keys, metering, now }: PreparingParts,
+  { crypto, itemStore, keys, metering, refusals, now }: PreparingParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
@@ -147,6 +149,7 @@ export async function fillJob(
     throw new VaultError('token_not_found');
   }
   if (filled instanceof VaultError) {
+    refusals.ignore(filled);
     throw filled;
   }
   return filled;

@@ -18,6 +18,8 @@ import type {
   ReplyCodec,
   SentMark,
 } from '../request/idempotency.ts';
+import type { ItemAddress } from '../vault/read.ts';
+import type { Refusals } from '../vault/refusals.ts';
 import { type CallParts, sendNow, sentAs } from './call.ts';
 import type { ProxyJobs } from './job.ts';
 import {
@@ -48,6 +50,7 @@ interface ProxyDependencies extends CallParts, PreparingParts {
   readonly keys: Pick<Keys, 'prove' | 'withUnlocked'>;
   readonly metering: CallParts['metering'] & PreparingParts['metering'];
   readonly sending: ProxySending;
+  readonly refusals: PreparingParts['refusals'] & Pick<Refusals, 'note'>;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   readonly recordEvent: RecordEvent;
   readonly randomId: RandomId;
@@ -70,20 +73,37 @@ export function createProxy(dependencies: ProxyDependencies) {
 }
 
 /** Sends a request that is filled from an item. The reply is that of the third party, or that the request was accepted. */
-async function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
-  const { account } = ctx;
-  const { token, reference, attempts, debug, body } = input;
-  const order = await checkOrder(parts, account, 'post', body);
-  const shows = account.unmasked ? 'plain' : 'masked';
-  const request = {
-    route: 'POST /v1/proxy/post',
-    parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
-  };
-  return once(parts, ctx, input, request, order, async (id) => {
-    const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
-    const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
-    return fillJob(parts, ctx, input, applied, order, own);
+function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
+  return noting(parts, ctx, input, async () => {
+    const { account } = ctx;
+    const { token, reference, attempts, debug, body } = input;
+    const order = await checkOrder(parts, account, 'post', body);
+    const shows = account.unmasked ? 'plain' : 'masked';
+    const request = {
+      route: 'POST /v1/proxy/post',
+      parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
+    };
+    return once(parts, ctx, input, request, order, async (id) => {
+      const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
+      const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
+      return fillJob(parts, ctx, input, applied, order, own);
+    });
   });
+}
+
+/** Notes that the use of an item was refused, for the item's log. */
+async function noting(
+  { refusals }: Parts,
+  ctx: AccountContext,
+  item: ItemAddress,
+  use: () => Promise<Reply>,
+): Promise<Reply> {
+  try {
+    return await use();
+  } catch (error) {
+    refusals.note(ctx, item, 'decrypt', error);
+    throw error;
+  }
 }
 
 /** Sends a request and stores its reply. Gives the stored token's data, or that the request was accepted. */
@@ -98,20 +118,22 @@ async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Pro
 }
 
 /** Requests a network token of an item, to be stored. Gives that the request was accepted. */
-async function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
-  const { token, reference, requester_id: requesterId, body } = input;
-  const order = await checkOrder(parts, ctx.account, 'network_token', body);
-  const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
-  return once(parts, ctx, input, request, order, async (id) => {
-    await parts.sending.vetRequester(requesterId);
-    const own = {
-      id,
-      what: 'network_token',
-      attempts: NETWORK_TOKEN_ATTEMPTS,
-      debug: 'none',
-      requesterId,
-    } as const;
-    return fillJob(parts, ctx, input, [], order, own);
+function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
+  return noting(parts, ctx, input, async () => {
+    const { token, reference, requester_id: requesterId, body } = input;
+    const order = await checkOrder(parts, ctx.account, 'network_token', body);
+    const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
+    return once(parts, ctx, input, request, order, async (id) => {
+      await parts.sending.vetRequester(requesterId);
+      const own = {
+        id,
+        what: 'network_token',
+        attempts: NETWORK_TOKEN_ATTEMPTS,
+        debug: 'none',
+        requesterId,
+      } as const;
+      return fillJob(parts, ctx, input, [], order, own);
+    });
   });
 }
 

@@ -9,6 +9,7 @@ import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { VaultTrees } from '../vault/list.ts';
 import type { Reading } from '../vault/read.ts';
+import type { Refusals } from '../vault/refusals.ts';
 import type { TreeStream } from '../vault/tree.ts';
 
 interface RetrieveInput extends EndpointAddress {
@@ -38,6 +39,7 @@ interface RetrieveParts {
   readonly trees: VaultTrees;
   readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointAuth: EndpointAuth;
+  readonly refusals: Pick<Refusals, 'note'>;
 }
 
 /** Retrieval endpoints: a caller with the secret can read what the endpoint reaches, and do nothing else. */
@@ -140,7 +142,7 @@ async function use(
   const owner = actFor(ctx, endpoint.account);
   owner.endpointId = endpoint.id;
   owner.source = input.form_type === undefined ? 'retrieve' : 'form';
-  return parts.endpointAuth.recordFailure(owner, endpoint, async () => {
+  const read = async (): Promise<Uint8Array | TreeStream> => {
     const { token, reference } = withinLock(endpoint, input);
     if (token !== undefined) {
       return readOne(parts, owner, endpoint, input, { token, reference });
@@ -151,5 +153,11 @@ async function use(
       throw new VaultError('endpoint_gone');
     }
     return tree;
+  };
+  const token = input.token ?? endpoint.policy.token;
+  return parts.endpointAuth.recordFailure(owner, endpoint, read, (error) => {
+    if (token !== undefined) {
+      parts.refusals.note(owner, { kid: endpoint.key.kid, token }, 'decrypt', error);
+    }
   });
 }

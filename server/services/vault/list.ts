@@ -19,6 +19,7 @@ import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, read
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
 import { type ReadView, type View, viewOf } from './read.ts';
+import type { Refusals } from './refusals.ts';
 import { type TreeBranch, type TreeStream, treeStream } from './tree.ts';
 
 /** A part of a listing as a caller asks for it; what is omitted is the account's preference. */
@@ -52,6 +53,7 @@ interface VaultListDependencies extends PlanParts {
   readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
   readonly cards: CardMetadataSource;
   readonly rules: Pick<Rules, 'find'>;
+  readonly refusals: Pick<Refusals, 'note'>;
   readonly now: Clock;
 }
 
@@ -73,6 +75,18 @@ export function createVaultList(parts: VaultListDependencies) {
  * the key after that aborts the stream.
  */
 async function decryptAll(parts: Parts, ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
+  try {
+    return await decryptTree(parts, ctx, input);
+  } catch (error) {
+    const { token, user } = input;
+    if (token !== undefined) {
+      parts.refusals.note(ctx, { token, user }, 'decrypt', error);
+    }
+    throw error;
+  }
+}
+
+async function decryptTree(parts: Parts, ctx: AccountContext, input: DecryptAllInput): Promise<TreeStream> {
   const { rules, keys } = parts;
   const { account } = ctx;
   await confirmAccount(ctx);

@@ -25,6 +25,7 @@ import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
+import type { Refusals } from './refusals.ts';
 import type { Storing } from './store.ts';
 
 export interface StoreInput {
@@ -63,6 +64,7 @@ interface VaultParts {
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Storing;
   readonly reading: Reading;
+  readonly refusals: Pick<Refusals, 'note' | 'settle'>;
   readonly cursors: Cursors;
   readonly now: Clock;
   /** Updates of one item one after the other, so that those of one moment do not overtake each other without end. */
@@ -105,24 +107,29 @@ async function store(
 
 /** The stored object as JSON bytes. */
 async function decrypt(
-  { crypto, keys, rules, reading, metering }: VaultParts,
+  parts: VaultParts,
   ctx: AccountContext,
   input: ItemAddress & View & { readonly passphrase: SecretBytes },
 ): Promise<Uint8Array> {
-  const { account } = ctx;
+  const { crypto, keys, rules, reading, metering, refusals } = parts;
   const { user, token, reference, passphrase } = input;
-  const view = await viewOf(rules, account, input);
-  const opened = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
-    const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
-    const read = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
-    const isMissing = read.kind === 'done' && read.value === undefined;
-    return isMissing ? provenMissing(crypto, key, blob, passphrase) : read;
-  });
-  if (opened === undefined) {
-    throw new VaultError('token_not_found');
+  try {
+    const view = await viewOf(rules, ctx.account, input);
+    const opened = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
+      const opening = { kind: 'warm', blob, secret: passphrase } as const;
+      const onOpened = (): void => metering.countAhead(ctx, 'decrypt');
+      const read = await reading.openOne(ctx, key, opening, { token, reference, view, onOpened });
+      const isMissing = read.kind === 'done' && read.value === undefined;
+      return isMissing ? provenMissing(crypto, key, blob, passphrase) : read;
+    });
+    if (opened === undefined) {
+      throw new VaultError('token_not_found');
+    }
+    return opened;
+  } catch (error) {
+    refusals.note(ctx, input, 'decrypt', error);
+    throw error;
   }
-  return opened;
 }
 
 type Updated = { readonly kind: 'updated'; readonly info: TokenInfo } | { readonly kind: 'changed' };
@@ -187,6 +194,19 @@ async function update(
   ctx: AccountContext,
   input: UpdateInput,
 ): Promise<Repeatable<TokenInfo>> {
+  try {
+    return await updateItem(parts, ctx, input);
+  } catch (error) {
+    parts.refusals.note(ctx, input, 'encrypt', error);
+    throw error;
+  }
+}
+
+async function updateItem(
+  parts: VaultParts,
+  ctx: AccountContext,
+  input: UpdateInput,
+): Promise<Repeatable<TokenInfo>> {
   const { idempotency, keys, rules, turns } = parts;
   const { account, idempotencyKey } = ctx;
   const { user, token, reference, passphrase, body } = input;
@@ -231,6 +251,15 @@ async function address(
 
 /** Deletes an item with its log. */
 async function remove(parts: VaultParts, ctx: AccountContext, input: ItemAddress): Promise<void> {
+  try {
+    await removeItem(parts, ctx, input);
+  } catch (error) {
+    parts.refusals.note(ctx, input, 'encrypt', error);
+    throw error;
+  }
+}
+
+async function removeItem(parts: VaultParts, ctx: AccountContext, input: ItemAddress): Promise<void> {
   const { crypto, itemStore, keys, metering } = parts;
   for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
     const key = await keys.find(ctx.account, input.user);
@@ -256,15 +285,16 @@ async function remove(parts: VaultParts, ctx: AccountContext, input: ItemAddress
   throw new VaultError('overloaded');
 }
 
-/** The entries of an item's log, newest first. */
+/** The entries of an item's log, newest first; refused attempts that this server has answered are among them. */
 async function log(
   parts: VaultParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
 ): Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }> {
-  const { crypto, itemStore, keys, metering, cursors } = parts;
+  const { crypto, itemStore, keys, metering, cursors, refusals } = parts;
   const { account } = ctx;
   const { token, next_token } = input;
+  await refusals.settle(account.aid);
   const key = await keys.find(account, input.user);
   const { aid, kid } = key;
   const { read } = await address(parts, key, input);

@@ -33,10 +33,12 @@ function store(): Promise<Answer> {
   const body = { number: NUMBER, last: true };
   return client.send('POST', '/vault', { query: { user: 'k' }, passphrase: PASSPHRASE, body });
 }
+/** What was done with an item; not what was refused. */
 async function actionsOf(token: string): Promise<readonly string[]> {
   const log = await client.send('GET', '/vault/metadata', { query: { user: 'k', token } });
   expect(log.outcome).toBe('200');
-  return log.as<readonly { action: string }[]>().map(({ action }) => action);
+  const entries = log.as<readonly { action: string; outcome: string }[]>();
+  return entries.filter(({ outcome }) => outcome === 'ok').map(({ action }) => action);
 }
 /** An item whose log has some entries. */
 async function newItem(): Promise<string> {

@@ -98,7 +98,7 @@ describe('what is logged', () => {
     expect(times).toEqual(times.toSorted().reverse());
   });
 
-  test('nothing else: no listing, no log, no refusal', async () => {
+  test('nothing else but refusals: no listing, no log', async () => {
     const token = await newItem();
     await account.sdk.vault.list({ user: 'u', limit: 5 });
     await account.sdk.vault.list({ user: 'u', token });
@@ -112,8 +112,13 @@ describe('what is logged', () => {
         .status,
     ).toBe(404);
     const update = { query, passphrase: PASSPHRASE, body: '[]' };
-    expect((await account.send('POST', '/vault/update', update)).status).toBe(400);
-    expect(entriesOf(await log(token))).toHaveLength(1);
+    expect((await account.send('POST', '/vault/update', update)).outcome).toBe('400 invalid_request');
+    expect(entriesOf(await log(token)).map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+      'encrypt invalid_request',
+      'decrypt token_not_found',
+      'decrypt passphrase_wrong',
+      'encrypt ok',
+    ]);
   });
 
   test('each of many decryptions at once', async () => {

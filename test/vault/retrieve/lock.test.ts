@@ -174,7 +174,7 @@ describe('what lies outside a lock', () => {
     }
   });
 
-  test('is neither logged nor counted when it is asked for', async () => {
+  test('is logged as refused and not counted when it is asked for', async () => {
     const log = { user: 'u', token: tokenOf('B'), reference: 'r1' };
     const before = [(await account.sdk.vault.log(log)).data.length, await vault.usage(account)];
     await retrieve(vault, made('token'), { query: { token: tokenOf('B'), reference: 'r1' } });
@@ -182,8 +182,12 @@ describe('what lies outside a lock', () => {
     const after = [(await account.sdk.vault.log(log)).data.length, await vault.usage(account)];
     const reads = { log: 1, api_requests: 1 };
     const [, usage] = before as [number, Record<string, number>];
+    expect((await account.sdk.vault.log(log)).data[0]).toMatchObject({
+      ...{ action: 'decrypt', source: 'retrieve', outcome: 'endpoint_out_of_scope' },
+      ...{ actor: account.name, endpoint: made('token').url.slice('/v1/retrieve/'.length) },
+    });
     expect(after).toEqual([
-      before[0] ?? 0,
+      Number(before[0]) + 1,
       {
         ...usage,
         log: (usage['log'] ?? 0) + reads.log,

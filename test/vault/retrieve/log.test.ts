@@ -97,7 +97,7 @@ describe('the log of an item', () => {
     expect(await logOf('one', token)).toHaveLength(41);
   });
 
-  test('has none for a tree without data, for refusals, and for readings of others', async () => {
+  test('has none for a tree without data and for readings of others, and one for each refusal', async () => {
     const { token, endpoint } = await newItem();
     const other = await newItem();
     await use({}, endpoint);
@@ -106,7 +106,11 @@ describe('the log of an item', () => {
     await use({ token: 'nothing' }, endpoint);
     await use({ token }, { ...endpoint, secret: other.endpoint.secret });
     await use({ decrypt_all: true }, other.endpoint);
-    expect((await logOf('one', token)).map(({ action }) => action)).toEqual(['encrypt']);
+    expect((await logOf('one', token)).map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+      // A token that is outside the lock names another item, or none.
+      'decrypt token_not_found',
+      'encrypt ok',
+    ]);
     expect(await logOf('one', other.token)).toHaveLength(2);
   });
 

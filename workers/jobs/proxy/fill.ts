@@ -6,6 +6,7 @@ import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
+import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
@@ -93,15 +94,16 @@ export const FILL_HANDLERS = {
     }
     const viewOf = openView(context, input, key);
     const order = readOrder(input.order);
-    const entry = logEntry(context, params, params.token, 'decrypt', item.logTail);
+    const entryOf = (outcome: LogOutcome) =>
+      logEntry(context, params, params.token, 'decrypt', item.logTail, outcome);
     try {
-      return { logEntry: entry, ...fillJob(context, params, order, key, viewOf) };
+      return { ...fillJob(context, params, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
       const { field, ...failure } = toFailure(error);
       return {
         kind: 'rejected',
-        logEntry: entry,
+        logEntry: entryOf(failure.code),
         error: params.forcedMask ? failure : { ...failure, field },
       };
     }
