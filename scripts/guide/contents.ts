@@ -49,6 +49,7 @@ function page(file: string, title: string, about: string, pages: readonly Entry[
 
 const DECISIONS = [
   page('decisions/audit-chain.md', 'Security log', 'How entries of the security log are linked'),
+  page('decisions/record-revisions.md', 'Older copies of records', 'How a rolled back record is found'),
   page('decisions/backup.md', 'Backups', 'Why a backup is a walk, not a snapshot'),
   page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),

@@ -140,7 +140,10 @@ function createAccess(
     idempotency,
     rates: createRates({ rateStore, now, settings }),
     admission: createAdmission(performance.now.bind(performance)),
-    accounts: createAccounts({ crypto, accountStore, attempts, audit, now, randomId, settings, observer }),
+    accounts: createAccounts({
+      ...{ crypto, accountStore, attempts, audit, auditStore: stores.auditStore },
+      ...{ now, randomId, settings, observer },
+    }),
     keys: createKeys({
       ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },
       dequeue: queue.dequeue,

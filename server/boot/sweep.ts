@@ -27,6 +27,7 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
  * the keys, because a request in flight may still create one.
  */
 async function removeData({ stores, services }: Swept, aid: string): Promise<void> {
+  await services.accounts.recordRemoval(aid);
   await stores.jobStore.removeAll(aid);
   await stores.endpointStore.removeAll(aid);
   await stores.formStore.removeAll(aid);

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { version } from '../../package.json';
 import type { Session } from '../boot/open.ts';
+import { REVISION_GONE } from '../domain/account/revision.ts';
 import type { Command, Result } from './commands/command.ts';
 
 /**
@@ -16,12 +17,14 @@ export async function recordedCommand(
   if (audit === undefined) {
     return run();
   }
-  const accountId = async (): Promise<string | undefined> =>
-    audit.account ? (await vault.services.accounts.lookUp(argument))?.aid : undefined;
+  const { accounts } = vault.services;
+  const identify = async () => (audit.account ? accounts.identify(argument) : undefined);
   // A deletion removes the account, a creation adds it: the id is known either before or after.
-  const before = await accountId();
+  const before = await identify();
   const record = async (outcome: string): Promise<void> => {
-    const aid = before ?? (await accountId());
+    const now = await identify();
+    const aid = before?.aid ?? now?.aid;
+    const revision = now?.aid === aid ? now?.revision : REVISION_GONE;
     const event = {
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
       userAgent: `cardvault-cli/${version} (${userInfo().username})`,
@@ -30,7 +33,8 @@ export async function recordedCommand(
     };
     await vault.services.audit.record({ ...event, aid: '' });
     if (aid !== undefined) {
-      await vault.services.audit.record({ ...event, aid });
+      const change = revision ? { change: { kind: 'account', revision } as const } : {};
+      await vault.services.audit.record({ ...event, aid, ...change });
     }
   };
   // The outcome is recorded before the result is printed.

@@ -339,6 +339,12 @@ export const ERRORS = defineErrors({
     retryAfterSeconds: 2,
   },
   // Errors that the operator must solve.
+  record_rolled_back: {
+    status: 500,
+    text: 'A stored record is older than its newest change and was not used.',
+    advice:
+      'Report the request id to the operator, who runs `vault verify` and looks into who can write to Redis. A retry will fail again.',
+  },
   integrity_failed: {
     status: 500,
     text: 'A stored record failed its integrity check and was not used.',

@@ -1,5 +1,7 @@
 import type { System } from '../../boot/assemble.ts';
+import { recover } from '../../services/common/coalesce.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
+import { readLoggedEndpoints } from '../../services/maintenance/verify-rollback.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 
 /** Keys that are finished concurrently. */
@@ -29,6 +31,22 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
   }
 }
 
+/**
+ * Removes endpoints that were deleted while the backup was made: they were copied before, and the security log, which is
+ * copied after them, says so.
+ */
+async function removeEnded({ stores, crypto }: System, aid: string): Promise<void> {
+  const { auditStore, endpointStore } = stores;
+  const { gone } = await readLoggedEndpoints({ auditStore, crypto }, aid);
+  for (const entry of gone.size === 0 ? [] : await endpointStore.entries(aid)) {
+    const stored = await endpointStore.read(entry.id);
+    const digest = stored && crypto.endpointDigest({ place: { aid, id: entry.id }, policy: stored.policy });
+    if (digest && gone.has(await recover(digest, 'integrity_failed', ''))) {
+      await endpointStore.remove(aid, entry);
+    }
+  }
+}
+
 /** Makes a restored vault consistent, before any server may use it. Can be repeated after an interruption. */
 export async function finishVault(
   vault: System,
@@ -46,6 +64,7 @@ export async function finishVault(
   }
   let done = 0;
   for (const { aid } of await vault.services.accounts.list()) {
+    await removeEnded(vault, aid);
     for await (const entries of recordStore.entries(recordStore.kinds.keyRecord, aid)) {
       await eachOf(entries, ({ id: user }) => finishChanges(vault, aid, user), KEYS_AT_ONCE);
       done += entries.length;

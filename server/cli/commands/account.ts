@@ -134,22 +134,31 @@ const listAccounts = defineCommand({
   },
 });
 
+const ACCEPT = {
+  ...SETTINGS,
+  'accept-older': {
+    kind: 'flag',
+    help: 'accepts a record that is older than the security log says, with all its settings and its password',
+  },
+} as const;
+
 /** `vault account set NAME`. Only the given settings change. */
 const setAccount = defineCommand({
   words: ['account', 'set'],
   argument: 'NAME',
-  options: SETTINGS,
+  options: ACCEPT,
   summary: 'Changes the given settings of an account.',
   audit: { action: 'account.change', account: true },
   opens: 'vault',
   check(call) {
     checkName(call);
-    if (Object.keys(settingsOf(call.options)).length === 0) {
+    if (Object.keys(settingsOf(call.options)).length === 0 && call.options['accept-older'] !== true) {
       throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
     }
   },
   async run({ argument, options }, { vault }) {
-    const account = existing(await vault.services.accounts.set(argument, settingsOf(options)));
+    const accepts = options['accept-older'] === true;
+    const account = existing(await vault.services.accounts.set(argument, settingsOf(options), accepts));
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });

@@ -41,7 +41,7 @@ async function aidOf(
   if (account === undefined) {
     return id;
   }
-  const found = await vault.services.accounts.lookUp(account);
+  const found = await vault.services.accounts.identify(account);
   if (found === undefined) {
     throw new CommandError('No account has this name.', 1);
   }

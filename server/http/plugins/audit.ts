@@ -21,7 +21,7 @@ export function objectOf(noun: string, ...names: readonly unknown[]): string {
 }
 
 function noteOf(
-  { account, ip, userAgent, requestId }: HttpContext,
+  { account, change, ip, userAgent, requestId }: HttpContext,
   action: SecurityEvent['action'],
   outcome: string,
   object: string | undefined,
@@ -35,6 +35,7 @@ function noteOf(
     userAgent,
     requestId,
     object,
+    change,
   };
 }
 

@@ -9,6 +9,7 @@ import { type AccountDependencies, type AccountParts, createAccountParts } from 
 import { hashPassword, type PasswordOrigin } from './password.ts';
 import type { AccountInfo, AccountRecord, AccountSettings } from './record.ts';
 import { changeAccount, openAccount, sealAccount, toAccountInfo } from './record.ts';
+import { recordRemoval } from './revision.ts';
 import { assumeAccount, lookUp, recall, signIn } from './sign-in.ts';
 
 /** The accounts of a server: who may sign in, and how an account is created, changed and removed. */
@@ -18,7 +19,7 @@ export type Accounts = ReturnType<typeof createAccounts>;
 export function createAccounts(dependencies: AccountDependencies) {
   return bindParts(createAccountParts(dependencies), {
     ...{ recall, assumeAccount, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
-    ...{ preferencesOf, changePreferences, remove, makePassword },
+    ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
   });
 }
 
@@ -43,7 +44,7 @@ async function create(
   const { accountStore, now, randomId } = parts;
   const hashed = await hashPassword(parts, password, origin);
   const created_at = new Date(now()).toISOString();
-  const record = { aid: randomId(), ...hashed, unmasked, paying, hosts, created_at };
+  const record = { aid: randomId(), ...hashed, unmasked, paying, hosts, created_at, revision: 1 };
   const isAdded = await accountStore.create(name, await sealAccount(parts, name, record));
   return isAdded ? toAccountInfo(name, record) : undefined;
 }
@@ -57,18 +58,33 @@ async function list(parts: AccountParts): Promise<readonly AccountInfo[]> {
   return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Changes the rights that are given, on every server at once; undefined for an unknown name. */
+/** Who has this name, and the number of changes of the record; undefined for an unknown name. An older copy is not refused. */
+async function identify(
+  parts: AccountParts,
+  name: string,
+): Promise<Pick<Required<AccountRecord>, 'aid' | 'revision'> | undefined> {
+  const read = await parts.accountStore.read(name);
+  const { aid, revision = 0 } = read ? await openAccount(parts, name, read) : {};
+  return aid === undefined ? undefined : { aid, revision };
+}
+
+/**
+ * Changes the rights that are given, on every server at once; undefined for an unknown name. `acceptsOlder`: a record
+ * that is older than its newest change becomes the newest, with all that it says.
+ */
 async function set(
   parts: AccountParts,
   name: string,
   { unmasked, paying, hosts }: AccountSettings,
+  acceptsOlder = false,
 ): Promise<AccountInfo | undefined> {
-  const changed = await changeAccount(parts, name, (record) => ({
+  const edit = (record: AccountRecord): AccountRecord => ({
     ...record,
     unmasked: unmasked ?? record.unmasked,
     paying: paying ?? record.paying,
     hosts: hosts ?? record.hosts,
-  }));
+  });
+  const changed = await changeAccount(parts, name, edit, acceptsOlder);
   return changed && toAccountInfo(name, changed);
 }
 
@@ -89,9 +105,10 @@ async function setPassword(
 /** Changes the account that a request acts for. A new account under the same name is another one: `unauthenticated`. */
 async function changeOwn(
   parts: AccountParts,
-  { name, aid }: Account,
+  ctx: AccountContext,
   edit: (record: AccountRecord) => AccountRecord,
 ): Promise<void> {
+  const { name, aid } = ctx.account;
   const changed = await changeAccount(parts, name, (record) => {
     if (record.aid !== aid) {
       throw new VaultError('unauthenticated');
@@ -101,18 +118,19 @@ async function changeOwn(
   if (!changed) {
     throw new VaultError('unauthenticated');
   }
+  ctx.change = { kind: 'account', revision: changed.revision ?? 0 };
 }
 
 /** Changes the password that this request signed in with; rejects with `password_changed` when it is another now. */
 async function changePassword(
   parts: AccountParts,
-  { account, signInProof }: AccountContext,
+  ctx: AccountContext,
   password: SecretBytes,
   origin: PasswordOrigin,
 ): Promise<void> {
   const hashed = await hashPassword(parts, password, origin);
-  await changeOwn(parts, account, (record) => {
-    if (record.phc !== signInProof) {
+  await changeOwn(parts, ctx, (record) => {
+    if (record.phc !== ctx.signInProof) {
       throw new VaultError('password_changed');
     }
     return { ...record, ...hashed };
@@ -132,10 +150,10 @@ async function preferencesOf(parts: AccountParts, { name, aid }: Account): Promi
 /** Changes preferences, on every server at once; what `edit` throws is thrown, and nothing changes. */
 function changePreferences(
   parts: AccountParts,
-  account: Account,
+  ctx: AccountContext,
   edit: (own: readonly OwnPreference[]) => readonly OwnPreference[],
 ): Promise<void> {
-  return changeOwn(parts, account, (record) => ({
+  return changeOwn(parts, ctx, (record) => ({
     ...record,
     preferences: edit(record.preferences ?? []),
   }));

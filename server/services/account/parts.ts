@@ -1,5 +1,6 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
+import type { AuditStore } from '../../store/audit.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
@@ -16,6 +17,7 @@ const REMEMBERED_MAX = 10_000;
 export interface AccountDependencies {
   readonly crypto: Pick<
     Crypto,
+    | 'describeChain'
     | 'digestSecret'
     | 'hashPassword'
     | 'makePassphrase'
@@ -28,6 +30,7 @@ export interface AccountDependencies {
   readonly accountStore: AccountStore;
   readonly attempts: Attempts;
   readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
+  readonly auditStore: Pick<AuditStore, 'readMarks'>;
   readonly now: Clock;
   readonly randomId: RandomId;
   readonly settings: Pick<ServiceSettings, 'environment' | 'version'>;
@@ -40,6 +43,7 @@ export interface KnownAccount {
   readonly phc: string;
   /** Whether its password was chosen although it has the form of a generated one. */
   readonly isChosen: boolean;
+  readonly revision: number;
   readonly account: Account;
 }
 
@@ -68,6 +72,8 @@ export function createAccountParts(dependencies: AccountDependencies) {
     verified: createMemory<Verified>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Opened records by the name of their account, used only while the stored record is the same. */
     opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),
+    /** Names that no account had lately. */
+    absent: createMemory<true>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Reads of records, shared by the requests of one tick. */
     reading: createTickJoin<Buffer | undefined>(),
     /** Verifications in flight. */

@@ -2,10 +2,12 @@ import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
 import { hasGeneratedForm, isFastHash } from '../../domain/account/password.ts';
 import type { AccountParts, Decoy, KnownAccount } from './parts.ts';
 import { type AccountRecord, changeAccount, openAccount, sealAccount } from './record.ts';
+import { readNewestRevision } from './revision.ts';
 
 /** The decoy is no account's: no account has an empty name. */
 const DECOY_NAME = '';
 const DECOY_LENGTH = 64;
+const NAME_CHARACTERS_MAX = 128;
 
 /** Whether the vault has made a password, with 256 bits of randomness, or somebody has chosen it. */
 export type PasswordOrigin = 'generated' | 'chosen';
@@ -38,9 +40,15 @@ function readDecoy(parts: AccountParts): Promise<Decoy> {
   return parts.decoy;
 }
 
-/** Takes the time of opening a record, where there is none. */
-export async function openDecoy(parts: AccountParts): Promise<undefined> {
+/** Takes the time of opening a record, where there is none: one that is not remembered is compared with its log as well. */
+export async function openDecoy(parts: AccountParts, name: string): Promise<undefined> {
   await openAccount(parts, DECOY_NAME, (await readDecoy(parts)).record);
+  // Callers choose it.
+  const short = name.slice(0, NAME_CHARACTERS_MAX);
+  if (parts.absent.get(short) === undefined) {
+    await readNewestRevision(parts, '');
+    parts.absent.set(short, true);
+  }
 }
 
 /**

@@ -1,7 +1,9 @@
 import { VaultError } from '../../core/errors.ts';
 import type { OwnPreference } from '../../domain/account/preference.ts';
+import { REVISION_GONE } from '../../domain/account/revision.ts';
 import { replaceOrConfirm } from '../common/coalesce.ts';
 import type { AccountParts } from './parts.ts';
+import { isStored, readNewestRevision } from './revision.ts';
 
 /** How often a change is retried whose record another server has changed in between. */
 const CHANGE_TRIES_MAX = 10;
@@ -28,6 +30,8 @@ export interface AccountRecord extends Rights {
   /** Present for a password that was chosen although it has the form of a generated one. */
   readonly stretched?: boolean | undefined;
   readonly created_at: string;
+  /** The number of its changes; records of versions that did not count them have none. See `revision.ts`. */
+  readonly revision?: number;
   /** Preferences that the account has set; records older than preferences have none. */
   readonly preferences?: readonly OwnPreference[];
 }
@@ -71,11 +75,15 @@ export function sealAccount(
 /**
  * Changes the record of an account, and gives it as it is now; undefined when there is no account of this name. `edit`
  * runs again when another server has changed the record in between. What `edit` throws is thrown, and nothing changes.
+ * The record is changed before the entry of the change is written: a process that dies in between leaves a record that
+ * is ahead of the security log, which is no fault. An older record than the log names is rejected with
+ * `record_rolled_back`, unless the operator accepts it.
  */
 export function changeAccount(
   parts: AccountParts,
   name: string,
   edit: (record: AccountRecord) => AccountRecord | Promise<AccountRecord>,
+  acceptsOlder = false,
 ): Promise<AccountRecord | undefined> {
   const { accountStore, mutex } = parts;
   return mutex(name, async () => {
@@ -84,7 +92,17 @@ export function changeAccount(
       if (!read) {
         return undefined;
       }
-      const changed = await edit(await openAccount(parts, name, read));
+      const opened = await openAccount(parts, name, read);
+      const newest = await readNewestRevision(parts, opened.aid);
+      const revision = opened.revision ?? 0;
+      if (newest > revision && !(acceptsOlder && newest < REVISION_GONE)) {
+        // Another server may have changed it, and recorded that, since it was read.
+        if (await isStored(parts, name, read)) {
+          throw new VaultError('record_rolled_back');
+        }
+        continue;
+      }
+      const changed = { ...(await edit(opened)), revision: Math.max(revision, newest) + 1 };
       const sealed = await sealAccount(parts, name, changed);
       const isReplaced = await replaceOrConfirm(
         sealed,
@@ -92,6 +110,8 @@ export function changeAccount(
         () => accountStore.read(name),
       );
       if (isReplaced) {
+        // Equal bytes confirm what is remembered: this process must not take an older copy for the newest.
+        parts.opened.delete(name);
         return changed;
       }
     }

@@ -10,6 +10,7 @@ import { type Guess, guessSourceOf } from '../request/attempts.ts';
 import type { AccountParts, KnownAccount, Verified } from './parts.ts';
 import { checkPassword, openDecoy, upgradeHash } from './password.ts';
 import { openAccount } from './record.ts';
+import { readNewestRevision, recordRollback } from './revision.ts';
 
 /** What an account signs in with. */
 export interface AccountCredentials {
@@ -26,12 +27,32 @@ async function readKnown(parts: AccountParts, name: string): Promise<KnownAccoun
     : openKnown(parts, name, record);
 }
 
-async function openKnown(parts: AccountParts, name: string, record: Buffer): Promise<KnownAccount> {
+/**
+ * Opens the record of an account that was read. One that is not remembered, and older than its newest change, is read again,
+ * for that may be of this moment; where it stays, it is reported and rejected with `record_rolled_back`.
+ */
+async function openKnown(
+  parts: AccountParts,
+  name: string,
+  record: Buffer,
+): Promise<KnownAccount | undefined> {
   const opened = await openAccount(parts, name, record);
-  const { phc, stretched = false, aid, unmasked, paying, hosts, preferences = [] } = opened;
+  const remembered = parts.opened.get(name);
+  if (remembered?.record.equals(record) === true) {
+    return remembered;
+  }
+  const { phc, stretched = false, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
+  if ((await readNewestRevision(parts, aid)) > revision) {
+    const now = await parts.accountStore.read(name);
+    if (now?.equals(record) === true) {
+      await recordRollback(parts, name, aid);
+      throw new VaultError('record_rolled_back');
+    }
+    return now && openKnown(parts, name, now);
+  }
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
   // A copy: a reply is a view, and would keep all that arrived with it.
-  const fresh = { record: Buffer.from(record), phc, isChosen: stretched, account };
+  const fresh = { record: Buffer.from(record), phc, isChosen: stretched, revision, account };
   parts.opened.set(name, fresh);
   return fresh;
 }
@@ -52,12 +73,14 @@ async function recordSignIn(
   outcome: string,
 ): Promise<void> {
   const { audit, crypto } = parts;
-  const known = isIdentifier(name) ? await lookUp(parts, name) : undefined;
+  const known = isIdentifier(name) ? await readKnown(parts, name) : undefined;
   const isSoon = outcome !== 'success' && crypto.passes(password, hasGeneratedForm);
   const record = isSoon ? audit.recordSoon : audit.record;
   await record({
     ...{ ip, userAgent, requestId },
-    aid: known?.aid ?? '',
+    aid: known?.account.aid ?? '',
+    // Of a record whose change is not in the log, for a process died in between, or none wrote an entry of it.
+    ...(known && known.revision > 0 ? { change: { kind: 'account', revision: known.revision } } : {}),
     action: 'sign_in',
     outcome,
     actor: outcome === 'success' ? `account/${name}` : 'anonymous',
@@ -77,7 +100,7 @@ async function verify(
   const { name, password } = credentials;
   try {
     const known = await attempts.run(guess, 'unauthenticated', async (hasSucceeded) => {
-      const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts);
+      const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts, name);
       const place = { share: networkOf(ctx.ip), hasSucceeded };
       if (!(await checkPassword(parts, opened, password, place)) || !opened) {
         throw new VaultError('unauthenticated');
@@ -85,8 +108,10 @@ async function verify(
       return opened;
     });
     attempts.succeed(guess.id);
+    const upgraded = await upgradeHash(parts, known, password);
+    // Behind that, for the entry names the newest revision of the record.
     await recordSignIn(parts, ctx, credentials, 'success');
-    return await upgradeHash(parts, known, password);
+    return upgraded;
   } catch (error) {
     if (error instanceof VaultError && error.status < 500) {
       await recordSignIn(parts, ctx, credentials, error.code);

@@ -62,7 +62,7 @@ async function set(
     const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
     throw new VaultError(code, { field: 'body.value' });
   }
-  await accounts.changePreferences(ctx.account, (own) => {
+  await accounts.changePreferences(ctx, (own) => {
     const next = withPreference(own, key, checked.text);
     if (!next) {
       throw new VaultError('preferences_full');
@@ -100,7 +100,7 @@ async function remove(
   ctx: AccountContext,
   key: string,
 ): Promise<void> {
-  await accounts.changePreferences(ctx.account, (own) => {
+  await accounts.changePreferences(ctx, (own) => {
     const next = withoutPreference(own, key);
     if (next.length === own.length && !isSystemPreference(key)) {
       throw new VaultError('preference_not_found', { field: 'query.key' });

@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { AuditEntry } from '../../http/schema/audit.ts';
 
 /** An event of the security log, as its observer reports it. */
@@ -13,4 +14,6 @@ export interface SecurityEvent {
   readonly requestId: string;
   /** `NOUN/NAME`: what it was done to. */
   readonly object?: string | undefined;
+  /** What it says of the record of the account or of the endpoint that it changed, so that an older copy is recognised. */
+  readonly change?: RecordChange | undefined;
 }

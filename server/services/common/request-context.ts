@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { ActorParams } from '../../../workers/jobs/item/jobs.ts';
 import type { MeterOperation, Preferences } from '../../http/schema/admin.ts';
 
@@ -71,6 +72,8 @@ export interface RequestContext extends RequestOrigin {
    */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
+  /** What the request has changed of a record whose rollback is to be found: for its entry in the security log. */
+  change: RecordChange | undefined;
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
   /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where no caller waits. */
@@ -94,6 +97,7 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
     signInProof: undefined,
     accountCheck: undefined,
     usage: { counted: undefined, ahead: undefined },
+    change: undefined,
     idempotencyKey: undefined,
     deadlineMs: Number.POSITIVE_INFINITY,
     slot: undefined,

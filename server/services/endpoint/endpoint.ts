@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { EndpointPolicy, EndpointRecords } from '../../../workers/jobs/endpoint/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
@@ -34,7 +35,11 @@ export interface EndpointWithSecret extends Pick<Endpoint, 'url' | 'unique_id' |
 }
 
 type Kind = EndpointPolicy['kind'];
-type Sealed = EndpointRecords & { readonly secret: Secret<string>; readonly key: KeyHandle };
+type Sealed = EndpointRecords & {
+  readonly secret: Secret<string>;
+  readonly digest: string;
+  readonly key: KeyHandle;
+};
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const DEFAULT_TTL = '24h';
@@ -45,7 +50,7 @@ const CHECK_MS = DAY_MS;
 const READ_AHEAD = 64;
 
 interface EndpointParts {
-  readonly crypto: Pick<Crypto, 'createEndpoint' | 'describeEndpoint'>;
+  readonly crypto: Pick<Crypto, 'createEndpoint' | 'describeEndpoint' | 'endpointDigest'>;
   readonly endpointStore: EndpointStore;
   readonly metering: Pick<MeteringService, 'count'>;
   readonly keys: Pick<Keys, 'find' | 'withUnlocked'>;
@@ -147,6 +152,7 @@ async function create(
     return made.kind === 'warm_miss' ? made : done({ ...made, key });
   });
   await place(parts, { kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);
+  ctx.change = { kind: 'endpoint', id, digest: sealed.digest, isGone: false };
   metering.count(ctx, `${kind}_create`);
   return { url: urlOf(kind, id), unique_id: id, secret: sealed.secret, expires_at: expiryText(expiresAt) };
 }
@@ -219,17 +225,30 @@ async function entryOf(
   }
 }
 
+/** What the security log says of the end of an endpoint; nothing where its policy does not open. */
+async function goneChange(
+  { crypto }: EndpointParts,
+  id: string,
+  { aid, policy }: StoredEndpoint,
+): Promise<RecordChange | undefined> {
+  const digest = crypto.endpointDigest({ place: { aid, id }, policy });
+  const known = await recover(digest, 'integrity_failed', undefined);
+  return known === undefined ? undefined : { kind: 'endpoint', id, digest: known, isGone: true };
+}
+
 /** Deletes an endpoint of either kind and releases its id. Rejects with `endpoint_not_found`. */
 async function remove(parts: EndpointParts, ctx: AccountContext, id: string): Promise<void> {
   const { endpointStore, metering, now } = parts;
   const { aid } = ctx.account;
   const stored = isIdentifier(id) ? await endpointStore.read(id) : undefined;
-  if (
-    stored?.aid !== aid ||
-    !(await removeEntry(endpointStore, aid, await entryOf(parts, id, stored), now()))
-  ) {
+  if (stored?.aid !== aid) {
     throw new VaultError('endpoint_not_found');
   }
+  const change = await goneChange(parts, id, stored);
+  if (!(await removeEntry(endpointStore, aid, await entryOf(parts, id, stored), now()))) {
+    throw new VaultError('endpoint_not_found');
+  }
+  ctx.change = change;
   metering.count(ctx, 'delete');
 }
 
@@ -242,6 +261,7 @@ async function checkEntry(parts: EndpointParts, aid: string, entry: EndpointEntr
     // It is left for the operator to examine; the entries behind it must not wait for that.
     return endpointStore.postpone(aid, entry, now() + CHECK_MS);
   }
+  let change: RecordChange | undefined;
   let isExpired = false;
   if (stored?.nonce === nonce) {
     const described = crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
@@ -251,11 +271,13 @@ async function checkEntry(parts: EndpointParts, aid: string, entry: EndpointEntr
       return endpointStore.postpone(aid, entry, Math.min(removeAt, now() + CHECK_MS));
     }
     isExpired = stored.stoppedAt === undefined;
+    change = await goneChange(parts, id, stored);
   }
   if ((await endpointStore.remove(aid, entry)) && isExpired) {
     await audit.record({
       ...{ aid, action: 'endpoint.expire', outcome: 'success', actor: 'vault', object: `endpoint/${id}` },
       ...{ ip: '', userAgent: '', requestId: randomId() },
+      change,
     });
   }
 }

@@ -4,6 +4,7 @@ import { verifyAccountHeads, verifyBucketHeads } from './verify-heads.ts';
 import { verifyBucket } from './verify-items.ts';
 import { listFaults } from './verify-lists.ts';
 import { verifyNames } from './verify-names.ts';
+import { accountRollback, endpointRollbacks } from './verify-rollback.ts';
 import {
   type MaintenanceDependencies,
   openAgain,
@@ -28,6 +29,7 @@ async function verifyPage(
       addChecked(report, kind, 1);
       countKey(report.keys, kind, opened[i]?.keyId);
       if (opened[i]?.facts !== undefined) {
+        await (kind === 'account' ? addFaults(report, () => accountRollback(parts, found)) : undefined);
         return;
       }
       const owner = kind === 'account' ? place : account;
@@ -59,6 +61,7 @@ export async function verifyVault(
     account: async (account) => {
       await addFaults(report, () => listFaults(parts, account));
       await verifyAccountHeads(parts, report, account);
+      await addFaults(report, () => endpointRollbacks(parts, account));
     },
     bucket: async (key, number) => {
       await verifyBucket(parts, report, key, number);

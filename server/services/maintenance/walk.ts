@@ -21,7 +21,7 @@ export interface MaintenanceDependencies {
   readonly itemStore: Pick<ItemStore, 'buckets' | 'bucketOf' | 'readLogUp'>;
   readonly keyStore: Pick<KeyStore, 'changesLeft' | 'purgesLeft'>;
   readonly accountStore: Pick<AccountStore, 'listGone'>;
-  readonly auditStore: Pick<AuditStore, 'chains'>;
+  readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readMarks'>;
   readonly masterKeys: { readonly writeId: string };
   readonly now: Clock;
 }

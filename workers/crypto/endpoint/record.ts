@@ -59,6 +59,8 @@ export interface SealedEndpoint {
   readonly wrapRecord: Uint8Array;
   /** The generation that the endpoint works with. */
   readonly gen: number;
+  /** See `policyDigest`. */
+  readonly digest: string;
 }
 
 /** An endpoint's policy, opened by the service alone. */
@@ -78,6 +80,8 @@ export interface CaptureKey extends PublicGeneration, Disposable {
 const POLICY_VERSION = 0x01;
 const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
+/** Of the hash, which has a random salt in it: no two creations have the same. */
+const POLICY_DIGEST_BYTES = 16;
 const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
 
 /** Where the sealed part of a wrap begins. */
@@ -119,6 +123,11 @@ function sealWrap(
   }
 }
 
+/** The first 16 bytes of a policy's hash in hex: names one creation, and stays when the record is re-encrypted. */
+export function policyDigest(hash: Uint8Array): string {
+  return hash.subarray(0, POLICY_DIGEST_BYTES).toHex();
+}
+
 /**
  * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
  * policy, whose bytes are bound as they are: nothing here reads them. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
@@ -136,12 +145,14 @@ export function sealEndpoint(
   const { salt, commitment, key: wrapKey, text } = newEndpointSecret(place);
   try {
     const policy = concat([Uint8Array.of(POLICY_VERSION), salt, commitment, json]);
-    const wrap = sealWrap(place, wrapKey, sha256(policy), key);
+    const hash = sha256(policy);
+    const wrap = sealWrap(place, wrapKey, hash, key);
     return {
       secret: text,
       policyRecord: sealer.seal('record', aid, 'endpoint', [id], policy),
       wrapRecord: sealer.seal('record', aid, 'endpoint wrap', [id], wrap),
       gen: generationOf(key).gen,
+      digest: policyDigest(hash),
     };
   } finally {
     wipe(wrapKey, commitment);

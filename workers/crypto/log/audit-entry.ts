@@ -5,10 +5,12 @@
  *
  * Plaintext: `type 1 | sequence 8 | link of the one before 32 | time 8 | latest time so far 8 | widest step back so
  * far 8 | events that it stands for 4`, then seven texts, each `length 1 | UTF-8`: action, outcome, actor, source
- * address, user agent, request id, object. Times are ms since 1970.
+ * address, user agent, request id, object. Times are ms since 1970. An entry that has changed a record whose rollback
+ * is to be found has type 2 and an eighth text, see `audit-change.ts`.
  *
  * A mark names an entry: the newest (`head`), or the newest of those that retention has removed (`start`).
- * Plaintext: `type 1 | sequence 8 | its link 32 | its latest time 8 | its widest step back 8`.
+ * Plaintext: `type 1 | sequence 8 | its link 32 | its latest time 8 | its widest step back 8`. A head has type 2 and 8
+ * more bytes once an entry has named a revision of the account's record: the newest so far.
  */
 import {
   concat,
@@ -23,6 +25,7 @@ import {
 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
+import { changeText, parseChange, type RecordChange } from './audit-change.ts';
 
 /** The content of an entry; every text is cut at 255 bytes of UTF-8, between characters. */
 export interface AuditEvent {
@@ -38,6 +41,8 @@ export interface AuditEvent {
   readonly object: string;
   /** How many alike events the entry stands for. */
   readonly count: number;
+  /** What it says of the record that it changed. */
+  readonly change?: RecordChange | undefined;
 }
 
 /** The place of an entry in its chain, as the next entry and the marks name it. */
@@ -50,6 +55,8 @@ export interface MarkFacts {
   readonly latestMs: number;
   /** The most that any entry so far stands behind the latest time before it. */
   readonly stepBackMs: number;
+  /** Of a head: the newest revision of the account's record that an entry has named; absent before the first. */
+  readonly revision?: number | undefined;
 }
 
 /** An opened entry: its content, its own mark, and the link to the previous one. */
@@ -66,6 +73,8 @@ export type AuditMarkKind = 'head' | 'start';
 const PURPOSE = 'audit';
 const KIND = 'security log';
 const PLAINTEXT_TYPE = 0x01;
+/** The type of an entry with a change, and of a head with a revision. */
+const CHANGED_TYPE = 0x02;
 const LINK_BYTES = 32;
 /** Entries and marks begin alike; behind the link each has its own members. */
 const SEQUENCE_AT = 1;
@@ -78,6 +87,7 @@ const TEXTS_AT = COUNT_AT + 4;
 const MARK_LATEST_AT = LINK_AT + LINK_BYTES;
 const MARK_STEP_BACK_AT = MARK_LATEST_AT + 8;
 const MARK_BYTES = MARK_STEP_BACK_AT + 8;
+const MARK_REVISION_AT = MARK_BYTES;
 /** What one byte of length can say. */
 const TEXT_BYTES_MAX = 255;
 const TEXTS = ['action', 'outcome', 'actor', 'ip', 'userAgent', 'requestId', 'object'] as const;
@@ -104,35 +114,42 @@ function encodeText(text: string): Uint8Array {
 
 /** The plaintext of the entry that follows a mark. The latest time and the widest step back never fall. */
 function encode(event: AuditEvent, { link, ...before }: MarkFacts): Uint8Array {
+  const { change } = event;
   const fixed = new Uint8Array(TEXTS_AT);
-  fixed[0] = PLAINTEXT_TYPE;
+  fixed[0] = change === undefined ? PLAINTEXT_TYPE : CHANGED_TYPE;
   writeU64(fixed, SEQUENCE_AT, before.sequence + 1);
   fixed.set(Uint8Array.fromHex(link), LINK_AT);
   writeU64(fixed, TIME_AT, event.timeMs);
   writeU64(fixed, LATEST_AT, Math.max(before.latestMs, event.timeMs));
   writeU64(fixed, STEP_BACK_AT, Math.max(before.stepBackMs, before.latestMs - event.timeMs));
   writeU32(fixed, COUNT_AT, event.count);
-  return concat([fixed, ...TEXTS.map((name) => encodeText(event[name]))]);
+  const texts = TEXTS.map((name) => encodeText(event[name]));
+  return concat([fixed, ...texts, ...(change === undefined ? [] : [encodeText(changeText(change))])]);
 }
 
-/** The texts of an entry, which must end where it ends. */
-function decodeTexts(bytes: Uint8Array): Record<(typeof TEXTS)[number], string> {
+/** The texts of an entry, and its change; they must end where it ends. */
+function decodeTexts(bytes: Uint8Array) {
   const texts = { action: '', outcome: '', actor: '', ip: '', userAgent: '', requestId: '', object: '' };
   let at = TEXTS_AT;
-  for (const name of TEXTS) {
+  const next = (): string => {
     const length = readU8(bytes, at);
-    texts[name] = textOf(readBytes(bytes, at + 1, length));
+    const text = textOf(readBytes(bytes, at + 1, length));
     at += 1 + length;
+    return text;
+  };
+  for (const name of TEXTS) {
+    texts[name] = next();
   }
+  const change = bytes[0] === CHANGED_TYPE ? parseChange(next()) : undefined;
   if (at !== bytes.length) {
     throw new IntegrityError('security log entry');
   }
-  return texts;
+  return change === undefined ? texts : { ...texts, change };
 }
 
 /** Reads the plaintext of an entry, and makes its link. `IntegrityError` for another type or length. */
 function decode(key: Uint8Array, bytes: Uint8Array): ChainEntry {
-  if (bytes[0] !== PLAINTEXT_TYPE) {
+  if (bytes[0] !== PLAINTEXT_TYPE && bytes[0] !== CHANGED_TYPE) {
     throw new IntegrityError('security log entry');
   }
   return {
@@ -192,12 +209,17 @@ export function sealAuditMark(
   kind: AuditMarkKind,
   mark: MarkFacts,
 ): Uint8Array {
-  const bytes = new Uint8Array(MARK_BYTES);
-  bytes[0] = PLAINTEXT_TYPE;
+  const { revision = 0 } = mark;
+  const hasRevision = revision > 0;
+  const bytes = new Uint8Array(hasRevision ? MARK_REVISION_AT + 8 : MARK_BYTES);
+  bytes[0] = hasRevision ? CHANGED_TYPE : PLAINTEXT_TYPE;
   writeU64(bytes, SEQUENCE_AT, mark.sequence);
   bytes.set(Uint8Array.fromHex(mark.link), LINK_AT);
   writeU64(bytes, MARK_LATEST_AT, mark.latestMs);
   writeU64(bytes, MARK_STEP_BACK_AT, mark.stepBackMs);
+  if (hasRevision) {
+    writeU64(bytes, MARK_REVISION_AT, revision);
+  }
   return sealer.seal(PURPOSE, aid, `${KIND} ${kind}`, [kind], bytes);
 }
 
@@ -209,7 +231,9 @@ export function openAuditMark(
   record: Uint8Array,
 ): MarkFacts {
   const bytes = sealer.open(PURPOSE, aid, `${KIND} ${kind}`, [kind], record);
-  if (bytes[0] !== PLAINTEXT_TYPE || bytes.length !== MARK_BYTES) {
+  const hasRevision = bytes[0] === CHANGED_TYPE;
+  const isWhole = bytes.length === (hasRevision ? MARK_REVISION_AT + 8 : MARK_BYTES);
+  if (!(isWhole && (hasRevision || bytes[0] === PLAINTEXT_TYPE))) {
     throw new IntegrityError('security log mark');
   }
   return {
@@ -217,5 +241,6 @@ export function openAuditMark(
     link: readBytes(bytes, LINK_AT, LINK_BYTES).toHex(),
     latestMs: readU64(bytes, MARK_LATEST_AT),
     stepBackMs: readU64(bytes, MARK_STEP_BACK_AT),
+    ...(hasRevision ? { revision: readU64(bytes, MARK_REVISION_AT) } : {}),
   };
 }

@@ -65,12 +65,14 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
   sealAudit(context, { aid, head, events }) {
     const key = chainKey(context, aid);
     let mark = openMark(context, aid, 'head', head);
+    let revision = mark.revision ?? 0;
     const entries = events.map((event) => {
       const next = sealAuditEntry(context.sealer, key, aid, mark, event);
       mark = next.mark;
+      revision = event.change?.kind === 'account' ? Math.max(revision, event.change.revision) : revision;
       return next.record;
     });
-    return { mark, head: sealAuditMark(context.sealer, aid, 'head', mark), entries };
+    return { mark, head: sealAuditMark(context.sealer, aid, 'head', { ...mark, revision }), entries };
   },
 
   describeChain(context, { aid, head, start }) {
@@ -93,6 +95,14 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
       }
     }
     return { events, latestMs };
+  },
+
+  readChanges(context, { aid, first, entries }) {
+    const key = chainKey(context, aid);
+    return entries.flatMap((record, i) => {
+      const entry = openedOrNot(() => openAuditEntry(context.sealer, key, aid, first + i, record));
+      return entry?.change ? [entry.change] : [];
+    });
   },
 
   verifyAudit(context, { aid, before, known, entries }) {

@@ -1,9 +1,11 @@
 /** Security logs: chains of sealed entries, the marks of their ends, and signed checkpoints. */
+import type { RecordChange } from '../../crypto/log/audit-change.ts';
 import type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
 import type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
 import { bytes, json, list, message, nothing, optional, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
+export type { RecordChange } from '../../crypto/log/audit-change.ts';
 export type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
 export type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
 
@@ -76,6 +78,13 @@ export const AUDIT_JOBS = {
       entries: list(bytes),
     }),
     output: json<ReadAuditFacts>(),
+  }),
+  /** What entries upwards from number `first` say of records that they changed; those that do not open say nothing. */
+  readChanges: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({ aid: text, first: json<number>(), entries: list(bytes) }),
+    output: json<readonly RecordChange[]>(),
   }),
   /** Checks entries that follow each other upwards from the mark `before`. */
   verifyAudit: defineJob({

@@ -2,7 +2,13 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
-import { openCaptureWrap, openPolicy, openRetrieveWrap, sealEndpoint } from '../../crypto/endpoint/record.ts';
+import {
+  openCaptureWrap,
+  openPolicy,
+  openRetrieveWrap,
+  policyDigest,
+  sealEndpoint,
+} from '../../crypto/endpoint/record.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
@@ -26,7 +32,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       return WARM_MISS;
     }
     const place = { env: context.env, ...params };
-    const { secret, policyRecord, wrapRecord, gen } = sealEndpoint(
+    const { secret, policyRecord, wrapRecord, gen, digest } = sealEndpoint(
       context.sealer,
       place,
       toJsonBytes(policy),
@@ -35,11 +41,15 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     if (gen !== params.gen) {
       throw new VaultError('key_changed');
     }
-    return { kind: 'created', secret, policy: policyRecord, wrap: wrapRecord };
+    return { kind: 'created', secret, policy: policyRecord, wrap: wrapRecord, digest };
   },
 
   describeEndpoint({ env, sealer }, { place, policy }) {
     return openPolicy(sealer, { env, ...place }, policy).json;
+  },
+
+  endpointDigest({ env, sealer }, { place, policy }) {
+    return policyDigest(openPolicy(sealer, { env, ...place }, policy).hash);
   },
 
   checkEndpoint({ env, sealer }, { place, policy: record, wrap, secret }) {

@@ -65,13 +65,22 @@ export const ENDPOINT_JOBS = {
       passphrase: secret,
       policy: json<EndpointPolicy>(),
     }),
-    output: oneOf({ created: { secret: concealed(text), policy: bytes, wrap: bytes }, warm_miss: {} }),
+    output: oneOf({
+      created: { secret: concealed(text), policy: bytes, wrap: bytes, digest: text },
+      warm_miss: {},
+    }),
   }),
   /** The policy, which the server reads without the secret. */
   describeEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<Pick<EndpointPlace, 'aid' | 'id'>>(), policy: bytes }),
     output: jsonText<EndpointPolicy>(),
+  }),
+  /** What names one creation of an endpoint in the security log: its policy cannot change without it. */
+  endpointDigest: defineJob({
+    lane: 'hot',
+    input: message({ place: json<Pick<EndpointPlace, 'aid' | 'id'>>(), policy: bytes }),
+    output: text,
   }),
   /**
    * The policy, for a caller who has the secret; `endpoint_refused` when the secret is another one. With `wrap`, which

@@ -16,6 +16,10 @@ export interface RecordFacts {
   readonly gen?: number | undefined;
   readonly kind?: string | undefined;
   readonly csrId?: string | undefined;
+  /** Of an account's record: the number of its changes; 0 for one of a version that did not count them. */
+  readonly revision?: number | undefined;
+  /** Of an endpoint's policy: what names its creation in the security log. */
+  readonly digest?: string | undefined;
 }
 
 /** One verified record: its key, and what it says, or undefined when it does not open in its place. */

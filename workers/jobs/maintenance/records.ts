@@ -1,5 +1,5 @@
 /** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
-import { openPolicy } from '../../crypto/endpoint/record.ts';
+import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
 import { parseVaultKey } from '../../crypto/key/record.ts';
 import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
@@ -34,15 +34,19 @@ type Reader = (context: ThreadContext, place: AnyRecordPlace, record: Uint8Array
 
 /** Kinds whose content is read as well; all others must open, and no more. */
 const READERS: Readonly<Record<string, Reader>> = {
-  account: (context, place, record) => ({ aid: openJson<{ aid: string }>(context, place, record).aid }),
+  account: (context, place, record) => {
+    const { aid, revision = 0 } = openJson<{ aid: string; revision?: number }>(context, place, record);
+    return { aid, revision };
+  },
   key: (context, place, record) => {
     const { kid, gen } = parseVaultKey(open(context, place, record));
     return { kid, gen };
   },
   endpoint: (context, place, record) => {
     const ids = { env: context.env, ...namesOf(place) };
-    const { kid, gen, kind } = parseOwn<EndpointPolicy>(openPolicy(context.sealer, ids, record).json);
-    return { kid, gen, kind };
+    const { json, hash } = openPolicy(context.sealer, ids, record);
+    const { kid, gen, kind } = parseOwn<EndpointPolicy>(json);
+    return { kid, gen, kind, digest: policyDigest(hash) };
   },
   'endpoint wrap': (context, place, record) => {
     const wrap = open(context, place, record);
