@@ -8,6 +8,7 @@ import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
+import { ROOT_JOBS } from './jobs/root/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
 import { SERVICE_JOBS } from './jobs/service/jobs.ts';
 
@@ -23,4 +24,5 @@ export const JOBS = numberJobs(
   AUDIT_JOBS,
   HEADS_JOBS,
   MAINTENANCE_JOBS,
+  ROOT_JOBS,
 );

@@ -20,6 +20,7 @@ import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
 import { REPLY_HANDLERS } from './jobs/proxy/reply.ts';
 import { REPORT_HANDLERS } from './jobs/proxy/report.ts';
+import { ROOT_HANDLERS } from './jobs/root/root.ts';
 import { RULE_HANDLERS } from './jobs/rule/rule.ts';
 import { serveJobs } from './jobs/serve.ts';
 import { SERVICE_HANDLERS } from './jobs/service/service.ts';
@@ -44,6 +45,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...RECORDS_HANDLERS,
   ...VERIFY_HANDLERS,
   ...REENCRYPT_HANDLERS,
+  ...ROOT_HANDLERS,
 };
 
 await selfTest();

@@ -11,6 +11,7 @@ import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { createBackground } from './background.ts';
 import type { SystemOptions } from './options.ts';
+import { openRootState } from './roots.ts';
 import { createServices } from './services.ts';
 import { openStores } from './stores.ts';
 import { removeAccount, sweep } from './sweep.ts';
@@ -55,13 +56,15 @@ type Connected = SystemOptions & Required<Pick<SystemOptions, 'observer' | 'reco
  */
 async function assembleOn(redis: RedisLink, options: Connected) {
   const { settings, ring, observer, recordEvent, now = Date.now } = options;
-  const { pool, crypto, buckets } = await openWorkers(redis, options);
+  const { pool, crypto, buckets, cell, root } = await openWorkers(redis, options);
+  const roots = await openRootState({ redis, crypto, cell, now }, root);
   const stores = openStores(redis, buckets);
   const randomId = createRandomId();
   const services = createServices({
     ...{ options, settings, stores, crypto, observer, recordEvent, now, randomId },
     random: () => randomInt(FRACTIONS) / FRACTIONS,
-    cursors: createCursors(await crypto.cursorKey()),
+    cursors: createCursors(roots.cursorKeys),
+    roots,
   });
   const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering, refusals } = services;
   const { rewriteStore } = stores;
@@ -83,7 +86,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     isSadRewritten: rewrites.isOk,
   };
   return {
-    ...{ settings, redis, pool, crypto, stores, services, now, randomId, checkpoint, figures },
+    ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, checkpoint, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
     /** Resolves when Redis accepts a write. */
     probe: () => probeRedis(redis),

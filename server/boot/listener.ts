@@ -65,14 +65,11 @@ async function openShared(
 export async function openConfiguredListener(
   config: Config,
   parts: HttpParts,
-  vault: Pick<System, 'redis' | 'randomId'>,
+  vault: Pick<System, 'redis' | 'randomId' | 'roots'>,
 ): Promise<AnnouncedListener> {
-  const siblings = createSiblings(createServerStore(vault.redis), {
-    id: vault.randomId(),
-    address: config.host,
-    port: config.port,
-    version,
-  });
+  const own = { id: vault.randomId(), address: config.host, port: config.port, version };
+  const readRoots = async (): Promise<string> => (await vault.roots.refresh()).state;
+  const siblings = createSiblings(createServerStore(vault.redis), own, readRoots);
   const { listener, isShared } = await openShared(config, parts, siblings);
   await siblings.announce();
   return {

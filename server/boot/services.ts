@@ -53,6 +53,8 @@ interface Foundation {
   readonly stores: Stores;
   readonly crypto: Crypto;
   readonly cursors: Cursors;
+  /** What is known of the root and of another one, while it is rotated. */
+  readonly roots: { readonly hasOther: () => boolean; readonly wantedPepper: () => string | undefined };
   readonly observer: Observer;
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
@@ -124,13 +126,13 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
 
 /** Accounts, keys, limits and idempotency: what a request passes before it reaches data. */
 function createAccess(
-  { crypto, cursors, now, randomId, settings, observer, stores }: Foundation,
+  { crypto, cursors, roots, now, randomId, settings, observer, stores }: Foundation,
   { audit }: Audits,
   { queue }: Queued,
 ) {
   const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } = stores;
   const metering = createMetering({ accountStore, now, observer });
-  const idempotency = createIdempotency({ crypto, idempotencyStore, randomId });
+  const idempotency = createIdempotency({ crypto, idempotencyStore, randomId, hasOtherRoot: roots.hasOther });
   const attempts = createAttempts({ accountStore, now, settings });
   const opener = createKeyOpener({
     ...{ crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer },
@@ -142,7 +144,7 @@ function createAccess(
     admission: createAdmission(performance.now.bind(performance)),
     accounts: createAccounts({
       ...{ crypto, accountStore, attempts, audit, auditStore: stores.auditStore },
-      ...{ now, randomId, settings, observer },
+      ...{ wantedPepper: roots.wantedPepper, now, randomId, settings, observer },
     }),
     keys: createKeys({
       ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },

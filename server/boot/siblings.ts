@@ -22,10 +22,14 @@ function networkOf(): string {
   }
 }
 
-/** Creates the view of one server that listens, or will listen, on this address. */
+/**
+ * Creates the view of one server that listens, or will listen, on this address. `readRoots` reads the root record, gives it
+ * to the threads, and names its state.
+ */
 export function createSiblings(
   store: ServerStore,
   own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
+  readRoots: () => Promise<string> = async () => '',
 ): Siblings {
   const entry: ServerEntry = {
     ...own,
@@ -33,10 +37,17 @@ export function createSiblings(
     network: networkOf(),
     pid: process.pid,
     started: new Date().toISOString(),
+    roots: '',
   };
+  let roots = '';
   let timer: ReturnType<typeof setInterval> | undefined;
   // Other parts report a lost connection to Redis; the next heartbeat records this server again.
-  const record = (): Promise<unknown> => store.heartbeat(entry).catch(() => undefined);
+  const record = async (): Promise<void> => {
+    // What it uses is reported an interval later: by then the requests that began before have ended.
+    const used = roots;
+    roots = await readRoots().catch(() => '');
+    await store.heartbeat({ ...entry, roots: used === roots ? roots : '' }).catch(() => undefined);
+  };
   return {
     havePort: async () =>
       (await store.list()).some(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import type { ThreadData } from '../../workers/jobs/context.ts';
+import { createRootCell } from '../../workers/jobs/root-keys.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { createCrypto } from '../crypto/client.ts';
@@ -73,15 +74,16 @@ export async function openWorkers(
     argon2,
   };
   const { root, buckets } = await openInstallation(redis, threadData);
+  const cell = createRootCell(root);
   const pool = createPool({
     entry,
     threads: workers,
-    workerData: { ...threadData, root },
+    workerData: { ...threadData, root: cell },
     queueMax: HOT_QUEUE_MAX,
     coldConcurrency: coldConcurrency(argon2.memoryKiB, processes),
     onEvent: ({ type, ...fields }) => recordEvent(type, fields),
     onJob: observer.threadJob,
   });
   await pool.ready();
-  return { pool, crypto: createCrypto(pool, observer.threadCall), buckets };
+  return { pool, crypto: createCrypto(pool, observer.threadCall), buckets, cell, root };
 }

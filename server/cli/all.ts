@@ -9,6 +9,7 @@ import type { Command } from './commands/command.ts';
 import { compactCommand } from './commands/compact.ts';
 import { healthCommand } from './commands/health.ts';
 import { rotateCommand } from './commands/rotate.ts';
+import { rotateRootCommand } from './commands/rotate-root.ts';
 import { verifyCommand } from './commands/verify.ts';
 
 /** All commands, in the order of the help text. A new command is one entry here. */
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Command[] = [
   compactCommand,
   verifyCommand,
   rotateCommand,
+  rotateRootCommand,
   argon2Command,
   healthCommand,
   ...auditCommands,

@@ -30,6 +30,8 @@ export type Claim =
 export interface IdempotencyStore {
   /** `aid` is stored with it, so that a kept reply can be re-encrypted. */
   claim(digest: string, fingerprint: Uint8Array, seed: string, aid: string): Promise<Claim>;
+  /** Whether a key of this digest is claimed, or has its reply. */
+  exists(digest: string): Promise<boolean>;
   /** Stores the reply. */
   keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
   /** Extends the claim. */
@@ -60,6 +62,9 @@ export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
     await finishAs(...args);
   };
   return {
+    async exists(digest) {
+      return (await redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
+    },
     async claim(digest, fingerprint, seed, aid) {
       const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS, aid];
       const [word, first, second] = asList(await redis.run(claim, [redisKeys.idempotency(digest)], args));

@@ -1,12 +1,14 @@
 import { VaultError } from '../core/errors.ts';
 import claimInstallationText from './lua/maintenance/claim-installation-1.lua' with { type: 'text' };
 import claimRestoreText from './lua/maintenance/claim-restore-1.lua' with { type: 'text' };
+import replaceFieldText from './lua/maintenance/replace-field-1.lua' with { type: 'text' };
 import { mastersOf, type RedisLink, type RedisNode, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asBytes, asCount, asList, asText, isOk } from './redis/reply.ts';
 
 const claimInstallationScript = script(claimInstallationText);
 const claimRestoreScript = script(claimRestoreText);
+const replaceField = script(replaceFieldText);
 const RESTORING = 'restoring';
 
 /** Facts that are fixed when a vault is first opened. */
@@ -32,6 +34,11 @@ export async function claimInstallation(
 ): Promise<Installation | undefined> {
   const reply = await redis.run(claimInstallationScript, [redisKeys.installation], [buckets, root]);
   return isOk(reply) ? readInstallation(redis) : undefined;
+}
+
+/** Replaces the encrypted root if it is still the one that was read; otherwise returns false. */
+export async function replaceRoot(redis: RedisLink, read: Uint8Array, root: Uint8Array): Promise<boolean> {
+  return isOk(await redis.run(replaceField, [redisKeys.installation], ['root', read, root]));
 }
 
 /** Whether a restore was started and not finished. Such a vault must not be used. */

@@ -25,6 +25,8 @@ export interface ServerEntry {
   readonly version: string;
   /** RFC 3339. */
   readonly started: string;
+  /** The state of the root record that it has used since its last heartbeat; empty for a version that knows none. */
+  readonly roots: string;
 }
 
 /** The running servers of this vault, for operators and for sharing ports; no data depends on it. */
@@ -37,7 +39,7 @@ export interface ServerStore {
   leave(id: string): Promise<void>;
 }
 
-const FIELDS = ['host', 'network', 'address', 'port', 'pid', 'version', 'started'] as const;
+const FIELDS = ['host', 'network', 'address', 'port', 'pid', 'version', 'started', 'roots'] as const;
 
 function write(entry: ServerEntry): string {
   return FIELDS.map((field) => encodeURIComponent(entry[field])).join(' ');
@@ -53,10 +55,9 @@ function decode(part: string): string {
 
 /** Malformed entries are accepted: they are only displayed and compared. */
 function read(id: string, line: string): ServerEntry {
-  const [host = '', network = '', address = '', port = '', pid = '', version = '', started = ''] = line
-    .split(' ')
-    .map(decode);
-  return { id, host, network, address, port: Number(port), pid: Number(pid), version, started };
+  const [host = '', network = '', address = '', port = '', pid = '', version = '', started = '', roots = ''] =
+    line.split(' ').map(decode);
+  return { id, host, network, address, port: Number(port), pid: Number(pid), version, started, roots };
 }
 
 function readAll(reply: unknown): readonly ServerEntry[] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createCursors } from '../../server/services/common/cursor.ts';
 
-const cursors = createCursors(new Uint8Array(32).fill(1));
+const cursors = createCursors(() => [new Uint8Array(32).fill(1)]);
 const scope = ['account', 'route', 'user', undefined, 5];
 
 describe('cursors', () => {
@@ -17,7 +17,9 @@ describe('cursors', () => {
     ]) {
       expect(() => cursors.verify(other, signed)).toThrow('next_token');
     }
-    expect(() => createCursors(new Uint8Array(32).fill(2)).verify(scope, signed)).toThrow('next_token');
+    expect(() => createCursors(() => [new Uint8Array(32).fill(2)]).verify(scope, signed)).toThrow(
+      'next_token',
+    );
   });
 
   test('no other text opens', () => {

@@ -25,6 +25,7 @@ function entryOf(id: string): ServerEntry {
     pid: 7,
     version: '1.0',
     started: '2026-01-01T00:00:00.000Z',
+    roots: '',
   };
 }
 

@@ -2,12 +2,13 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { createThreadContext, ROOT_PLACE, type ThreadContext } from '../../workers/jobs/context.ts';
+import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
 import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/endpoint.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { StoreParams } from '../../workers/jobs/item/jobs.ts';
 import { openCapture, openKey, openWarmKey, WARM_MISS } from '../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../workers/jobs/openings.ts';
+import { ROOT_PLACE } from '../../workers/jobs/root-keys.ts';
 import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
 
 const ENV = 'staging';

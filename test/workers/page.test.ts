@@ -5,10 +5,11 @@ import { CommandWriter } from '../../server/store/redis/resp.ts';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';
 import { concat, EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { createThreadContext, ROOT_PLACE, type ThreadContext } from '../../workers/jobs/context.ts';
+import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
 import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
+import { ROOT_PLACE } from '../../workers/jobs/root-keys.ts';
 import { entryOf } from '../helpers/log-entry.ts';
 import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
 

@@ -22,6 +22,9 @@ const context: ThreadContext = {
   processKey: hex(inputs.processKey),
   argon2: FLOOR,
   rootKey: () => hex(inputs.indexKey),
+  rootKeys: () => [hex(inputs.indexKey)],
+  writeRootId: () => undefined,
+  rootKeyOf: () => hex(inputs.indexKey),
   openings: createOpenings(),
 };
 const place = { aid: inputs.aid, id: proxied.id };

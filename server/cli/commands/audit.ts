@@ -9,6 +9,7 @@ import {
 } from '../../services/audit/verify-heads.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
+import { checkSigningKey, SIGNING_KEY } from './signing-key.ts';
 
 /** The options of `audit export`. */
 const EXPORT = {
@@ -135,10 +136,13 @@ const verifyAudit = defineCommand({
       value: 'FILE',
       help: 'checkpoints that were stored elsewhere, or a log of the server',
     },
+    'signing-key': SIGNING_KEY,
   },
   summary: 'Verifies every security log, and names the first invalid entry.',
   opens: 'vault',
-  async run({ options, progress }, { vault }) {
+  async run({ options, progress }, session) {
+    const { vault } = session;
+    await checkSigningKey(session, options['signing-key']);
     const { given, heads } = await checkpointsOf(options.checkpoints);
     const chains = await vault.services.auditVerifier.chains(given);
     const retention = vault.settings.auditRetentionMs;

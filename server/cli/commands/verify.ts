@@ -2,6 +2,7 @@ import type { Verification } from '../../services/maintenance/report.ts';
 import { verifyVault } from '../../services/maintenance/verify.ts';
 import { CommandError, defineCommand, type Table } from './command.ts';
 import { keyTable } from './rotate.ts';
+import { checkSigningKey, SIGNING_KEY } from './signing-key.ts';
 
 /** Counts by kind of record. */
 function kindTable({ checked, bad, unfinished }: Verification): Table {
@@ -26,15 +27,22 @@ function faultTable({ faults }: Verification): Table[] {
  */
 export const verifyCommand = defineCommand({
   words: ['verify'],
-  options: { account: { kind: 'text', value: 'NAME', help: 'verifies one account alone' } },
+  options: {
+    account: { kind: 'text', value: 'NAME', help: 'verifies one account alone' },
+    'signing-key': SIGNING_KEY,
+  },
   summary:
     'Verifies every record and index while servers run, without a passphrase, and names what is damaged, with exit code 1.',
   opens: 'vault',
-  async run({ options, progress }, { vault }) {
+  async run({ options, progress }, session) {
+    const { vault } = session;
+    await checkSigningKey(session, options['signing-key']);
     const shown = progress('Verifying', 'records');
     let seen = 0;
-    const { crypto, masterKeys, now, stores } = vault;
-    const found = await verifyVault({ crypto, masterKeys, now, ...stores }, options.account, (records) => {
+    const { crypto, masterKeys, now, roots, stores } = vault;
+    const isRootMoving = (): boolean => roots.current().stage !== 'steady';
+    const parts = { crypto, masterKeys, now, isRootMoving, ...stores };
+    const found = await verifyVault(parts, options.account, (records) => {
       seen += records;
       shown.at(seen);
     });

@@ -43,6 +43,7 @@ export const AUDIT_ACTIONS = [
   'backup.restore',
   'store.compact',
   'master_key.rotate',
+  'root.rotate',
   'audit.expire',
 ] as const;
 

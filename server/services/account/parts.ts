@@ -31,6 +31,8 @@ export interface AccountDependencies {
   readonly attempts: Attempts;
   readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
   readonly auditStore: Pick<AuditStore, 'readMarks'>;
+  /** The id of the root whose pepper passwords are to have; undefined where there is no other. */
+  readonly wantedPepper: () => string | undefined;
   readonly now: Clock;
   readonly randomId: RandomId;
   readonly settings: Pick<ServiceSettings, 'environment' | 'version'>;

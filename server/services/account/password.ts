@@ -1,5 +1,6 @@
 import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
 import { hasGeneratedForm, isFastHash } from '../../domain/account/password.ts';
+import { pepperIdOf } from '../../domain/account/pepper.ts';
 import type { AccountParts, Decoy, KnownAccount } from './parts.ts';
 import { type AccountRecord, changeAccount, openAccount, sealAccount } from './record.ts';
 import { readNewestRevision } from './revision.ts';
@@ -76,18 +77,21 @@ export async function checkPassword(
 }
 
 /**
- * Replaces the hash of a generated password that was stretched as all were before; the account as it is known from then
- * on. Where that fails the next sign-in tries again.
+ * Replaces the hash of a generated password that was stretched as all were before, and one with the pepper of an older
+ * root; the account as it is known from then on. Where that fails the next sign-in tries again.
  */
 export async function upgradeHash(
   parts: AccountParts,
   known: KnownAccount,
   password: SecretBytes,
 ): Promise<KnownAccount> {
-  if (known.isChosen || isFastHash(known.phc) || !parts.crypto.passes(password, hasGeneratedForm)) {
+  const wanted = parts.wantedPepper();
+  const isGenerated = !known.isChosen && parts.crypto.passes(password, hasGeneratedForm);
+  const isPepperOld = wanted !== undefined && pepperIdOf(known.phc) !== wanted;
+  if (!isPepperOld && (!isGenerated || isFastHash(known.phc))) {
     return known;
   }
-  const { phc } = await hashPassword(parts, password, 'generated');
+  const { phc } = await hashPassword(parts, password, isGenerated ? 'generated' : 'chosen');
   const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
   const edit = (record: AccountRecord) => (isOld(record) ? { ...record, phc } : record);
   const changed = await changeAccount(parts, known.account.name, edit).catch(() => undefined);

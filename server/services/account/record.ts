@@ -55,7 +55,7 @@ export function toAccountInfo(name: string, record: AccountRecord): AccountInfo 
 
 /** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
 export async function openAccount(
-  { crypto }: AccountParts,
+  { crypto }: { readonly crypto: Pick<AccountParts['crypto'], 'openRecord'> },
   name: string,
   record: Uint8Array,
 ): Promise<AccountRecord> {

@@ -14,10 +14,10 @@ export interface Cursors {
 
 /**
  * Positions in a listing, signed and not encrypted: a caller can read the times, names and random ids in it, which are all of
- * the caller's own account, and can change nothing.
+ * the caller's own account, and can change nothing. The first of `keys` signs; a cursor of any of them is valid.
  */
-export function createCursors(key: Uint8Array): Cursors {
-  const macOf = (scope: CursorScope, body: Uint8Array): Buffer => {
+export function createCursors(keys: () => readonly Uint8Array[]): Cursors {
+  const macOf = (key: Uint8Array, scope: CursorScope, body: Uint8Array): Buffer => {
     const scopeText = JSON.stringify(scope.map((part) => part ?? null));
     const head = Buffer.alloc(4);
     head.writeUInt32BE(Buffer.byteLength(scopeText));
@@ -31,14 +31,16 @@ export function createCursors(key: Uint8Array): Cursors {
   return {
     sign(scope, position) {
       const body = Buffer.from(JSON.stringify(position));
-      return Buffer.concat([macOf(scope, body), body]).toString('base64url');
+      const [key = new Uint8Array(0)] = keys();
+      return Buffer.concat([macOf(key, scope, body), body]).toString('base64url');
     },
     verify(scope, text) {
       const bytes = Buffer.from(text, 'base64url');
       const body = bytes.subarray(MAC_BYTES);
       // One spelling per cursor: another text that decodes to the same bytes is not ours.
       const ours = bytes.length > MAC_BYTES && bytes.toString('base64url') === text;
-      if (!ours || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), macOf(scope, body))) {
+      const mac = bytes.subarray(0, MAC_BYTES);
+      if (!ours || !keys().some((key) => timingSafeEqual(mac, macOf(key, scope, body)))) {
         throw new VaultError('cursor_invalid', { field: 'query.next_token' });
       }
       return JSON.parse(body.toString('utf8'));

@@ -27,6 +27,11 @@ function faultOf(
   return { kind, account: key.account.name, place: id === '' ? key.user : `${key.user}/${id}`, what, state };
 }
 
+/** While the root is rotated, an entry may be where the other root has it. */
+function indexState({ isRootMoving }: MaintenanceDependencies): Fault['state'] {
+  return isRootMoving?.() === true ? 'unfinished' : 'bad';
+}
+
 /** The newest generation of the key as it is stored now; undefined once the key is gone. */
 async function newestGen({ parts, key }: Target): Promise<number | undefined> {
   const facts = (await openAgain(parts, key.found))?.facts;
@@ -106,7 +111,9 @@ async function itemFaults(
   const faults = [
     ...look.faults.map(({ item, kind, what }) => faultOf(target, kind, tokens[item] ?? '', what)),
     ...foreign.map((token) => faultOf(target, 'time index', token, 'the item belongs into another bucket')),
-    ...missing.map((token) => faultOf(target, 'reference index', token, 'the item is not in it')),
+    ...missing.map((token) =>
+      faultOf(target, 'reference index', token, 'the item is not in it', indexState(parts)),
+    ),
     ...logs.flat(),
   ];
   return { items, faults };
@@ -143,7 +150,9 @@ async function referenceFaults(target: Target, entries: readonly ReferenceEntry[
   );
   return strange
     .filter((_, i) => isThere[i])
-    .map(({ token }) => faultOf(target, 'reference index', token, 'an entry has no item of its reference'));
+    .map(({ token }) =>
+      faultOf(target, 'reference index', token, 'an entry has no item of its reference', indexState(parts)),
+    );
 }
 
 async function fenceFaults(target: Target): Promise<Fault[]> {

@@ -23,6 +23,8 @@ export interface MaintenanceDependencies {
   readonly accountStore: Pick<AccountStore, 'listGone'>;
   readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readMarks'>;
   readonly masterKeys: { readonly writeId: string };
+  /** Whether entries of the reference index may be under another root than the newest. */
+  readonly isRootMoving?: () => boolean;
   readonly now: Clock;
 }
 

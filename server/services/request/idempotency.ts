@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { IdempotencyStore } from '../../store/idempotency.ts';
+import type { Claim, IdempotencyStore } from '../../store/idempotency.ts';
 import type { RandomId } from '../common/clock.ts';
 import type { AccountContext } from '../common/request-context.ts';
 
@@ -77,8 +77,10 @@ function encodeParts(parts: IdempotentRequest['parts']): Uint8Array {
 }
 
 interface IdempotencyDependencies {
-  readonly crypto: Pick<Crypto, 'fingerprint' | 'sealRecord' | 'openRecord'>;
+  readonly crypto: Pick<Crypto, 'fingerprint' | 'otherFingerprints' | 'sealRecord' | 'openRecord'>;
   readonly idempotencyStore: IdempotencyStore;
+  /** Whether names of keys may derive from another root as well. */
+  readonly hasOtherRoot: () => boolean;
   readonly randomId: RandomId;
 }
 
@@ -88,23 +90,27 @@ interface ClaimedRun {
   readonly key: string;
   readonly digest: string;
   readonly seed: string;
+  readonly printOf: PrintOf;
   /** The fingerprint of what an earlier run may have sent. */
   readonly sentBefore: Buffer | undefined;
   isSent: boolean;
   isDone: boolean;
 }
 
+/** The HMAC of data of an account under one of the roots. */
+type PrintOf = (data: Uint8Array) => Promise<Uint8Array>;
+
 function placeOf(aid: string, digest: string) {
   return { purpose: 'idem', account: aid, kind: 'reply', path: [digest] } as const;
 }
 
 async function markSent(
-  { crypto, idempotencyStore }: IdempotencyDependencies,
+  { idempotencyStore }: IdempotencyDependencies,
   run: ClaimedRun,
   content: Uint8Array,
 ): Promise<void> {
   const data = encodeParts(['sent', run.key, content]);
-  const print = await crypto.fingerprint({ account: run.aid, data });
+  const print = await run.printOf(data);
   if (run.sentBefore === undefined) {
     await idempotencyStore.mark(run.digest, run.seed, print);
   } else if (!run.sentBefore.equals(print)) {
@@ -164,20 +170,79 @@ async function runClaimed<T>(
   }
 }
 
+/** A claim of a key under one of the roots. */
+interface Claimed {
+  readonly digest: string;
+  readonly claim: Claim;
+  /** Whether nothing was known of the key under this root. */
+  readonly isNew: boolean;
+  readonly printOf: PrintOf;
+}
+
+async function digestOf(printOf: PrintOf, { route, key }: IdempotentRequest): Promise<string> {
+  return Buffer.from(await printOf(encodeParts([route, key]))).toString('base64url');
+}
+
+async function claimWith(
+  { idempotencyStore, randomId }: IdempotencyDependencies,
+  aid: string,
+  request: IdempotentRequest,
+  printOf: PrintOf,
+): Promise<Claimed> {
+  const { route, key, parts } = request;
+  const [digest, fingerprint] = await Promise.all([
+    digestOf(printOf, request),
+    printOf(encodeParts([route, key, ...parts])),
+  ]);
+  const seed = randomId();
+  const claim = await idempotencyStore.claim(digest, fingerprint, seed, aid);
+  return { digest, claim, isNew: claim.kind === 'mine' && claim.seed === seed, printOf };
+}
+
+/**
+ * Claims the key of a request. While there is another root, the key may be claimed under that: by an earlier request, or
+ * by a server that still writes under it. Whoever claims first looks for the other claim then, so that of two at the same
+ * moment one at least sees the other; it gives up its own. A server that writes under the newest root goes on with the
+ * older claim, one that writes under the older rejects, to be repeated: never do both go on.
+ */
+async function claimKey(
+  dependencies: IdempotencyDependencies,
+  aid: string,
+  request: IdempotentRequest,
+): Promise<Claimed> {
+  const { crypto, hasOtherRoot, idempotencyStore } = dependencies;
+  const own = await claimWith(dependencies, aid, request, (data) =>
+    crypto.fingerprint({ account: aid, data }),
+  );
+  if (own.claim.kind !== 'mine' || !own.isNew || !hasOtherRoot()) {
+    return own;
+  }
+  const otherPrint: PrintOf = async (data) =>
+    (await crypto.otherFingerprints({ account: aid, data })).prints[0] ?? new Uint8Array(0);
+  const { prints, isWritingNewest } = await crypto.otherFingerprints({
+    account: aid,
+    data: new Uint8Array(0),
+  });
+  if (prints.length === 0 || !(await idempotencyStore.exists(await digestOf(otherPrint, request)))) {
+    return own;
+  }
+  await idempotencyStore.release(own.digest, own.claim.seed);
+  if (!isWritingNewest) {
+    throw new VaultError('idempotency_conflict', { retryAfterSeconds: IN_FLIGHT_SECONDS });
+  }
+  return claimWith(dependencies, aid, request, otherPrint);
+}
+
 async function run<T>(
   dependencies: IdempotencyDependencies,
   { aid }: AccountContext['account'],
-  { route, key, parts }: IdempotentRequest,
+  request: IdempotentRequest,
   act: (seed: string, sent: SentMark) => Promise<T>,
   codec: ReplyCodec<T>,
 ): Promise<Repeatable<T>> {
-  const { crypto, idempotencyStore, randomId } = dependencies;
-  const [named, fingerprint] = await Promise.all([
-    crypto.fingerprint({ account: aid, data: encodeParts([route, key]) }),
-    crypto.fingerprint({ account: aid, data: encodeParts([route, key, ...parts]) }),
-  ]);
-  const digest = Buffer.from(named).toString('base64url');
-  const claim = await idempotencyStore.claim(digest, fingerprint, randomId(), aid);
+  const { crypto } = dependencies;
+  const { key } = request;
+  const { digest, claim, printOf } = await claimKey(dependencies, aid, request);
   switch (claim.kind) {
     case 'busy':
       throw new VaultError('idempotency_conflict', { retryAfterSeconds: IN_FLIGHT_SECONDS });
@@ -189,7 +254,16 @@ async function run<T>(
     }
     case 'mine': {
       const { seed, sent: sentBefore } = claim;
-      const claimed = { aid, key, digest, seed, sentBefore, isSent: sentBefore !== undefined, isDone: false };
+      const claimed = {
+        aid,
+        key,
+        digest,
+        seed,
+        printOf,
+        sentBefore,
+        isSent: sentBefore !== undefined,
+        isDone: false,
+      };
       return runClaimed(dependencies, claimed, act, codec);
     }
   }

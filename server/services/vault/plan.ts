@@ -89,7 +89,7 @@ async function selectionOf(
     return { kind: 'none' };
   }
   const exact = reference !== undefined;
-  return { kind: 'indexed', prefix: await crypto.encodeReference({ aid, reference: text, exact }) };
+  return { kind: 'indexed', prefixes: await crypto.encodeReference({ aid, reference: text, exact }) };
 }
 
 /** The keys that a listing covers, in order, beginning with the one that its cursor names. */

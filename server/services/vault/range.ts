@@ -42,7 +42,7 @@ export interface Range {
 /** Which items of a key a listing selects by reference: all of them, none, or those that its reference index names. */
 export type Selection =
   | { readonly kind: 'all' | 'none' }
-  | { readonly kind: 'indexed'; readonly prefix: Uint8Array };
+  | { readonly kind: 'indexed'; readonly prefixes: readonly Uint8Array[] };
 
 /** The walk through one bucket of a range. */
 interface BucketWalk {
@@ -142,19 +142,26 @@ export async function* mergePositions(
   }
 }
 
-/** The items within the bounds that the reference index has under a prefix, in order. */
+/**
+ * The items within the bounds that the reference index has under any of the prefixes, in order. While the root is rotated
+ * there are two, and entries move from the first to the second: each bucket is read under one after the other.
+ */
 async function pickIndexed(
   itemStore: ItemStore,
   { key, after, until }: Range,
-  prefix: Uint8Array,
+  prefixes: readonly Uint8Array[],
 ): Promise<readonly Placed[]> {
   const picked: Placed[] = [];
   const pick = async (bucket: Bucket): Promise<void> => {
     const { number } = bucket;
-    for await (const positions of itemStore.positionsByReference(bucket, prefix)) {
-      for (const { token, storedAt } of positions) {
-        if (storedAt > (after[number] ?? 0) && storedAt <= until) {
-          picked.push({ token, storedAt, bucket: number });
+    const seen = new Set<string>();
+    for (const prefix of prefixes) {
+      for await (const positions of itemStore.positionsByReference(bucket, prefix)) {
+        for (const { token, storedAt } of positions) {
+          if (storedAt > (after[number] ?? 0) && storedAt <= until && !seen.has(token)) {
+            seen.add(token);
+            picked.push({ token, storedAt, bucket: number });
+          }
         }
       }
     }
@@ -184,7 +191,7 @@ export async function rangeOf(
     case 'none':
       return { ...range, picked: [] };
     default:
-      return { ...range, picked: await pickIndexed(itemStore, range, selection.prefix) };
+      return { ...range, picked: await pickIndexed(itemStore, range, selection.prefixes) };
   }
 }
 

@@ -1,9 +1,10 @@
+import moveReferenceText from '../lua/maintenance/move-reference-2.lua' with { type: 'text' };
 import type { RecordKind } from '../records/kind.ts';
 import type { Bucket, NameOwner } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
-import type { RedisLink } from '../redis/client.ts';
+import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { asBytes, asList, asText } from '../redis/reply.ts';
+import { asBytes, asList, asText, isOk } from '../redis/reply.ts';
 import { scanByMember, scanNames } from '../redis/scan.ts';
 
 /** A key in Redis. `known` is what its name says; undefined for a name of no kind. */
@@ -26,6 +27,12 @@ export interface ReferenceEntry {
   readonly token: string;
 }
 
+/** An entry to be moved: the item's metadata that was read, empty for no item, and its own member, empty for none. */
+export interface MovedReference extends ReferenceEntry {
+  readonly meta: Uint8Array;
+  readonly own: Uint8Array;
+}
+
 /** Reads what services do not read: the names of all keys, index entries without their items, and fences. */
 export interface CensusStore {
   /** All keys, in pages. Throws if Redis forbids SCAN. */
@@ -40,6 +47,8 @@ export interface CensusStore {
   references(bucket: Bucket): AsyncGenerator<readonly ReferenceEntry[], void, void>;
   /** Which of these members are in the reference index. */
   hasReferences(bucket: Bucket, members: readonly Uint8Array[]): Promise<readonly boolean[]>;
+  /** Replaces an entry by the item's own member, or removes it; false if the item has changed since it was read. */
+  moveReference(bucket: Bucket, entry: MovedReference): Promise<boolean>;
   /** The metadata of each item; empty if there is none. */
   metas(bucket: Bucket, tokens: readonly string[]): Promise<readonly Buffer[]>;
   /** Which of these tokens are in the time index. */
@@ -47,6 +56,8 @@ export interface CensusStore {
   /** Which of these items exist. */
   hasItems(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
 }
+
+const moveReference = script(moveReferenceText);
 
 /** Members per page. */
 const STEP = 500;
@@ -125,6 +136,10 @@ export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     fence: (bucket) => fenceOf(redis, bucket),
     references: (bucket) => referencesOf(redis, bucket),
     hasReferences: (bucket, members) => areMembers(redis, redisKeys.references(bucket), members),
+    async moveReference(bucket, { member, token, meta, own }) {
+      const keys = [redisKeys.item(bucket, token), redisKeys.references(bucket)];
+      return isOk(await redis.run(moveReference, keys, [member, meta, own]));
+    },
     metas: (bucket, tokens) => Promise.all(tokens.map((token) => metaOf(redis, bucket, token))),
     hasTimes: (bucket, tokens) => areMembers(redis, redisKeys.times(bucket), tokens),
     hasItems: (bucket, tokens) => Promise.all(tokens.map((token) => exists(redisKeys.item(bucket, token)))),

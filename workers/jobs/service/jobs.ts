@@ -1,5 +1,5 @@
 /** What the service seals and derives for itself: its root, small records, index keys, fingerprints, passwords. */
-import { bytes, concealed, json, local, message, nothing, secret, text } from '../codec.ts';
+import { bytes, concealed, json, list, local, message, nothing, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 
 /** The place that a service record is bound to: it opens nowhere else. */
@@ -16,8 +16,8 @@ export const SERVICE_JOBS = {
   createRoot: defineJob({ lane: 'hot', input: message({}), output: bytes }),
   /** Opens a sealed root; `integrity_failed` when the master key does not fit. */
   checkRoot: defineJob({ lane: 'hot', input: message({ root: bytes }), output: nothing }),
-  /** The 32-byte key that authenticates cursors. */
-  cursorKey: defineJob({ lane: 'hot', input: message({}), output: bytes }),
+  /** The 32-byte keys that authenticate cursors: the first signs. */
+  cursorKeys: defineJob({ lane: 'hot', input: message({}), output: list(bytes) }),
   /** The HMAC-SHA-256 of data under a key of the account. */
   fingerprint: defineJob({
     lane: 'hot',
@@ -25,12 +25,15 @@ export const SERVICE_JOBS = {
     input: message({ account: text, data: bytes }),
     output: bytes,
   }),
-  /** The prefix under which a reference stands in the reference index; `exact` adds the end mark. */
+  /**
+   * The prefixes under which a reference may stand in the reference index, to be read in this order: entries move from
+   * one to the next. `exact` adds the end mark.
+   */
   encodeReference: defineJob({
     lane: 'hot',
     share: ({ aid }) => singlesOf(aid),
     input: message({ aid: text, reference: text, exact: json<boolean>() }),
-    output: bytes,
+    output: list(bytes),
   }),
   /** Seals a record for its place. */
   sealRecord: defineJob({

@@ -1,31 +1,50 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { PEPPER_MARK } from '../../../server/domain/account/pepper.ts';
 import { encodeReference } from '../../crypto/item/lookup.ts';
 import { hashGenerated, hashPassword, verifyGenerated, verifyPassword } from '../../crypto/primitives/kdf.ts';
-import { randomBytes, randomPassphrase } from '../../crypto/primitives/random.ts';
+import { randomPassphrase } from '../../crypto/primitives/random.ts';
 import { hmac, KEY_BYTES } from '../../crypto/primitives/symmetric.ts';
-import { ROOT_PLACE, type ThreadHandlers } from '../context.ts';
+import { encodeRoots, newRoots } from '../../crypto/record/roots.ts';
+import type { Purpose } from '../../crypto/record/service-record.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import { ROOT_PLACE } from '../root-keys.ts';
 import type { SERVICE_JOBS } from './jobs.ts';
+
+/** Stands for the pepper of a root that is gone: a password of it is wrong, and takes as long. */
+const NO_PEPPER = new Uint8Array(KEY_BYTES);
+
+/** The verifier with the id of the root that its pepper is of, `@ID` behind it. */
+function namePepper({ writeRootId }: ThreadContext, hash: string): string {
+  const id = writeRootId();
+  return id === undefined ? hash : `${hash}${PEPPER_MARK}${id}`;
+}
+
+/** The pepper that a verifier names, and the verifier without that name. */
+function pepperOf({ rootKeyOf }: ThreadContext, purpose: Purpose, named: string) {
+  const [hash = '', id] = named.split(PEPPER_MARK);
+  return { pepper: rootKeyOf(id, purpose) ?? NO_PEPPER, hash };
+}
 
 /** The handlers of `SERVICE_JOBS`. */
 export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
   createRoot({ sealer }) {
-    return sealer.seal(...ROOT_PLACE, randomBytes(KEY_BYTES));
+    return sealer.seal(...ROOT_PLACE, encodeRoots(newRoots()));
   },
 
   checkRoot({ sealer }, { root }) {
     sealer.open(...ROOT_PLACE, root);
   },
 
-  cursorKey({ rootKey }) {
-    return rootKey('cursor', '');
+  cursorKeys({ rootKey, rootKeys }) {
+    return [rootKey('cursor', ''), ...rootKeys('cursor', '')];
   },
 
   fingerprint({ rootKey }, { account, data }) {
     return hmac(rootKey('idem', account), data);
   },
 
-  encodeReference({ rootKey }, { aid, reference, exact }) {
-    return encodeReference(rootKey('ref-index', aid), reference, exact);
+  encodeReference({ rootKeys }, { aid, reference, exact }) {
+    return rootKeys('ref-index', aid).map((key) => encodeReference(key, reference, exact));
   },
 
   sealRecord({ sealer }, { place: { purpose, account, kind, path }, plaintext }) {
@@ -36,18 +55,22 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
     return sealer.open(purpose, account, kind, path, record);
   },
 
-  hashPassword({ rootKey }, { password, isGenerated }) {
-    return isGenerated
+  async hashPassword(context, { password, isGenerated }) {
+    const { rootKey } = context;
+    const hash = isGenerated
       ? hashGenerated(password, rootKey('password-generated', ''))
-      : hashPassword(password, rootKey('password', ''));
+      : await hashPassword(password, rootKey('password', ''));
+    return namePepper(context, hash);
   },
 
-  verifyPassword({ rootKey }, { password, phc }) {
-    return verifyPassword(password, rootKey('password', ''), phc);
+  async verifyPassword(context, { password, phc }) {
+    const { pepper, hash } = pepperOf(context, 'password', phc);
+    return (await verifyPassword(password, pepper, hash)) && pepper !== NO_PEPPER;
   },
 
-  verifyGenerated({ rootKey }, { password, hash }) {
-    return verifyGenerated(password, rootKey('password-generated', ''), hash);
+  verifyGenerated(context, { password, hash: named }) {
+    const { pepper, hash } = pepperOf(context, 'password-generated', named);
+    return verifyGenerated(password, pepper, hash) && pepper !== NO_PEPPER;
   },
 
   makePassphrase(_context, { length }) {
