@@ -77,17 +77,22 @@ export function handleOf(port: () => Promise<number>, msMax?: number): Handle {
   };
 }
 
+/** Starts a command of the operator on the vault that the settings describe. */
+export function spawnVaultCommand(args: readonly string[], settings: Settings, folder: string) {
+  return Bun.spawn([process.execPath, CLI, ...args], {
+    cwd: folder,
+    env: environmentOf(settings),
+    stderr: 'pipe',
+  });
+}
+
 /** Runs a command of the operator on the vault that the settings describe. */
 export async function runVaultCommand(
   args: readonly string[],
   settings: Settings,
   folder: string,
 ): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const child = Bun.spawn([process.execPath, CLI, ...args], {
-    cwd: folder,
-    env: environmentOf(settings),
-    stderr: 'pipe',
-  });
+  const child = spawnVaultCommand(args, settings, folder);
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   return { code: await child.exited, out, err };
 }
