@@ -45,9 +45,9 @@ function remove({ account, user }: Item) {
 async function traces({ account }: Item, { id }: Sent): Promise<readonly string[]> {
   const names = await vault.raw.keys('*');
   const members = [
-    ...(await vault.raw.zrange('{jobs}:run:prioritized', 0, -1)),
-    ...(await vault.raw.zrange('{jobs}:run:delayed', 0, -1)),
-    ...(await vault.raw.zrange(`{a:${account.aid}}j`, 0, -1)),
+    ...(await vault.raw.zrange('{jobs}:run:prioritized', '0', '-1')),
+    ...(await vault.raw.zrange('{jobs}:run:delayed', '0', '-1')),
+    ...(await vault.raw.zrange(`{a:${account.aid}}j`, '0', '-1')),
   ];
   return [...names, ...members].filter((name) => name.includes(id));
 }
@@ -86,7 +86,7 @@ test('one whose next attempt is due later is gone, and there is none', async () 
   const item = await newItem(vault);
   const sent = await send(item, { status: 503, body: '', headers: [['Retry-After', '60']] }, 200);
   await until(async () =>
-    (await vault.raw.zrange('{jobs}:run:delayed', 0, -1)).some((name) => name.endsWith(sent.id)),
+    (await vault.raw.zrange('{jobs}:run:delayed', '0', '-1')).some((name) => name.endsWith(sent.id)),
   );
   expect((await remove(item)).status).toBe(200);
   expect(await traces(item, sent)).toEqual([]);

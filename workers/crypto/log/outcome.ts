@@ -64,6 +64,8 @@ const OUTCOMES = [
   'store_unavailable',
   'integrity_failed',
   'internal',
+  'path_invalid',
+  'record_rolled_back',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */
