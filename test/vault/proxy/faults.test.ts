@@ -202,7 +202,7 @@ describe('what an item holds decides that its request is refused', () => {
     const before = (await sourcesOf(own)).length;
     const order = { request: requestTo(party.url('/never'), { headers }), synchronous: true };
     const { outcome, field } = await proxyPost(own, order);
-    expect((await sourcesOf(own)).slice(0, -before)).toEqual(['decrypt proxy']);
+    expect((await sourcesOf(own)).slice(0, -before)).toEqual([expect.stringMatching(/^decrypt proxy \w+$/)]);
     expect(await attemptsBilled(vault, own.account)).toBe(0);
     return [outcome, field];
   };

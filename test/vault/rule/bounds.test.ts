@@ -76,7 +76,8 @@ function endOf(reply: Promise<Answer>): Promise<string> {
 async function state(): Promise<unknown> {
   const { decrypt, retrieve: retrieved, capture: captured, update, store } = await vault.usage(account);
   const { data } = await account.sdk.vault.list({ user: 'u', limit: -1 });
-  const log = (await account.sdk.vault.log({ user: 'u', token })).data.length;
+  const entries = (await account.sdk.vault.log({ user: 'u', token })).data;
+  const log = entries.filter(({ outcome }) => outcome === 'ok').length;
   return { decrypt, retrieved, captured, update, store, data, log };
 }
 
