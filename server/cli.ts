@@ -4,6 +4,7 @@ import { writeSync } from 'node:fs';
 import { runCommandLine } from './cli/run.ts';
 import { loadConfig, processEnv } from './config/config.ts';
 import { errorCode } from './config/folder.ts';
+import { closeMemory } from './core/own-memory.ts';
 
 const PIPE_FULL_MS = 5;
 const nap = new Int32Array(new SharedArrayBuffer(4));
@@ -23,6 +24,7 @@ function writeAll(fd: number, text: string | Uint8Array): void {
   }
 }
 
+closeMemory();
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {

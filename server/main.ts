@@ -1,10 +1,10 @@
 import './core/native-addons.ts';
 
-import { forbidCoreFiles } from './boot/core-files.ts';
 import { openSupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
 import { StartError } from './core/errors.ts';
+import { closeMemory } from './core/own-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
 
 /**
@@ -17,9 +17,10 @@ function withFreePort(config: Config): Config {
 
 /** Serves in this process, or supervises several that do. Each loads only the code that it runs. */
 async function main(): Promise<void> {
+  // Before the settings are read, which contain keys.
+  closeMemory();
   const link = openSupervisorLink();
   const config = withFreePort(loadConfig(processEnv(), process.execArgv));
-  forbidCoreFiles();
   if (link === undefined && config.processes > 1) {
     const { supervise } = await import('./boot/run/supervise.ts');
     await supervise(config);

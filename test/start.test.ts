@@ -5,6 +5,8 @@ import { delimiter, dirname, join } from 'node:path';
 
 const root = join(import.meta.dir, '..');
 const START_MS_MAX = 60_000;
+/** Takes from root what other users do not have either. */
+const AS_USER = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-all'] : [];
 
 let folder = '';
 beforeEach(() => {
@@ -14,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** `bun run start` in this checkout, with the settings given, on a port of the system's choice. */
 function start(settings: Record<string, string> = {}) {
-  return Bun.spawn([process.execPath, 'run', 'start'], {
+  return Bun.spawn([...AS_USER, process.execPath, 'run', 'start'], {
     cwd: root,
     env: {
       PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
@@ -46,15 +48,24 @@ function childOf(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
 }
 
+/** The exit code of an attempt to look into a process, by another one of its user. */
+function readByPeer(pid: number): number {
+  return Bun.spawnSync([...AS_USER, 'cat', `/proc/${pid}/maps`]).exitCode;
+}
+
 describe('bun run start', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'serves, leaves no core file, and ends with exit code 0 on %s',
+    'serves, leaves no core file, lets nobody look into it, and ends with exit code 0 on %s',
     async (signal) => {
       const command = start();
       const url = await readUntil(command.stdout, /(http:\/\/127\.0\.0\.1:\d+)\/v1/);
       expect((await fetch(`${url}/health/ready`)).status).toBe(200);
       const server = childOf(command.pid);
       expect(readFileSync(`/proc/${server}/limits`, 'utf8')).toMatch(/^Max core file size +0 +0 /m);
+      // What started it can be looked into, and has no keys in its memory but those of its environment.
+      expect(readByPeer(command.pid)).toBe(0);
+      expect(readByPeer(server)).not.toBe(0);
+      expect(readFileSync(`/proc/${server}/status`, 'utf8')).toMatch(/^VmLck:\s+[1-9]\d* kB$/m);
       const redis = childOf(server);
       command.kill(signal);
       expect(await command.exited).toBe(0);

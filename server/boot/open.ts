@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { ensureMasterKey } from '../config/master-key.ts';
+import { lockMemory } from '../core/own-memory.ts';
 import type { UnsafeRedis } from '../store/redis/safety.ts';
 import { assemble } from './assemble.ts';
 import { type SystemOptions, settingsOf } from './options.ts';
@@ -18,6 +19,9 @@ export async function openConfigured(
   { observer, recordEvent = () => undefined }: Pick<SystemOptions, 'observer' | 'recordEvent'> = {},
 ) {
   const ring = ensureMasterKey(config).expose();
+  if (!lockMemory([...ring.keys.values()])) {
+    recordEvent('memory_not_locked');
+  }
   const { target, stop } = await openTarget(config, recordEvent);
   /** Unsafe Redis settings that are tolerated: those allowed by name in production, all of them in staging. */
   let unsafe: readonly UnsafeRedis[] = [];

@@ -11,6 +11,7 @@ export type RecordEvent = (event: string, fields?: Fields) => void;
 const WARNINGS: ReadonlySet<string> = new Set([
   'redis_disconnected',
   'redis_unsafe',
+  'memory_not_locked',
   'sad_rewrite_refused',
   'job_queue_disconnected',
   'job_queue_error',

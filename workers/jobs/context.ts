@@ -1,4 +1,5 @@
 /** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
+import { lockMemory } from '../../server/core/own-memory.ts';
 import type { Argon2Params } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, type ServiceSealer } from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';
@@ -32,6 +33,7 @@ export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 /** The context of a thread. Throws an `IntegrityError` when the master key does not open the root. */
 export function createThreadContext(data: ThreadData): ThreadContext {
   const { env, writeId, keys, processKey, argon2, root } = data;
+  lockMemory([processKey, ...keys.map(([, key]) => key)]);
   const sealer = createServiceSealer({ env, ring: { writeId, keys: new Map(keys) } });
   return {
     env,
