@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import http from 'node:http';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
@@ -23,6 +24,16 @@ export interface ListenOptions {
 // limit from here, for all its servers.
 const HEAD_BYTES_MAX = 65_536;
 Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
+
+/**
+ * What TLS 1.2 may use, best first: forward secrecy and authenticated encryption alone, so no key exchange by static RSA
+ * and no CBC. TLS 1.3 has nothing else. The runtime takes neither an older version nor finite-field Diffie-Hellman.
+ */
+const CIPHERS = ['AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-GCM-SHA256']
+  .flatMap((cipher) => [`ECDHE-ECDSA-${cipher}`, `ECDHE-RSA-${cipher}`])
+  .join(':');
+/** The order is the server's. */
+const TLS_RULES = { ciphers: CIPHERS, secureOptions: constants.SSL_OP_CIPHER_SERVER_PREFERENCE };
 
 /** A year (RFC 6797), without `includeSubDomains`: other hosts are not the vault's to decide about. */
 const HSTS = 'max-age=31536000';
@@ -77,7 +88,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
   const server = Bun.serve({
     hostname: options.hostname,
     port: options.port,
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    ...(options.tls === undefined ? {} : { tls: { ...options.tls, ...TLS_RULES } }),
     idleTimeout: options.idleTimeoutSeconds,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     reusePort: options.isShared === true,
