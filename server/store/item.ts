@@ -64,6 +64,8 @@ export interface ItemWrite {
   readonly seed?: string | undefined;
 }
 
+type DropOutcome = 'ok' | 'missing' | 'changed';
+
 /**
  * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
  * name this log, which is not the one that its entry names.
@@ -128,12 +130,7 @@ export interface ItemStore {
     },
   ): Promise<'ok' | 'missing' | 'changed' | 'closed'>;
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */
-  dropSad(
-    kid: string,
-    token: string,
-    meta: Uint8Array,
-    newMeta: Uint8Array,
-  ): Promise<'ok' | 'missing' | 'changed'>;
+  dropSad(kid: string, token: string, meta: Uint8Array, newMeta: Uint8Array): Promise<DropOutcome>;
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
   positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
   /** The newest `storedAt` of a bucket; 0 if it is empty. */
@@ -373,11 +370,8 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     async dropSad(kid, token, meta, newMeta) {
       const bucket = place(kid, token);
       const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
-      const tag = tagOf(newMeta).toHex();
-      await wantRewrite(redis, `${tag} before`);
-      const reply = await redis.run(dropSad, keys, [tagOf(meta), newMeta]);
-      await wantRewrite(redis, `${tag} behind`);
-      return asOneOf(reply, ['ok', 'missing', 'changed']);
+      const act = () => redis.run(dropSad, keys, [tagOf(meta), newMeta]);
+      return asOneOf(await wantRewrite(redis, tagOf(newMeta).toHex(), act), ['ok', 'missing', 'changed']);
     },
     positions: (bucket, after, upTo, limit) =>
       readPositions(redis, bucket, [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit]),

@@ -11,6 +11,7 @@ import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import { compileJsonBody, compileQuery, type QueryDecoder } from './input.ts';
+import { rejectOtherSites } from './other-sites.ts';
 import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
@@ -273,33 +274,6 @@ export function readCall(
 
 const COLON = 0x3a;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Whether an `Origin` is that of the request itself, whatever scheme a proxy has ended, or that of the public URL. */
-function isOwnOrigin(origin: string, { url }: Request, publicUrl: string): boolean {
-  const parsed = URL.canParse(origin) ? new URL(origin) : undefined;
-  return (
-    parsed !== undefined &&
-    /^https?:$/.test(parsed.protocol) &&
-    (parsed.host === new URL(url).host || parsed.origin === new URL(publicUrl).origin)
-  );
-}
-
-/**
- * What a browser sends on behalf of another site is `not_allowed`: a page elsewhere must not be able to use credentials
- * that the browser remembers. A browser that sends no `Sec-Fetch-Site`, as all do over plain HTTP, is known by its
- * `Origin`; `null` is another site. Other clients send neither.
- */
-function rejectOtherSites(request: Request, publicUrl: string): void {
-  const site = request.headers.get('sec-fetch-site');
-  const origin = site === null ? request.headers.get('origin') : null;
-  if (
-    site === 'cross-site' ||
-    site === 'same-site' ||
-    (origin !== null && !isOwnOrigin(origin, request, publicUrl))
-  ) {
-    throw new VaultError('not_allowed');
-  }
-}
 
 /**
  * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.

@@ -78,11 +78,14 @@ async function rewriteAll(redis: RedisLink, signal: AbortSignal): Promise<Rewrit
 }
 
 /**
- * Notes that a code was deleted before its time. Call it before the deletion, for a crash behind it, and again after
- * it, for a rewrite that began between the two. `id` differs for every call.
+ * Deletes a code before its time, and notes it: before the deletion, for a crash behind it, and again after it, for a
+ * rewrite that began between the two. `id` differs for every call.
  */
-export async function wantRewrite(redis: RedisLink, id: string): Promise<void> {
-  await redis.write('HSET', [redisKeys.rewrite, 'wanted', id]);
+export async function wantRewrite<T>(redis: RedisLink, id: string, remove: () => Promise<T>): Promise<T> {
+  await redis.write('HSET', [redisKeys.rewrite, 'wanted', `${id} before`]);
+  const reply = await remove();
+  await redis.write('HSET', [redisKeys.rewrite, 'wanted', `${id} behind`]);
+  return reply;
 }
 
 /** The notes of one Redis. */

@@ -119,9 +119,12 @@ test('a code that a payment has removed is in no file after the next round, also
   await vault.close();
   await open({ sadTtlMs: 0 });
   const code = await storeCode();
-  // As `dropSad` does it, by a process that ends before it can do more.
-  await wantRewrite(vault.opened.redis, 'before');
-  await vault.raw.del(code.name);
+  // The process ends between the deletion and what follows it.
+  const died = wantRewrite(vault.opened.redis, 'x', async () => {
+    await vault.raw.del(code.name);
+    throw new Error('the process has ended');
+  });
+  await expect(died).rejects.toThrow('has ended');
   await round();
   expect([rewrites(), isOnDisk(code.sealed)]).toEqual([1, false]);
   await round();
