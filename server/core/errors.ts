@@ -342,8 +342,7 @@ export const ERRORS = defineErrors({
   record_rolled_back: {
     status: 500,
     text: 'A stored record is older than its newest change and was not used.',
-    advice:
-      'Report the request id to the operator, who runs `vault verify` and looks into who can write to Redis. A retry will fail again.',
+    advice: 'Report the request id to the operator, who runs `vault verify`. A retry will fail again.',
   },
   integrity_failed: {
     status: 500,
@@ -365,10 +364,7 @@ export function isErrorCode(value: string): value is ErrorCode {
   return Object.hasOwn(ERRORS, value);
 }
 
-/**
- * An expected error, which the caller receives as its code. The message is the text of `ERRORS`, so it is safe to log
- * and to reply.
- */
+/** An expected error, which the caller receives as its code. Its message is the text of `ERRORS`, which is safe to log. */
 export class VaultError extends Error {
   /** The code of the reply's `code`. */
   readonly code: ErrorCode;

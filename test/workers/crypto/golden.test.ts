@@ -8,7 +8,6 @@ import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm } from '../../../workers/crypto/key/warm.ts';
-import { parseChange } from '../../../workers/crypto/log/audit-change.ts';
 import { checkpointKey, isOwnCheckpoint } from '../../../workers/crypto/log/audit-checkpoint.ts';
 import {
   CHAIN_BEGIN,
@@ -332,29 +331,6 @@ describe('a security log', () => {
     expectDamageRefused(hex(audit.head), (bad) => openAuditMark(sealer, inputs.aid, 'head', bad));
     expectRefused(() => open(2, hex(first)));
     expectRefused(() => open(1, hex(first), 'another'));
-  });
-
-  test('what it says of changed records is read, and its head has the newest revision of the account', () => {
-    const { entries, changes, head } = golden.auditChanges;
-    for (const [i, record] of entries.entries()) {
-      const entry = open(i + 3, hex(record));
-      expect({ ...entry.change }).toEqual({ ...changes[i] } as never);
-    }
-    const mark = openAuditMark(sealer, inputs.aid, 'head', hex(head));
-    expect(mark).toMatchObject({ sequence: 6, revision: 7 });
-    expectDamageRefused(hex(head), (bad) => openAuditMark(sealer, inputs.aid, 'head', bad));
-    expectDamageRefused(hex(entries[0] ?? ''), (bad) => open(3, bad));
-    // No other text stands for a change.
-    for (const text of [
-      '',
-      'account',
-      'account -1',
-      'account 1 ',
-      'endpoint a b',
-      `endpoint a ${'0'.repeat(32)} `,
-    ]) {
-      expectRefused(() => parseChange(text));
-    }
   });
 
   test('its checkpoint is known', () => {
