@@ -34,6 +34,24 @@ describe('a budget', () => {
     expect(() => hold('a', 65_537)).toThrow(VaultError);
   });
 
+  test('grows with a body whose length was not declared, and gives back what it held', () => {
+    const { hold, grow, release } = createBodyBudget();
+    let held = hold('a', 0);
+    held = grow(held, 8_193);
+    expect(held.bytes).toBe(16_384);
+    held = grow(held, 70_000);
+    expect(held.bytes).toBe(70_000);
+    for (let n = 0; n < 1_024; n++) {
+      hold('a', 1);
+    }
+    while (held.bytes <= 2 * MB) {
+      held = grow(held, held.bytes + 1);
+    }
+    expect(() => grow(held, 5 * MB)).toThrow(VaultError);
+    release(held);
+    hold('a', 8 * MB);
+  });
+
   test('counts a request without a body, so that a source has only so many', () => {
     const { hold } = createBodyBudget();
     for (let n = 0; n < 1_024; n++) {

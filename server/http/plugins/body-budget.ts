@@ -33,6 +33,8 @@ export interface BodyBudget {
    * for longer than a sign-in takes, or a body that arrives.
    */
   readonly hold: (source: string, bytes: number) => HeldBytes;
+  /** Holds more for a body that turns out to have so many bytes, at least twice as many; throws `overloaded`. */
+  readonly grow: (held: HeldBytes, bytes: number) => HeldBytes;
   readonly release: (held: HeldBytes) => void;
 }
 
@@ -64,8 +66,15 @@ function release({ lane, source, bytes }: HeldBytes): void {
 export function createBodyBudget(): BodyBudget {
   const short = createLane(SHORT_BUDGET);
   const long = createLane(LONG_BUDGET);
+  const take = (source: string, bytes: number): HeldBytes =>
+    hold(isLong(bytes) ? long : short, source, Math.max(LEAST_BYTES, bytes));
   return {
-    hold: (source, bytes) => hold(isLong(bytes) ? long : short, source, Math.max(LEAST_BYTES, bytes)),
+    hold: take,
+    grow: (held, bytes) => {
+      const more = take(held.source, Math.max(bytes, 2 * held.bytes));
+      release(held);
+      return more;
+    },
     release,
   };
 }

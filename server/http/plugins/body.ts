@@ -112,18 +112,22 @@ function within<Value>(body: Promise<Value>, timeoutMs: number): Promise<Value> 
         readings.delete(reading);
         resolve(value);
       },
-      () => {
+      (error: unknown) => {
         readings.delete(reading);
-        reject(broken());
+        reject(error instanceof VaultError ? error : broken());
       },
     );
   });
 }
 
+/** Called with the number of bytes that have come so far; what it throws ends the reading. */
+type Progress = (bytes: number) => void;
+
 /** The bytes of a stream; undefined as soon as there are more than `bytesMax`. */
 async function readChunks(
   reader: { readonly read: () => Promise<{ readonly value?: Uint8Array | undefined }> },
   bytesMax: number,
+  progress: Progress,
 ): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -136,6 +140,7 @@ async function readChunks(
     if (length > bytesMax) {
       return undefined;
     }
+    progress(length);
     chunks.push(step.value);
   }
 }
@@ -144,10 +149,11 @@ async function readStream(
   stream: ReadableStream<Uint8Array>,
   bytesMax: number,
   timeoutMs: number,
+  progress: Progress,
 ): Promise<Uint8Array> {
   const reader = stream.getReader();
   try {
-    const bytes = await within(readChunks(reader, bytesMax), timeoutMs);
+    const bytes = await within(readChunks(reader, bytesMax, progress), timeoutMs);
     if (bytes === undefined) {
       throw tooLarge();
     }
@@ -168,6 +174,7 @@ export async function readBody(
   length: number | undefined,
   bytesMax: number,
   timeoutMs: number,
+  progress: Progress,
 ): Promise<Uint8Array> {
   if (length === 0) {
     return new Uint8Array(0);
@@ -175,5 +182,5 @@ export async function readBody(
   if (length !== undefined) {
     return within(request.bytes(), timeoutMs);
   }
-  return request.body === null ? new Uint8Array(0) : readStream(request.body, bytesMax, timeoutMs);
+  return request.body === null ? new Uint8Array(0) : readStream(request.body, bytesMax, timeoutMs, progress);
 }

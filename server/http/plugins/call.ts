@@ -139,17 +139,17 @@ export function releaseBody(ctx: HttpContext, { bodies }: Pick<HttpParts, 'bodie
 }
 
 /**
- * Makes room for the body of a caller who has not proved who it is; `length` is undefined for one in chunks. The
+ * Makes room for the body of a caller who has not proved who it is; one in chunks, whose `length` is undefined, gets more
+ * as it comes. The
  * credentials of an account are verified before a long body is read, so that nobody holds room by sending one slowly.
  */
 async function holdBody(
-  { route, parts }: CallReader,
+  { parts }: CallReader,
   ctx: HttpContext,
   length: number | undefined,
   recalled: Recalled | undefined,
 ): Promise<void> {
-  const bytesMax = route.body.kind === 'none' ? 0 : route.body.bytesMax;
-  ctx.held = parts.bodies.hold(sourceOf(ctx.ip), length ?? bytesMax);
+  ctx.held = parts.bodies.hold(sourceOf(ctx.ip), length ?? 0);
   if (recalled !== undefined && length !== undefined && isLong(length)) {
     await parts.accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
     releaseBody(ctx, parts);
@@ -181,7 +181,11 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   }
   ctx.body = 'reading';
   const beginMs = performance.now();
-  const bytes = await readBody(request, length, body.bytesMax, parts.http.bodyTimeoutMs);
+  const bytes = await readBody(request, length, body.bytesMax, parts.http.bodyTimeoutMs, (arrived) => {
+    if (ctx.held !== undefined && arrived > ctx.held.bytes) {
+      ctx.held = parts.bodies.grow(ctx.held, arrived);
+    }
+  });
   ctx.body = 'read';
   if (ctx.held !== undefined && !isLong(ctx.held.bytes)) {
     // The places of those who are let in bound what is there of these.
