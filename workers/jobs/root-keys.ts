@@ -93,9 +93,15 @@ export function createRootSource(
   given: Uint8Array | SharedArrayBuffer | undefined,
 ): RootSource {
   let version = 0;
+  // Made once: the version is compared at each use of a key.
+  const head = given instanceof SharedArrayBuffer ? new Int32Array(given, 0, 2) : undefined;
   let opened = given instanceof Uint8Array ? openRoots(sealer, env, given) : undefined;
   const current = (): RootKeys => {
-    if (given instanceof SharedArrayBuffer && (opened === undefined || versionOf(given) !== version)) {
+    if (
+      given instanceof SharedArrayBuffer &&
+      head !== undefined &&
+      (opened === undefined || Atomics.load(head, 0) !== version)
+    ) {
       const read = readRootCell(given);
       opened = openRoots(sealer, env, read.record);
       version = read.version;
