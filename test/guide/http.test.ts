@@ -221,7 +221,7 @@ describe('over a socket', () => {
     '/guide/\\..\\package.json',
   ])('GET %s reaches no file', async (path) => {
     const reply = await ask('GET', path);
-    expect(reply).toStartWith('HTTP/1.1 404 ');
+    expect(reply).toStartWith('HTTP/1.1 400 ');
     expect(reply).not.toContain('"dependencies"');
   });
 });

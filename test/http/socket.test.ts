@@ -55,8 +55,8 @@ describe('413', () => {
     const request = `${STORE}Transfer-Encoding: chunked\r\n\r\n`;
     const talks = await Promise.all(Array.from({ length: 40 }, () => talk(request, undefined, flood(PIECE))));
     for (const { text, isClosed } of talks) {
-      // Those that find no room for what they may become are not read at all.
-      expect(text).toMatch(/^HTTP\/1\.1 (413|503) /);
+      // Those that find no room are refused before, and what a busy machine sends too slowly is cut off by time.
+      expect(text).toMatch(/^HTTP\/1\.1 (400|413|503) /);
       expect(isClosed).toBe(true);
     }
     expect(talks.some(({ text }) => text.startsWith('HTTP/1.1 413 '))).toBe(true);
