@@ -8,11 +8,16 @@ import { closeMemory } from './core/own-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
 
 /**
- * Replaces port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
+ * Replaces each port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
  * opened.
  */
-function withFreePort(config: Config): Config {
-  return config.port === 0 ? Object.freeze({ ...config, port: findFreePort(config.host) }) : config;
+function withFreePorts(config: Config): Config {
+  const { host, port, admin } = config;
+  return Object.freeze({
+    ...config,
+    port: port === 0 ? findFreePort(host) : port,
+    admin: admin?.port === 0 ? Object.freeze({ ...admin, port: findFreePort(admin.host) }) : admin,
+  });
 }
 
 /** Serves in this process, or supervises several that do. Each loads only the code that it runs. */
@@ -20,7 +25,7 @@ async function main(): Promise<void> {
   // Before the settings are read, which contain keys.
   closeMemory();
   const link = openSupervisorLink();
-  const config = withFreePort(loadConfig(processEnv(), process.execArgv));
+  const config = withFreePorts(loadConfig(processEnv(), process.execArgv));
   if (link === undefined && config.processes > 1) {
     const { supervise } = await import('./boot/run/supervise.ts');
     await supervise(config);

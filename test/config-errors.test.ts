@@ -37,6 +37,8 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_ENV: [CANARY, 'Production', 'prod', 'staging '],
     VAULT_HOST: [`${CANARY}_`, '[::1]', '127.0.0.1:80', 'http://x', '256.1.1.1', '127.1', '-a'],
     VAULT_PORT: [CANARY, '-1', '65536', '80.0', '0x50', '1e3', ' 80', '080', '٨٠'],
+    VAULT_ADMIN_HOST: [`${CANARY}_`, '127.0.0.1:80', '256.1.1.1'],
+    VAULT_ADMIN_PORT: [CANARY, '-1', '65536', '080'],
     VAULT_DRAIN_SECONDS: [CANARY, '-1', '301', '5s'],
     VAULT_PUBLIC_URL: [
       CANARY,
@@ -206,6 +208,17 @@ describe('values that do not go together stop the start', () => {
       'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE is required',
     ],
     ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is not allowed'],
+    ['an admin address alone', { VAULT_ADMIN_HOST: '127.0.0.1' }, 'VAULT_ADMIN_PORT is required'],
+    [
+      'two listeners on one port',
+      { VAULT_PORT: '81', VAULT_ADMIN_PORT: '81' },
+      'VAULT_ADMIN_PORT must be another port',
+    ],
+    [
+      'plain HTTP on an admin address',
+      { VAULT_ADMIN_HOST: '192.0.2.1', VAULT_ADMIN_PORT: '81' },
+      'VAULT_ADMIN_HOST is not a loopback address',
+    ],
     ...['0.0.0.0', '::', '192.0.2.1', 'vault.example', '::ffff:192.0.2.1'].map(
       (host) =>
         [`plain HTTP on ${host}`, { VAULT_HOST: host }, 'VAULT_HOST is not a loopback address'] as const,

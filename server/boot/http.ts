@@ -29,6 +29,7 @@ export function httpConfigOf(config: Config): HttpConfig {
   return {
     ...{ publicUrl: own, formsUrl, trustedProxies },
     tls: tls !== undefined,
+    hasAdmin: config.admin !== undefined,
     bodyTimeoutMs: BODY_TIMEOUT_MS,
     checkReplies: false,
   };

@@ -1,5 +1,6 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
+import type { SettingName } from '../config/names.ts';
 import { StartError } from '../core/errors.ts';
 import { createApp } from '../http/app.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
@@ -19,65 +20,112 @@ export interface AnnouncedListener extends Pick<Listener, 'startDraining' | 'clo
   readonly isShared: boolean;
 }
 
+/** Where an application listens, and the settings that say so. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly hostSetting: SettingName;
+  readonly portSetting: SettingName;
+}
+
 /**
  * Translates a system error about the address into a `StartError` for the operator; returns any other error
  * unchanged.
  */
-function explained(error: unknown, { host, port }: Config): unknown {
+function explained(error: unknown, { host, port, hostSetting, portSetting }: Place): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE') {
-    return new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
+    return new StartError(`${host}:${port} is already in use; set ${portSetting} to a free port.`);
   }
   return code === 'EADDRNOTAVAIL' || code === 'EACCES'
-    ? new StartError(`${host}:${port} cannot be listened on; see VAULT_HOST and VAULT_PORT.`)
+    ? new StartError(`${host}:${port} cannot be listened on; see ${hostSetting} and ${portSetting}.`)
     : error;
 }
 
-/** Opens the listener, with SO_REUSEPORT only if the port belongs to a server of this vault. */
+/** A listener that is open, and how the other servers know of it. */
+interface Opened {
+  readonly listener: Listener;
+  readonly siblings: Siblings;
+  readonly isShared: boolean;
+}
+
+/** Opens a listener, with SO_REUSEPORT only if the port belongs to a server of this vault. */
 async function openShared(
-  config: Config,
+  { tls }: Config,
+  place: Place,
+  app: ReturnType<typeof createApp>,
   parts: HttpParts,
-  siblings: Siblings,
-): Promise<{ readonly listener: Listener; readonly isShared: boolean }> {
-  const { host, port, tls } = config;
+  { redis, randomId, roots }: Pick<System, 'redis' | 'randomId' | 'roots'>,
+): Promise<Opened> {
+  const { host, port } = place;
+  const own = { id: randomId(), address: host, port, version };
+  const readRoots = async (): Promise<string> => (await roots.refresh()).state;
+  const siblings = createSiblings(createServerStore(redis), own, readRoots);
   try {
     const state = await probePort(host, port, siblings.havePort);
     if (state === 'taken') {
-      throw new StartError(`${host}:${port} is already in use; set VAULT_PORT to a free port.`);
+      throw new StartError(`${host}:${port} is already in use; set ${place.portSetting} to a free port.`);
     }
-    const listener = openListener(createApp(parts), {
+    const listener = openListener(app, {
       hostname: host,
       port,
       idleTimeoutSeconds: IDLE_SECONDS,
       onError: (error, requestId) => logFault(error, { requestId, route: '(none)' }, parts),
       ...(tls === undefined ? {} : { tls: { cert: tls.cert, key: tls.key.expose() } }),
     });
-    return { listener, isShared: state === 'shared' };
+    return { listener, siblings, isShared: state === 'shared' };
   } catch (error) {
-    throw explained(error, config);
+    throw explained(error, place);
   }
 }
 
+/** The applications of a configuration, each with its place. The one that needs accounts comes first. */
+function applicationsOf(config: Config, parts: HttpParts) {
+  const { host, port, admin } = config;
+  const place: Place = { host, port, hostSetting: 'VAULT_HOST', portSetting: 'VAULT_PORT' };
+  return admin === undefined
+    ? [{ place, app: createApp(parts) }]
+    : [
+        {
+          place: {
+            ...admin,
+            hostSetting: 'VAULT_ADMIN_HOST',
+            portSetting: 'VAULT_ADMIN_PORT',
+          } satisfies Place,
+          app: createApp(parts),
+        },
+        { place, app: createApp(parts, 'public') },
+      ];
+}
+
 /**
- * Listens on the configured address, on a port of its own or on one that servers of the same vault share, and
- * announces it. Rejects with a `StartError` when another program has the port, or the address cannot be used.
+ * Listens on each configured address, on a port of its own or on one that servers of the same vault share, and announces
+ * it. Rejects with a `StartError` when another program has a port, or an address cannot be used.
  */
 export async function openConfiguredListener(
   config: Config,
   parts: HttpParts,
   vault: Pick<System, 'redis' | 'randomId' | 'roots'>,
 ): Promise<AnnouncedListener> {
-  const own = { id: vault.randomId(), address: config.host, port: config.port, version };
-  const readRoots = async (): Promise<string> => (await vault.roots.refresh()).state;
-  const siblings = createSiblings(createServerStore(vault.redis), own, readRoots);
-  const { listener, isShared } = await openShared(config, parts, siblings);
-  await siblings.announce();
+  const opened: Opened[] = [];
+  for (const { place, app } of applicationsOf(config, parts)) {
+    opened.push(await openShared(config, place, app, parts, vault));
+  }
+  await Promise.all(opened.map(({ siblings }) => siblings.announce()));
   return {
-    isShared,
-    startDraining: listener.startDraining,
+    isShared: opened.some(({ isShared }) => isShared),
+    startDraining: () => {
+      for (const { listener } of opened) {
+        listener.startDraining();
+      }
+    },
     close: async () => {
-      await listener.close();
-      await siblings.withdraw();
+      await Promise.all(
+        opened.map(async ({ listener, siblings }) => {
+          await listener.close();
+          await siblings.withdraw();
+        }),
+      );
     },
   };
 }

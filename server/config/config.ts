@@ -13,6 +13,7 @@ import {
   privateKeyOf,
 } from './files.ts';
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
+import type { SettingName } from './names.ts';
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
 import {
@@ -58,6 +59,11 @@ export interface Config {
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
+  /**
+   * The address of a second listener, with everything; the first then has only what is used without an account. Port 0 = any
+   * free one. Undefined: there is one listener.
+   */
+  readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** The certificate chain and its private key, in PEM. */
   readonly tls: { readonly cert: string; readonly key: Secret<string> } | undefined;
   /** How long a stopping server still accepts connections, so that load balancers notice. */
@@ -137,30 +143,64 @@ function checkTlsPair(reader: SettingReader, read: { readonly cert: boolean; rea
   }
 }
 
+/** The second listener. Another program could not be told from this one on the same port, whatever the addresses. */
+function readAdmin(reader: SettingReader, port: number): Config['admin'] {
+  const adminPort = reader.optional('VAULT_ADMIN_PORT', integerFrom(0, 65_535));
+  const host = reader.optional('VAULT_ADMIN_HOST', parseHost);
+  if (adminPort === undefined) {
+    if (host !== undefined && !reader.isSet('VAULT_ADMIN_PORT')) {
+      reader.report('VAULT_ADMIN_PORT', 'is required with VAULT_ADMIN_HOST');
+    }
+    return undefined;
+  }
+  if (adminPort !== 0 && adminPort === port) {
+    reader.report('VAULT_ADMIN_PORT', 'must be another port than VAULT_PORT');
+  }
+  return Object.freeze({ host: host ?? '127.0.0.1', port: adminPort });
+}
+
+/** Reports each address that other machines can reach over plain HTTP. */
+function rejectPlainHttp(
+  reader: SettingReader,
+  addresses: readonly (readonly [SettingName, string])[],
+): void {
+  for (const [name, host] of addresses) {
+    if (!isLoopback(host)) {
+      reader.report(
+        name,
+        'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that terminates TLS',
+      );
+    }
+  }
+}
+
 /**
- * Address, port and TLS. Plain HTTP on an address that other machines can reach must be allowed explicitly (PCI DSS
+ * Addresses, ports and TLS. Plain HTTP on an address that other machines can reach must be allowed explicitly (PCI DSS
  * 4.2.1).
  */
-function readListener(reader: SettingReader): Pick<Config, 'host' | 'port' | 'tls' | 'drainSeconds'> {
+function readListeners(
+  reader: SettingReader,
+): Pick<Config, 'host' | 'port' | 'admin' | 'tls' | 'drainSeconds'> {
   const host = reader.withDefault('VAULT_HOST', parseHost, '127.0.0.1');
   const port = reader.withDefault('VAULT_PORT', integerFrom(0, 65_535), '8080');
+  const admin = readAdmin(reader, port);
   const drainSeconds = reader.withDefault('VAULT_DRAIN_SECONDS', integerFrom(0, 300), '0');
   const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
   const cert = reader.optional('VAULT_TLS_CERT_FILE', parseServerCertificates);
   const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
   if (cert !== undefined && key !== undefined) {
-    return { host, port, drainSeconds, tls: Object.freeze({ cert, key }) };
+    return { host, port, admin, drainSeconds, tls: Object.freeze({ cert, key }) };
   }
   checkTlsPair(reader, { cert: cert !== undefined, key: key !== undefined });
   // An invalid file is already an error; the missing TLS is then not reported as well.
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
-  if (!isLoopback(host) && !allowPlain && !meansTls) {
-    reader.report(
-      'VAULT_HOST',
-      'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that terminates TLS',
-    );
+  if (!allowPlain && !meansTls) {
+    rejectPlainHttp(reader, [
+      ['VAULT_HOST', host],
+      ...(admin === undefined ? [] : ([['VAULT_ADMIN_HOST', admin.host]] as const)),
+    ]);
   }
-  return { host, port, drainSeconds, tls: undefined };
+  return { host, port, admin, drainSeconds, tls: undefined };
 }
 
 /** The base URLs that appear in replies and pages. */
@@ -322,7 +362,7 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
   }
   const config = {
     env,
-    ...readListener(reader),
+    ...readListeners(reader),
     ...readUrls(reader),
     ...readRedis(reader),
     masterKey: readMasterKey(reader, env),
@@ -344,7 +384,19 @@ export function publicUrl(config: Config, listeningPort: number): string {
   if (config.publicUrl !== undefined) {
     return config.publicUrl;
   }
-  const named = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  return urlOf(config, config.host, listeningPort);
+}
+
+/** The base URL of a listener as it is called on its own machine, without a trailing slash. */
+function urlOf({ tls }: Config, address: string, port: number): string {
+  const named = address === '0.0.0.0' || address === '::' ? 'localhost' : address;
   const host = named.includes(':') ? `[${named}]` : named;
-  return `${config.tls === undefined ? 'http' : 'https'}://${host}:${listeningPort}`;
+  return `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;
+}
+
+/** The base URL of what needs an account, without a trailing slash: that of the second listener, where there is one. */
+export function adminUrl(config: Config): string {
+  return config.admin === undefined
+    ? publicUrl(config, config.port)
+    : urlOf(config, config.admin.host, config.admin.port);
 }

@@ -6,12 +6,12 @@ import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
 import { mountPages, operatorPages, type Page } from './pages/pages.ts';
 import { sdkPages } from './pages/sdk-files.ts';
-import type { HttpParts } from './plugins/http-parts.ts';
+import type { HttpConfig, HttpParts } from './plugins/http-parts.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
-import { ROUTES } from './routes/table.ts';
+import { isPublic, ROUTES } from './routes/table.ts';
 
-function documentPage(publicUrl: string): Page {
-  const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl));
+function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
+  const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl, hasAdmin ? isPublic : undefined));
   return {
     path: '/openapi.json',
     respond: () =>
@@ -19,12 +19,16 @@ function documentPage(publicUrl: string): Page {
   };
 }
 
+/** What an application has: everything, or only what is used without an account. */
+type Extent = 'all' | 'public';
+
 /**
- * Builds the application: the routes of the table and the pages outside `/v1`. It does not listen (see `listen/`).
+ * Builds the application: the routes of the table and the pages outside `/v1`, as far as they belong to it. A path outside
+ * of the extent is an unknown one. It does not listen (see `listen/`).
  * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
  * without the framework's message.
  */
-export function createApp(parts: HttpParts): Elysia {
+export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
   const app = new Elysia({
     normalize: false,
     // The framework searches for the path from a fixed position, which must be right for short host names too.
@@ -33,17 +37,18 @@ export function createApp(parts: HttpParts): Elysia {
   app.onError(({ code, error, request }) =>
     answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
   );
-  mountRoutes(app, ROUTES, parts);
+  const isAll = extent === 'all';
+  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts);
   const pages = [
     ...operatorPages(parts),
-    documentPage(parts.http.publicUrl),
+    documentPage(parts.http),
     ...docsPages(),
     ...guidePages(),
     ...formBundlePages(parts),
     ...formGalleryPages(parts),
     ...sdkPages(),
   ];
-  mountPages(app, pages, parts);
+  mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), parts);
   app.compile();
   return app;
 }

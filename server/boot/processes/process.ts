@@ -37,8 +37,8 @@ export interface ServerProcess {
 export interface ProcessOptions {
   readonly slot: number;
   readonly isFirst: boolean;
-  /** The port that all processes share, if it is not in the environment; never 0. */
-  readonly port: number | undefined;
+  /** Settings of the ports that all processes share, where they are not in the environment; never 0. */
+  readonly ports: Readonly<Record<string, string>>;
   /** The process needs the metrics of all; resolves with their text. */
   readonly scrape: () => Promise<string>;
 }
@@ -138,7 +138,7 @@ export function startServerProcess(options: ProcessOptions): ServerProcess {
   const child = Bun.spawn(commandOf(options), {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
-    env: { ...processEnv(), ...(options.port === undefined ? {} : { VAULT_PORT: String(options.port) }) },
+    env: { ...processEnv(), ...options.ports },
     // Only the process, which is the same program, has the other end; what is wrong with it must not become wrong here.
     ipc: (report: Report | null | undefined) => {
       switch (report?.kind) {

@@ -11,8 +11,8 @@ const WELL_MS = 60_000;
 
 /** The processes of a server, as their supervisor knows them. */
 export interface Supervision {
-  /** The port that was found for all processes; undefined if the environment has it. */
-  readonly port: number | undefined;
+  /** The ports that were found for all processes, as settings; those that the environment has are not among them. */
+  readonly ports: Readonly<Record<string, string>>;
   readonly metrics: Pick<ServerMetrics, 'collect'>;
   readonly recordEvent: RecordEvent;
   /** The process of each place. One that has been replaced, or is to replace another, is not in here. */
@@ -26,7 +26,9 @@ export interface Supervision {
 }
 
 /** Creates the supervision of no process yet. */
-export function createSupervision(parts: Pick<Supervision, 'port' | 'metrics' | 'recordEvent'>): Supervision {
+export function createSupervision(
+  parts: Pick<Supervision, 'ports' | 'metrics' | 'recordEvent'>,
+): Supervision {
   return { ...parts, current: [], running: new Set(), ended: Promise.resolve([]), isStopping: false };
 }
 
@@ -97,7 +99,7 @@ export function launch(
     pauseMs = BACK_OFF_MS_MIN,
   }: { readonly isFirst?: boolean; readonly pauseMs?: number } = {},
 ): ServerProcess | undefined {
-  const started = tryStart(state, { slot, isFirst, port: state.port, scrape: () => scrape(state) });
+  const started = tryStart(state, { slot, isFirst, ports: state.ports, scrape: () => scrape(state) });
   if (started === undefined) {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { type Config, publicUrl } from '../../config/config.ts';
+import { adminUrl, type Config, publicUrl } from '../../config/config.ts';
 import type { FirstAccount } from '../first-account.ts';
 
 /** Only for the printed example; long enough for a key. */
@@ -28,7 +28,7 @@ function introduce({ name, password }: FirstAccount, url: string): string[] {
  * and an example. The only place that prints a password; it goes to the terminal and never to the log.
  */
 export function bannerOf(config: Config, first: FirstAccount | undefined, isShared: boolean): string {
-  const url = publicUrl(config, config.port);
+  const url = adminUrl(config);
   const lines = [
     '',
     `Cardvault (${config.env}) is ready.`,
@@ -36,6 +36,9 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
     `  Docs  ${url}/docs`,
     `  Guide ${url}/guide`,
     ...(config.env === 'staging' ? [`  Forms ${url}/forms`] : []),
+    ...(config.admin === undefined
+      ? []
+      : [`  Public ${publicUrl(config, config.port)} has capture, retrieval, forms and health alone.`]),
     ...(config.redis.kind === 'embedded'
       ? [`  Data  ${config.dataDir} (back it up, with the master key)`]
       : []),

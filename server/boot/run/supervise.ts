@@ -133,8 +133,12 @@ export async function supervise(config: Config): Promise<void> {
   // Before Redis writes to the data folder: a folder with data and without its key is an error.
   ensureMasterKey(config);
   const { stop: stopRedis } = await openTarget(config, recordEvent);
-  const port = config.effective['VAULT_PORT'] === '0' ? config.port : undefined;
-  const processes = createSupervision({ port, metrics, recordEvent });
+  const { effective, port, admin } = config;
+  const ports = {
+    ...(effective['VAULT_PORT'] === '0' ? { VAULT_PORT: String(port) } : {}),
+    ...(effective['VAULT_ADMIN_PORT'] === '0' ? { VAULT_ADMIN_PORT: String(admin?.port) } : {}),
+  };
+  const processes = createSupervision({ ports, metrics, recordEvent });
   const supervisor: Supervisor = { config, telemetry, processes, stopRedis };
   const started = startAll(supervisor);
   const stop = createSupervisorStop(supervisor);

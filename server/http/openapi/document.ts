@@ -236,7 +236,7 @@ function contentTypeOf(body: BodyRule): string {
   return (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
 }
 
-function operationOf(route: RouteShape, writer: SchemaWriter): Json {
+function operationOf(route: RouteShape, writer: SchemaWriter, server: string | undefined): Json {
   const { body } = route;
   const schema = body.kind === 'none' ? undefined : writer.write(body.schema);
   return {
@@ -244,6 +244,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter): Json {
     tags: [route.noun],
     summary: route.summary,
     description: route.description,
+    ...(server === undefined ? {} : { servers: [{ url: server }] }),
     security: SECURITY[route.auth],
     parameters: parametersOf(route, writer),
     ...(schema === undefined
@@ -255,15 +256,25 @@ function operationOf(route: RouteShape, writer: SchemaWriter): Json {
 
 /**
  * Makes the OpenAPI 3.1 document from the table of routes and the table of errors. Paths stand below the
- * server's URL, which is the public URL with `/v1`.
+ * server's URL, which is the public URL with `/v1`. With `isPublic` there are two listeners: only the routes that it
+ * accepts are below the public URL, the others on the server that gives the document.
  */
-export function buildOpenApi(routes: readonly RouteShape[], publicUrl: string): OpenApiDocument {
+export function buildOpenApi(
+  routes: readonly RouteShape[],
+  publicUrl: string,
+  isPublic?: (route: RouteShape) => boolean,
+): OpenApiDocument {
+  const publicServer = `${publicUrl}/v1`;
   const writer = createSchemaWriter();
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = route.path.slice('/v1'.length);
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = operationOf(route, writer);
+    paths[path][route.method.toLowerCase()] = operationOf(
+      route,
+      writer,
+      isPublic?.(route) === true ? publicServer : undefined,
+    );
   }
   writer.write(ErrorBody);
   const webhooks = webhooksOf(writer.write);
@@ -286,7 +297,7 @@ export function buildOpenApi(routes: readonly RouteShape[], publicUrl: string): 
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     externalDocs: { url: '/guide', description: 'Guide' },
-    servers: [{ url: `${publicUrl}/v1` }],
+    servers: [{ url: isPublic === undefined ? publicServer : '/v1' }],
     tags: tags.map(([name, description]) => ({ name, description })),
     paths,
     webhooks,

@@ -15,10 +15,10 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
   return [
     {
       path: bundlePath(bundles, name),
-      onFormsHost: true,
+      isPublic: true,
       respond: respondWith({ ...file, caching: IMMUTABLE }),
     },
-    { path: `/forms/${name}`, onFormsHost: true, respond: respondWith({ ...file, caching: REVALIDATE }) },
+    { path: `/forms/${name}`, isPublic: true, respond: respondWith({ ...file, caching: REVALIDATE }) },
   ];
 }
 
@@ -31,7 +31,7 @@ export function formBundlePages({ formPages: { bundles } }: Pick<HttpParts, 'for
     ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
     {
       path: '/forms/sri.json',
-      onFormsHost: true,
+      isPublic: true,
       respond: respondWith({
         bytes: inventory(bundles),
         type: 'application/json',

@@ -6,8 +6,8 @@ import { answerUnrouted, isOnFormsHost } from '../plugins/shell.ts';
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
   readonly path: string;
-  /** Whether the separate host for forms serves it too. */
-  readonly onFormsHost?: boolean;
+  /** Whether it is for callers without an account: the public listener and the separate host for forms have it too. */
+  readonly isPublic?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
 
@@ -18,10 +18,10 @@ function json(value: object, status = 200): Response {
 /** Health for supervisors and load balancers, and metrics for Prometheus. */
 export function operatorPages(parts: Pick<HttpParts, 'health' | 'metrics'>): readonly Page[] {
   return [
-    { path: '/health/live', onFormsHost: true, respond: () => json({ status: 'ok' }) },
+    { path: '/health/live', isPublic: true, respond: () => json({ status: 'ok' }) },
     {
       path: '/health/ready',
-      onFormsHost: true,
+      isPublic: true,
       respond: async () => {
         const { ready, checks, unsafe } = await parts.health.ready();
         return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
@@ -58,7 +58,7 @@ async function answerPage(page: Page, request: Request, parts: HttpParts): Promi
 export function mountPages(app: Elysia, pages: readonly Page[], parts: HttpParts): void {
   for (const page of pages) {
     app.all(page.path, ({ request }) => {
-      if (page.onFormsHost !== true && isOnFormsHost(parts.http, request)) {
+      if (page.isPublic !== true && isOnFormsHost(parts.http, request)) {
         return answerUnrouted(request, { route: '(none)' }, parts);
       }
       return request.method === 'GET' || request.method === 'HEAD'

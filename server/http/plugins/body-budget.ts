@@ -78,3 +78,14 @@ export function createBodyBudget(): BodyBudget {
     release,
   };
 }
+
+/** Gives back what the body of a request holds, if anything. */
+export function releaseBody(
+  ctx: { held: HeldBytes | undefined },
+  { bodies }: { readonly bodies: BodyBudget },
+): void {
+  if (ctx.held !== undefined) {
+    bodies.release(ctx.held);
+    ctx.held = undefined;
+  }
+}

@@ -7,6 +7,7 @@ import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
+import { releaseBody } from './body-budget.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
@@ -128,14 +129,6 @@ export interface Received {
   readonly bytes: Uint8Array | undefined;
   /** The account in whose rate it was counted. A request that is handled again is not counted again. */
   ratedAid: string | undefined;
-}
-
-/** Gives back what the body of a request holds of the budget. */
-export function releaseBody(ctx: HttpContext, { bodies }: Pick<HttpParts, 'bodies'>): void {
-  if (ctx.held !== undefined) {
-    bodies.release(ctx.held);
-    ctx.held = undefined;
-  }
 }
 
 /**

@@ -28,6 +28,8 @@ import type { FormPages } from './form-pages.ts';
 export interface HttpConfig {
   /** The base URL that callers see, without `/v1` and without a trailing slash. */
   readonly publicUrl: string;
+  /** Whether what needs an account is on another listener, whose URL is not known to callers of the public one. */
+  readonly hasAdmin?: boolean;
   /** The origin of the host that is for hosted forms alone, if there is one. */
   readonly formsUrl?: string | undefined;
   /** CIDRs whose X-Forwarded-For is believed. */

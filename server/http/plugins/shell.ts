@@ -4,6 +4,7 @@ import { VaultError } from '../../core/errors.ts';
 import { confirmAccount, hasAccount } from '../../services/common/request-context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { dropBody, hasLongBody } from './body.ts';
+import { releaseBody } from './body-budget.ts';
 import {
   admit,
   arrivalOf,
@@ -13,7 +14,6 @@ import {
   type Received,
   readCall,
   receive,
-  releaseBody,
 } from './call.ts';
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Route } from '../plugins/route.ts';
+import type { Route, RouteShape } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
 import { AUDIT_ROUTES } from './audit.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
@@ -25,3 +25,11 @@ export const ROUTES: readonly Route[] = [
   ...ADMIN_ROUTES,
   ...AUDIT_ROUTES,
 ];
+
+/**
+ * Whether a route is on the public listener, where there is another one: what is used without an account. The other
+ * listener has every route.
+ */
+export function isPublic({ auth }: Pick<RouteShape, 'auth'>): boolean {
+  return auth !== 'basic';
+}
