@@ -13,14 +13,13 @@ import {
   privateKeyOf,
 } from './files.ts';
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
-import type { SettingName } from './names.ts';
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
+import { checkTlsPair, rejectInspector, rejectPlainHttp } from './rejections.ts';
 import {
   type Argon2Setting,
   choiceOf,
   integerFrom,
-  isLoopback,
   listOf,
   parseAccountName,
   parseArgon2,
@@ -133,16 +132,6 @@ export function processEnv(): Environment {
   return process.env;
 }
 
-/** Reports the missing half of the pair. An unreadable file has already been reported. */
-function checkTlsPair(reader: SettingReader, read: { readonly cert: boolean; readonly key: boolean }): void {
-  if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
-    reader.report('VAULT_TLS_KEY_FILE', 'is required with VAULT_TLS_CERT_FILE');
-  }
-  if (read.key && !reader.isSet('VAULT_TLS_CERT_FILE')) {
-    reader.report('VAULT_TLS_CERT_FILE', 'is required with VAULT_TLS_KEY_FILE');
-  }
-}
-
 /** The second listener. Another program could not be told from this one on the same port, whatever the addresses. */
 function readAdmin(reader: SettingReader, port: number): Config['admin'] {
   const adminPort = reader.optional('VAULT_ADMIN_PORT', integerFrom(0, 65_535));
@@ -157,21 +146,6 @@ function readAdmin(reader: SettingReader, port: number): Config['admin'] {
     reader.report('VAULT_ADMIN_PORT', 'must be another port than VAULT_PORT');
   }
   return Object.freeze({ host: host ?? '127.0.0.1', port: adminPort });
-}
-
-/** Reports each address that other machines can reach over plain HTTP. */
-function rejectPlainHttp(
-  reader: SettingReader,
-  addresses: readonly (readonly [SettingName, string])[],
-): void {
-  for (const [name, host] of addresses) {
-    if (!isLoopback(host)) {
-      reader.report(
-        name,
-        'is not a loopback address: set VAULT_TLS_CERT_FILE and VAULT_TLS_KEY_FILE, or VAULT_ALLOW_PLAIN_HTTP=true behind a proxy that terminates TLS',
-      );
-    }
-  }
 }
 
 /**
@@ -331,23 +305,6 @@ function readTraces(reader: SettingReader): Config['traces'] {
   return endpoint === undefined
     ? undefined
     : Object.freeze({ url: `${endpoint}/v1/traces`, headers: headers ?? new Secret({}) });
-}
-
-// An inspector (bun --inspect, BUN_INSPECT) could read keys and card data from the process.
-function rejectInspector(
-  reader: SettingReader,
-  environment: Environment,
-  runtimeArguments: readonly string[],
-): void {
-  const name = ['BUN_INSPECT', 'BUN_INSPECT_CONNECT_TO', 'BUN_INSPECT_NOTIFY', 'BUN_INSPECT_PRELOAD'].find(
-    (key) => environment[key],
-  );
-  if (name !== undefined) {
-    reader.report(name, 'is not allowed in production');
-  }
-  if (runtimeArguments.some((argument) => /^--inspect/.test(argument))) {
-    reader.report('--inspect', 'is not allowed in production');
-  }
 }
 
 /**

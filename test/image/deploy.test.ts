@@ -129,7 +129,7 @@ describe('on Kubernetes', () => {
           [namespaceSelector, podSelector].flatMap((one) => Object.values(one?.matchLabels ?? {})).join(' '),
         );
     expect(peersOf('redis', 'from')).toEqual(['vault', 'backup']);
-    expect(peersOf('vault', 'from')).toEqual(['ingress', 'monitoring prometheus']);
+    expect(peersOf('vault', 'from')).toEqual(['ingress', 'applications', 'monitoring prometheus']);
     expect(peersOf('backup', 'to')).toEqual(['redis', 'kube-system']);
     for (const app of ['redis', 'backup-files']) {
       expect([app, peersOf(app, 'to')]).toEqual([app, []]);
