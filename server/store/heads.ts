@@ -17,7 +17,8 @@ const NO_BYTES = Buffer.alloc(0);
 /** Logs that are read or recorded at once. */
 const STEP = 256;
 const MARK = 'm';
-const REMOVED = '-';
+/** Stands before the id of a deleted key; no id has it. */
+const REMOVED = '!';
 
 /** Logs of one bucket with what its account has recorded of all of them, at one moment. */
 export interface ReadHeads {

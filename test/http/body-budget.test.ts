@@ -47,7 +47,7 @@ describe('a budget', () => {
     while (held.bytes <= 2 * MB) {
       held = grow(held, held.bytes + 1);
     }
-    expect(() => grow(held, 5 * MB)).toThrow(VaultError);
+    expect(() => grow(held, 7 * MB)).toThrow(VaultError);
     release(held);
     hold('a', 8 * MB);
   });

@@ -198,7 +198,7 @@ export const RECORD_KINDS = {
   /** Hash: account id of every security log -> its newest checkpoint, or empty. */
   auditChains: { name: vaultName('audit'), backup: 'own' },
   /**
-   * Hash: key id -> its buckets' recorded heads of logs, `-` and key id -> proof of its deletion, `m` sealed mark. None
+   * Hash: key id -> its buckets' recorded heads of logs, `!` and key id -> proof of its deletion, `m` sealed mark. None
    * of it is copied, nor what buckets have of it: a restored vault records its logs anew.
    */
   accountHeads: { name: accountName('heads'), backup: 'none' },

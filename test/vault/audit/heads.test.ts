@@ -259,6 +259,18 @@ test('logs from before are taken in, and verify until then', async () => {
   expect(await verify()).toEqual([`bad ${KIND} user/${tokens[1]}`]);
 });
 
+test('a key whose id begins with a hyphen is a key like any other', async () => {
+  const { headsStore } = vault.opened.stores;
+  const read = { kid: '-abc', mark: Buffer.alloc(0), buckets: Buffer.alloc(0), proof: Buffer.alloc(0) };
+  expect(await headsStore.put(account.aid, read, { mark: Buffer.from('m'), buckets: Buffer.from('b') })).toBe(
+    true,
+  );
+  expect((await headsStore.readAccount(account.aid)).keys).toEqual([
+    { kid: '-abc', buckets: Buffer.from('b'), proof: Buffer.alloc(0) },
+  ]);
+  expect(await headsStore.readKey(account.aid, '-abc')).toMatchObject({ buckets: Buffer.from('b') });
+});
+
 /** The service of a server that dies at one of its steps: the call rejects, and nothing behind it happens. */
 function dyingAt(step: keyof HeadsStore) {
   const { stores, crypto, now } = vault.opened;

@@ -13,6 +13,6 @@ if t[1] * 1000 > tonumber(ARGV[4]) then
 end
 redis.call('SADD', KEYS[3], ARGV[3])
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[4], '-' .. ARGV[3], ARGV[5])
+redis.call('HSET', KEYS[4], '!' .. ARGV[3], ARGV[5])
 redis.call('ZREM', KEYS[2], ARGV[2])
 return 'ok'
