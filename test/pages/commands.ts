@@ -39,7 +39,8 @@ async function faultsOf(line: string): Promise<readonly string[]> {
     rest = rest.slice(all.length);
   }
   loadConfig(settings);
-  const [, version, script = '', args = ''] = RUN.exec(rest) ?? [];
+  // Where the output goes is the shell's business.
+  const [, version, script = '', args = ''] = RUN.exec(rest.replace(/ > \S+$/, '')) ?? [];
   if (project.scripts[script] === undefined) {
     return [`${line}: package.json has no such script`];
   }

@@ -116,6 +116,13 @@ const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
     expect(entriesOf(out).map(({ action }) => action)).toContain('server.start'),
   'bun run vault audit verify --checkpoints server.log': (out) => expect(out).toMatch(/checkpoint/i),
   'bun run vault audit key': (out) => expect(out).toContain('-----BEGIN PUBLIC KEY-----'),
+  'bun run vault rotate-root': async (out) => {
+    expect(out).toMatch(/root/i);
+    expect((await send('admin', `/vault?user=u&token=${token}`)).status).toBe(200);
+  },
+  'bun run vault audit key > audit-key.pem': () =>
+    expect(readFileSync(join(folder, 'audit-key.pem'), 'utf8')).toContain('-----BEGIN PUBLIC KEY-----'),
+  'bun run vault audit verify --signing-key audit-key.pem': (out) => expect(out).toMatch(/checkpoint/i),
   'bun run vault certificate load pci-dss.pdf': (out) => expect(out).not.toBe(''),
   'bun run vault account set shop --paying': async () => {
     const reply = await send('shop', '/certificate');
