@@ -52,9 +52,6 @@ const PACE = 4;
 /** How long a round begins something new. */
 const ROUND_MS = 20_000;
 
-/** The recorded heads of the logs of a server. */
-export type LogHeads = ReturnType<typeof createLogHeads>;
-
 /**
  * Records how long the logs of items are, and signs that, so that a log that was cut since is found. Logs are named by the
  * scripts that append to them; nothing waits for this. All servers may do it at once: each change names what it follows.

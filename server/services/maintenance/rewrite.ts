@@ -24,9 +24,6 @@ interface Parts extends RewriteDependencies {
   readonly known: { outcome: RewriteOutcome | undefined };
 }
 
-/** Rewrites of the append-only files after verification codes have expired. */
-export type Rewrites = ReturnType<typeof createRewrites>;
-
 /** Makes what removes expired verification codes from the disk. All notes are in Redis, so that any server goes on. */
 export function createRewrites(dependencies: RewriteDependencies) {
   const parts: Parts = {
