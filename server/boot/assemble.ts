@@ -96,6 +96,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     rewriteExpired: rewrites.round,
     background: createBackground({
       ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired: rewrites.round, recordEvent },
+      writeRejections: audit.writeSoon,
     }),
     /**
      * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that

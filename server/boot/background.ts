@@ -7,6 +7,8 @@ const SWEEP_MS = 10 * 60 * 1_000;
 const SWEEP_RETRY_MS = 5_000;
 /** Half of the promised minute between two checkpoints: flushing and signing take a part of it. */
 const CHECKPOINT_MS = 30_000;
+/** So long at the most is a rejection in no log that was answered without waiting for its entry. */
+const REJECTIONS_MS = 1_000;
 
 /** The recurring work of a server. */
 export interface Background {
@@ -40,19 +42,21 @@ function createLoop(round: () => Promise<number>): Background {
 }
 
 /**
- * Creates the recurring work: asynchronous requests, the sweep, checkpoints of the security logs, and rewrites after
- * verification codes have expired. Every sweep is recorded as the event `sweep`, with its duration in ms and the error code of a failure.
+ * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, and rewrites
+ * after verification codes have expired. Every sweep is recorded as the event `sweep`, with its duration in ms and the error code of a failure.
  */
 export function createBackground({
   startJobs,
   sweep,
   checkpoint,
+  writeRejections,
   rewriteExpired,
   recordEvent,
 }: {
   readonly startJobs: () => void;
   readonly sweep: () => Promise<void>;
   readonly checkpoint: () => Promise<void>;
+  readonly writeRejections: () => Promise<void>;
   readonly rewriteExpired: () => Promise<number>;
   readonly recordEvent: RecordEvent;
 }): Background {
@@ -66,17 +70,23 @@ export function createBackground({
     await checkpoint();
     return CHECKPOINT_MS;
   });
+  const rejections = createLoop(async () => {
+    await writeRejections();
+    return REJECTIONS_MS;
+  });
   const rewrites = createLoop(rewriteExpired);
   return {
     start: () => {
       startJobs();
       sweeps.start();
       checkpoints.start();
+      rejections.start();
       rewrites.start();
     },
     stop: () => {
       sweeps.stop();
       checkpoints.stop();
+      rejections.stop();
       rewrites.stop();
     },
   };

@@ -1,6 +1,6 @@
 /**
  * Measures refusals that nobody may tell apart: their answers are one, and the medians of their times lie close together.
- * Requests of a group are interleaved, in an order by chance: `bun test/timing/run.ts [--seed N] [--samples N]`.
+ * Requests of a group are interleaved, in an order by chance: `bun test/timing/run.ts [--seed N] [--samples N] [--only WORD]`.
  */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,7 +12,11 @@ import { OWNER, runVaultCommand } from '../helpers/server-process.ts';
 import { endAll, newFolder, startProcess } from '../serving/process.ts';
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, samples: { type: 'string', default: '300' } },
+  options: {
+    seed: { type: 'string' },
+    samples: { type: 'string', default: '300' },
+    only: { type: 'string' },
+  },
 });
 const seed = Number(values.seed ?? randomInt(1_000_000));
 const samples = Number(values.samples);
@@ -148,6 +152,9 @@ async function main(): Promise<number> {
   const rows: string[][] = [];
   let failed = 0;
   for (const group of await groups(folder, settings)) {
+    if (!group.name.includes(values.only ?? '')) {
+      continue;
+    }
     const { medians, answers } = await measure(group);
     const ratio = Math.max(...medians) / Math.min(...medians);
     const isGood = ratio <= group.ratioMax && answers.size === 1;

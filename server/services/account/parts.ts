@@ -43,8 +43,8 @@ export interface AccountDependencies {
 export interface KnownAccount {
   readonly record: Buffer;
   readonly phc: string;
-  /** Whether its password was chosen although it has the form of a generated one. */
-  readonly isChosen: boolean;
+  /** As in its record. */
+  readonly stretched: boolean | undefined;
   readonly revision: number;
   readonly account: Account;
 }
@@ -74,8 +74,6 @@ export function createAccountParts(dependencies: AccountDependencies) {
     verified: createMemory<Verified>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Opened records by the name of their account, used only while the stored record is the same. */
     opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),
-    /** Names that no account had lately. */
-    absent: createMemory<true>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Reads of records, shared by the requests of one tick. */
     reading: createTickJoin<Buffer | undefined>(),
     /** Verifications in flight. */

@@ -8,7 +8,6 @@ import { readNewestRevision } from './revision.ts';
 /** The decoy is no account's: no account has an empty name. */
 const DECOY_NAME = '';
 const DECOY_LENGTH = 64;
-const NAME_CHARACTERS_MAX = 128;
 
 /** Whether the vault has made a password, with 256 bits of randomness, or somebody has chosen it. */
 export type PasswordOrigin = 'generated' | 'chosen';
@@ -21,8 +20,7 @@ export async function hashPassword(
 ): Promise<Pick<AccountRecord, 'phc' | 'stretched'>> {
   const isGenerated = origin === 'generated';
   const phc = await crypto.hashPassword({ password, isGenerated });
-  const isLookalike = !isGenerated && crypto.passes(password, hasGeneratedForm);
-  return { phc, stretched: isLookalike ? true : undefined };
+  return { phc, stretched: isGenerated ? undefined : crypto.passes(password, hasGeneratedForm) };
 }
 
 /** What stands for the account that there is not: a hash, and a record to open. */
@@ -41,22 +39,17 @@ function readDecoy(parts: AccountParts): Promise<Decoy> {
   return parts.decoy;
 }
 
-/** Takes the time of opening a record, where there is none: one that is not remembered is compared with its log as well. */
-export async function openDecoy(parts: AccountParts, name: string): Promise<undefined> {
+/** Takes the time of opening a record, and of comparing it with its log, where there is none. */
+export async function openDecoy(parts: AccountParts): Promise<undefined> {
   await openAccount(parts, DECOY_NAME, (await readDecoy(parts)).record);
-  // Callers choose it.
-  const short = name.slice(0, NAME_CHARACTERS_MAX);
-  if (parts.absent.get(short) === undefined) {
-    await readNewestRevision(parts, '');
-    parts.absent.set(short, true);
-  }
+  await readNewestRevision(parts, '');
 }
 
 /**
  * Whether a password is that of an account, if there is one. What it costs depends on its form: that of a generated
  * one is verified by a keyed hash, for everybody; any other is stretched once, whatever the account has, so that the time
  * of a reply does not reveal which names exist. Only two kinds of accounts cost more: those that have chosen a password of
- * that form, and those whose generated one has not been used since such passwords were stretched as well.
+ * that form, and those that have not signed in since their records say which form it has.
  */
 export async function checkPassword(
   parts: AccountParts,
@@ -73,27 +66,43 @@ export async function checkPassword(
     return isRight && stretched !== undefined;
   }
   const isRight = await crypto.verifyGenerated({ password, hash: fast ?? '' });
-  return stretched === undefined ? isRight : crypto.verifyPassword({ password, phc: stretched, ...place });
+  return stretched === undefined || known?.stretched === false
+    ? isRight
+    : crypto.verifyPassword({ password, phc: stretched, ...place });
+}
+
+/** What replaces the hash of a record after its password was right; undefined where nothing is to be. */
+async function betterHash(
+  parts: AccountParts,
+  { phc, stretched }: KnownAccount,
+  password: SecretBytes,
+): Promise<Pick<AccountRecord, 'phc' | 'stretched'> | undefined> {
+  const { crypto, wantedPepper } = parts;
+  const wanted = wantedPepper();
+  const isUnsaid = stretched === undefined && !isFastHash(phc);
+  const isGenerated = stretched === undefined && crypto.passes(password, hasGeneratedForm);
+  if ((wanted !== undefined && pepperIdOf(phc) !== wanted) || (isUnsaid && isGenerated)) {
+    return hashPassword(parts, password, isGenerated ? 'generated' : 'chosen');
+  }
+  return isUnsaid ? { phc, stretched: false } : undefined;
 }
 
 /**
  * Replaces the hash of a generated password that was stretched as all were before, and one with the pepper of an older
- * root; the account as it is known from then on. Where that fails the next sign-in tries again.
+ * root, and adds to a record which form its password has; the account as it is known from then on. Where that fails the
+ * next sign-in tries again.
  */
 export async function upgradeHash(
   parts: AccountParts,
   known: KnownAccount,
   password: SecretBytes,
 ): Promise<KnownAccount> {
-  const wanted = parts.wantedPepper();
-  const isGenerated = !known.isChosen && parts.crypto.passes(password, hasGeneratedForm);
-  const isPepperOld = wanted !== undefined && pepperIdOf(known.phc) !== wanted;
-  if (!isPepperOld && (!isGenerated || isFastHash(known.phc))) {
+  const better = await betterHash(parts, known, password);
+  if (better === undefined) {
     return known;
   }
-  const { phc } = await hashPassword(parts, password, isGenerated ? 'generated' : 'chosen');
   const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
-  const edit = (record: AccountRecord) => (isOld(record) ? { ...record, phc } : record);
+  const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
   const changed = await changeAccount(parts, known.account.name, edit).catch(() => undefined);
-  return changed?.phc === phc ? { ...known, phc } : known;
+  return changed?.phc === better.phc ? { ...known, ...better } : known;
 }

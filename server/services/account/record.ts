@@ -27,7 +27,10 @@ export interface AccountRecord extends Rights {
   readonly aid: string;
   /** The hash of the password: a PHC string, or for a generated one what begins with `FAST_HASH_PREFIX`. */
   readonly phc: string;
-  /** Present for a password that was chosen although it has the form of a generated one. */
+  /**
+   * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
+   * of records without it may have either form.
+   */
   readonly stretched?: boolean | undefined;
   readonly created_at: string;
   /** The number of its changes; records of versions that did not count them have none. See `revision.ts`. */

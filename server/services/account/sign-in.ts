@@ -1,10 +1,10 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
-import { hasGeneratedForm } from '../../domain/account/password.ts';
 import { readPreferences } from '../../domain/account/preference.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { networkOf } from '../../domain/text/source.ts';
+import type { SecurityEvent } from '../audit/event.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import { type Guess, guessSourceOf } from '../request/attempts.ts';
 import type { AccountParts, KnownAccount, Verified } from './parts.ts';
@@ -28,8 +28,8 @@ async function readKnown(parts: AccountParts, name: string): Promise<KnownAccoun
 }
 
 /**
- * Opens the record of an account that was read. One that is not remembered, and older than its newest change, is read again,
- * for that may be of this moment; where it stays, it is reported and rejected with `record_rolled_back`.
+ * Opens the record of an account that was read. One that is older than its newest change is read again, for that may be of
+ * this moment; where it stays, it is reported and rejected with `record_rolled_back`.
  */
 async function openKnown(
   parts: AccountParts,
@@ -37,11 +37,7 @@ async function openKnown(
   record: Buffer,
 ): Promise<KnownAccount | undefined> {
   const opened = await openAccount(parts, name, record);
-  const remembered = parts.opened.get(name);
-  if (remembered?.record.equals(record) === true) {
-    return remembered;
-  }
-  const { phc, stretched = false, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
+  const { phc, stretched, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
   if ((await readNewestRevision(parts, aid)) > revision) {
     const now = await parts.accountStore.read(name);
     if (now?.equals(record) === true) {
@@ -50,9 +46,14 @@ async function openKnown(
     }
     return now && openKnown(parts, name, now);
   }
+  // What is remembered spares a guess nothing: it would be sooner refused than one at a name that nobody has.
+  const remembered = parts.opened.get(name);
+  if (remembered?.record.equals(record) === true) {
+    return remembered;
+  }
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
   // A copy: a reply is a view, and would keep all that arrived with it.
-  const fresh = { record: Buffer.from(record), phc, isChosen: stretched, revision, account };
+  const fresh = { record: Buffer.from(record), phc, stretched, revision, account };
   parts.opened.set(name, fresh);
   return fresh;
 }
@@ -62,21 +63,14 @@ export async function lookUp(parts: AccountParts, name: string): Promise<Account
   return (await readKnown(parts, name))?.account;
 }
 
-/**
- * Records how a sign-in has ended; one under a name that no account has is in the operator's own log. The rejection of a
- * fast check does not wait for its entry: the time of that would reveal in whose log it is.
- */
-async function recordSignIn(
-  parts: AccountParts,
+/** The entry of how a sign-in has ended; one under a name that no account has is in the operator's own log. */
+function entryOf(
   { ip, userAgent, requestId }: RequestContext,
-  { name, password }: AccountCredentials,
+  name: string,
+  known: KnownAccount | undefined,
   outcome: string,
-): Promise<void> {
-  const { audit, crypto } = parts;
-  const known = isIdentifier(name) ? await readKnown(parts, name) : undefined;
-  const isSoon = outcome !== 'success' && crypto.passes(password, hasGeneratedForm);
-  const record = isSoon ? audit.recordSoon : audit.record;
-  await record({
+): SecurityEvent {
+  return {
     ...{ ip, userAgent, requestId },
     aid: known?.account.aid ?? '',
     // Of a record whose change is not in the log, for a process died in between, or none wrote an entry of it.
@@ -85,10 +79,34 @@ async function recordSignIn(
     outcome,
     actor: outcome === 'success' ? `account/${name}` : 'anonymous',
     object: isIdentifier(name) && !looksLikeCardNumber(name) ? `account/${name}` : 'account',
-  });
+  };
 }
 
-/** Verifies a password, see `checkPassword`. The outcome is recorded before the caller learns of it; a fault is not. */
+/**
+ * Records a rejection. The reply waits neither for the entry nor for finding out whose it is: the time of that would
+ * reveal in whose log it is, and so whether there is such an account.
+ */
+function recordRejection(
+  parts: AccountParts,
+  ctx: RequestContext,
+  name: string,
+  record: Buffer | undefined,
+  outcome: string,
+): void {
+  const { audit, opened } = parts;
+  const remembered = record && opened.get(name);
+  if (record === undefined || remembered?.record.equals(record) === true) {
+    audit.recordSoon(entryOf(ctx, name, remembered, outcome));
+  } else {
+    const owner = openKnown(parts, name, record).catch(() => undefined);
+    audit.recordSoon(owner.then((known) => entryOf(ctx, name, known, outcome)));
+  }
+}
+
+/**
+ * Verifies a password, see `checkPassword`. A success is recorded before the caller learns of it, a rejection soon after;
+ * a fault is not.
+ */
 async function verify(
   parts: AccountParts,
   ctx: RequestContext,
@@ -100,7 +118,7 @@ async function verify(
   const { name, password } = credentials;
   try {
     const known = await attempts.run(guess, 'unauthenticated', async (hasSucceeded) => {
-      const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts, name);
+      const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts);
       const place = { share: networkOf(ctx.ip), hasSucceeded };
       if (!(await checkPassword(parts, opened, password, place)) || !opened) {
         throw new VaultError('unauthenticated');
@@ -110,11 +128,11 @@ async function verify(
     attempts.succeed(guess.id);
     const upgraded = await upgradeHash(parts, known, password);
     // Behind that, for the entry names the newest revision of the record.
-    await recordSignIn(parts, ctx, credentials, 'success');
+    await parts.audit.record(entryOf(ctx, name, await readKnown(parts, name), 'success'));
     return upgraded;
   } catch (error) {
     if (error instanceof VaultError && error.status < 500) {
-      await recordSignIn(parts, ctx, credentials, error.code);
+      recordRejection(parts, ctx, name, record, error.code);
     }
     throw error;
   }

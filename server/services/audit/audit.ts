@@ -24,6 +24,8 @@ interface AuditParts {
   readonly now: Clock;
   /** Events that the next flush writes. */
   soon: { readonly event: SecurityEvent; readonly timeMs: number }[];
+  /** Events of `recordSoon` that are not complete yet. */
+  readonly incomplete: Set<Promise<void>>;
 }
 
 /** The security logs of a server. */
@@ -34,9 +36,9 @@ export function createAudit(dependencies: AuditDependencies) {
   const { now, recordEvent } = dependencies;
   const onLost = (events: number): void => recordEvent('audit_events_lost', { events });
   const queue = createAuditQueue({ ...dependencies, onLost });
-  const parts: AuditParts = { queue, flood: createFlood(now), now, soon: [] };
+  const parts: AuditParts = { queue, flood: createFlood(now), now, soon: [], incomplete: new Set() };
   return {
-    ...bindParts(parts, { record, recordSoon, flush }),
+    ...bindParts(parts, { record, recordSoon, writeSoon, flush }),
     ...createAuditList(dependencies),
     takeMoved: queue.takeMoved,
   };
@@ -57,24 +59,48 @@ async function record(parts: AuditParts, event: SecurityEvent): Promise<void> {
   }
 }
 
-/**
- * Records a rejection that is answered without waiting for its entry, which the next flush writes: for where the work of
- * an entry would reveal whom it is about. What is recorded so is lost when the process dies.
- */
-function recordSoon({ flood, now, soon }: AuditParts, event: SecurityEvent): void {
+function addSoon({ flood, soon }: AuditParts, event: SecurityEvent, timeMs: number): void {
   if (flood.admits(event)) {
-    soon.push({ event, timeMs: now() });
+    soon.push({ event, timeMs });
   }
 }
 
-/** Writes what was counted and what could not be written before. Never rejects: it is retried. */
-async function flush(parts: AuditParts, all?: boolean): Promise<void> {
-  const { flood, now, queue, soon } = parts;
+/**
+ * Records a rejection that is answered without waiting for its entry, which the next `writeSoon` writes: for where the work
+ * of an entry would reveal whom it is about. A promise of an event never rejects. What is recorded so is lost when the
+ * process dies.
+ */
+function recordSoon(parts: AuditParts, event: SecurityEvent | Promise<SecurityEvent>): void {
+  const { incomplete } = parts;
+  const timeMs = parts.now();
+  if (event instanceof Promise) {
+    const added = event.then((complete) => {
+      incomplete.delete(added);
+      addSoon(parts, complete, timeMs);
+    });
+    incomplete.add(added);
+  } else {
+    addSoon(parts, event, timeMs);
+  }
+}
+
+/** Gives the queue what was recorded to be written soon. */
+async function writeSoon(parts: AuditParts): Promise<void> {
+  await Promise.all(parts.incomplete);
+  const { soon } = parts;
   parts.soon = [];
-  const counted = flood.take(all).map((group) => ({ ...group, timeMs: now() }));
-  for (const { event, count, timeMs } of [...soon.map((each) => ({ ...each, count: 1 })), ...counted]) {
+  for (const { event, timeMs } of soon) {
     // No caller waits for it; what cannot be written stays in the queue.
-    write(parts, event, count, timeMs).catch(() => undefined);
+    write(parts, event, 1, timeMs).catch(() => undefined);
+  }
+}
+
+/** Writes all that waits, what was counted and what could not be written before. Never rejects: it is retried. */
+async function flush(parts: AuditParts, all?: boolean): Promise<void> {
+  await writeSoon(parts);
+  const { flood, now, queue } = parts;
+  for (const { event, count } of flood.take(all)) {
+    write(parts, event, count, now()).catch(() => undefined);
   }
   await queue.flush();
 }
