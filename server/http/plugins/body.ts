@@ -95,18 +95,20 @@ function rejectOverdue(): void {
   }
 }
 
+/** Called when a body is not there yet: `cut` ends the waiting with an error. What it throws ends it too. */
+type Wait = (cut: (error: VaultError) => void) => void;
+
+/** Called with the number of bytes that have come so far; what it throws ends the reading. */
+type Progress = (bytes: number) => void;
+
 /** The outcome of `body`. One that is not there in time, or breaks off, is the client's error: `invalid_request`. */
-function within<Value>(body: Promise<Value>, timeoutMs: number): Promise<Value> {
+function within<Value>(body: Promise<Value>, timeoutMs: number, wait: Wait): Promise<Value> {
   // What came together with the head of the request is there already.
   if (peek.status(body) === 'fulfilled') {
     return body;
   }
   return new Promise((resolve, reject) => {
     const reading = { endMs: performance.now() + timeoutMs, reject };
-    readings.add(reading);
-    if (reading.endMs < timerEndMs) {
-      setTimer(reading.endMs);
-    }
     body.then(
       (value) => {
         readings.delete(reading);
@@ -117,11 +119,13 @@ function within<Value>(body: Promise<Value>, timeoutMs: number): Promise<Value> 
         reject(error instanceof VaultError ? error : broken());
       },
     );
+    wait(reject);
+    readings.add(reading);
+    if (reading.endMs < timerEndMs) {
+      setTimer(reading.endMs);
+    }
   });
 }
-
-/** Called with the number of bytes that have come so far; what it throws ends the reading. */
-type Progress = (bytes: number) => void;
 
 /** The bytes of a stream; undefined as soon as there are more than `bytesMax`. */
 async function readChunks(
@@ -149,11 +153,12 @@ async function readStream(
   stream: ReadableStream<Uint8Array>,
   bytesMax: number,
   timeoutMs: number,
+  wait: Wait,
   progress: Progress,
 ): Promise<Uint8Array> {
   const reader = stream.getReader();
   try {
-    const bytes = await within(readChunks(reader, bytesMax, progress), timeoutMs);
+    const bytes = await within(readChunks(reader, bytesMax, progress), timeoutMs, wait);
     if (bytes === undefined) {
       throw tooLarge();
     }
@@ -167,20 +172,24 @@ async function readStream(
 /**
  * Reads a request's body: at most `bytesMax` bytes, within `timeoutMs`. A declared length comes from the check of the
  * caller (`rejectLargeBody`); without one the body is counted as it comes and cut off at the limit, so
- * that an endless body costs no memory. No body is an empty one.
+ * that an endless body costs no memory. No body is an empty one. `progress` is only called for a
+ * body without a length.
  */
 export async function readBody(
   request: Request,
   length: number | undefined,
   bytesMax: number,
   timeoutMs: number,
-  progress: Progress,
+  wait: Wait,
+  progress: Progress = () => undefined,
 ): Promise<Uint8Array> {
   if (length === 0) {
     return new Uint8Array(0);
   }
   if (length !== undefined) {
-    return within(request.bytes(), timeoutMs);
+    return within(request.bytes(), timeoutMs, wait);
   }
-  return request.body === null ? new Uint8Array(0) : readStream(request.body, bytesMax, timeoutMs, progress);
+  return request.body === null
+    ? new Uint8Array(0)
+    : readStream(request.body, bytesMax, timeoutMs, wait, progress);
 }

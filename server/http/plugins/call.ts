@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
-import { sourceOf } from '../../domain/text/source.ts';
+import { networkOf, sourceOf } from '../../domain/text/source.ts';
 import type { AccountCredentials, Recalled } from '../../services/account/sign-in.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
-import { releaseBody } from './body-budget.ts';
+import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
@@ -133,8 +133,7 @@ export interface Received {
 
 /**
  * Makes room for the body of a caller who has not proved who it is; one in chunks, whose `length` is undefined, gets more
- * as it comes. The
- * credentials of an account are verified before a long body is read, so that nobody holds room by sending one slowly.
+ * as it comes. The credentials of an account are verified before a long body is read.
  */
 async function holdBody(
   { parts }: CallReader,
@@ -142,7 +141,7 @@ async function holdBody(
   length: number | undefined,
   recalled: Recalled | undefined,
 ): Promise<void> {
-  ctx.held = parts.bodies.hold(sourceOf(ctx.ip), length ?? 0);
+  ctx.held = parts.bodies.hold(networkOf(ctx.ip), length ?? 0);
   if (recalled !== undefined && length !== undefined && isLong(length)) {
     await parts.accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
     releaseBody(ctx, parts);
@@ -174,16 +173,16 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   }
   ctx.body = 'reading';
   const beginMs = performance.now();
-  const bytes = await readBody(request, length, body.bytesMax, parts.http.bodyTimeoutMs, (arrived) => {
-    if (ctx.held !== undefined && arrived > ctx.held.bytes) {
-      ctx.held = parts.bodies.grow(ctx.held, arrived);
-    }
-  });
+  const bytes = await readBody(
+    request,
+    length,
+    body.bytesMax,
+    parts.http.bodyTimeoutMs,
+    (cut) => waitForBody(ctx, parts, ctx.account ?? recalled?.assumed?.account, length, cut),
+    length === undefined ? (arrived) => growBody(ctx, parts, arrived) : undefined,
+  );
   ctx.body = 'read';
-  if (ctx.held !== undefined && !isLong(ctx.held.bytes)) {
-    // The places of those who are let in bound what is there of these.
-    releaseBody(ctx, parts);
-  }
+  endWait(ctx, parts);
   // Otherwise who has lost an account could act for it as long as a body may take.
   const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
   return {

@@ -130,8 +130,9 @@ async function fail(
   const { call, reply } = progress;
   parts.metering.takeBack(ctx);
   const failure = reportError(error, ctx, parts);
-  const isComing = ctx.body === 'untouched' && hasLongBody(ctx.request.headers);
-  if (isComing) {
+  const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
+  // A short one would be kept while its rejection is held back.
+  if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
     dropBody(ctx.request);
   }
   if (reply !== undefined) {
