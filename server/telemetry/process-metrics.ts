@@ -1,6 +1,9 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
-/** The default metrics that are correct on Bun; the others are zero or wrong outside Node. */
+/**
+ * The default metrics that are correct on Bun; the others are zero or wrong outside Node. The heap's figures are those of
+ * the last garbage collection, and external memory leaves buffers out.
+ */
 const CORRECT_ON_BUN: ReadonlySet<string> = new Set([
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
@@ -8,8 +11,6 @@ const CORRECT_ON_BUN: ReadonlySet<string> = new Set([
   'process_resident_memory_bytes',
   'process_open_fds',
   'process_max_fds',
-  'nodejs_heap_size_used_bytes',
-  'nodejs_external_memory_bytes',
 ]);
 
 /** The labels of `vault_build_info`. */
