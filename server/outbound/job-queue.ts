@@ -98,9 +98,13 @@ function isConnected({ client }: RawRedis): boolean {
 /** Reports once that Redis is disconnected, and once that it is reconnected, for all connections together. */
 function watchConnections(report: (event: string) => void) {
   const disconnected = new Set<RawRedis>();
+  const released = new WeakSet<RawRedis>();
   return {
     add(redis: RawRedis): void {
       const lose = (): void => {
+        if (released.has(redis)) {
+          return;
+        }
         if (disconnected.size === 0) {
           report('job_queue_disconnected');
         }
@@ -113,6 +117,11 @@ function watchConnections(report: (event: string) => void) {
           report('job_queue_reconnected');
         }
       });
+    },
+    /** Ignores a connection from now on: the queue closes it itself, the library included. */
+    release(redis: RawRedis): void {
+      released.add(redis);
+      disconnected.delete(redis);
     },
     /** Reports an error that is not a consequence of a lost connection. */
     onError(): void {
@@ -172,11 +181,12 @@ function start(state: QueueState): void {
   state.running = { redis, worker };
 }
 
-async function stopRunning({ running, runs }: QueueState): Promise<void> {
+async function stopRunning({ running, runs, watch }: QueueState): Promise<void> {
   if (running === undefined) {
     return;
   }
   const { redis, worker } = running;
+  watch.release(redis);
   // While Redis is disconnected, a graceful close would wait for it: another process takes over the ids.
   const closed = isConnected(redis) ? worker.close() : undefined;
   await Promise.allSettled(runs);
