@@ -1,8 +1,18 @@
 #!/bin/sh
 # Installs what is missing, makes sure of a Redis, and becomes the server, so that signals and the exit code
-# are the server's own.
+# are the server's own. In production it installs and makes nothing, and says what is missing.
 set -eu
 cd "$(dirname "$0")/.."
+
+if [ "${VAULT_ENV:-}" = production ]; then
+  if [ ! -d node_modules/elysia ]; then
+    echo "The packages are missing, and nothing is installed in production: run 'bun install --frozen-lockfile' first." >&2
+    exit 1
+  fi
+  [ -d dist/sdk ] || echo "The SDK is not packed (bun run pack:sdk); the server cannot give it out." >&2
+  [ -d dist/guide ] || echo "The guide is not built (bun run build:guide); the server cannot show it." >&2
+  exec sh scripts/quiet.sh bun server/main.ts
+fi
 
 # Packages for development too: the SDK, the guide and the API reference are made of some. An image has them made.
 bun install --frozen-lockfile

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
@@ -71,6 +72,57 @@ describe('bun run start', () => {
       expect(await command.exited).toBe(0);
       expect(existsSync(`/proc/${server}`)).toBe(false);
       expect(existsSync(`/proc/${redis}`)).toBe(false);
+    },
+    START_MS_MAX,
+  );
+
+  test(
+    'installs nothing in production, prints JSON lines alone, and warns of nothing at a clean stop',
+    async () => {
+      const packages = statSync(join(root, 'node_modules')).mtimeMs;
+      const command = start({
+        VAULT_ENV: 'production',
+        VAULT_MASTER_KEY: randomBytes(32).toString('base64'),
+        VAULT_BOOTSTRAP_USER: 'admin',
+        VAULT_BOOTSTRAP_PASSWORD: 'correct-horse-battery-staple',
+        // Whatever is asked of a registry would fail.
+        BUN_CONFIG_REGISTRY: 'http://127.0.0.1:9',
+      });
+      const errors = new Response(command.stderr).text();
+      let output = '';
+      for await (const chunk of command.stdout.pipeThrough(new TextDecoderStream())) {
+        output += chunk;
+        if (output.includes('"event":"sad_rewritten"') && !command.killed) {
+          command.kill('SIGTERM');
+        }
+      }
+      expect(await command.exited).toBe(0);
+      const lines = output.split('\n').filter((line) => line !== '');
+      const levels = lines.map((line) => (JSON.parse(line) as { level: string }).level);
+      expect(levels.filter((level) => level !== 'info')).toEqual([]);
+      expect(lines.at(-1)).toContain('"event":"stopped"');
+      expect(await errors).not.toContain('install');
+      expect(statSync(join(root, 'node_modules')).mtimeMs).toBe(packages);
+    },
+    START_MS_MAX,
+  );
+
+  test(
+    'says what is missing in production, and does not fetch it',
+    async () => {
+      mkdirSync(join(folder, 'scripts'));
+      copyFileSync(join(root, 'scripts/start.sh'), join(folder, 'scripts/start.sh'));
+      const command = Bun.spawn(['sh', 'scripts/start.sh'], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'], VAULT_ENV: 'production' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      expect(await new Response(command.stderr).text()).toBe(
+        "The packages are missing, and nothing is installed in production: run 'bun install --frozen-lockfile' first.\n",
+      );
+      expect(await new Response(command.stdout).text()).toBe('');
+      expect(await command.exited).toBe(1);
+      expect(existsSync(join(folder, 'node_modules'))).toBe(false);
     },
     START_MS_MAX,
   );

@@ -45,9 +45,12 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
     cores: availableParallelism(),
     settings: chosenSettings(config),
     settings_digest: settingsDigest(config),
+    port: config.port,
+    ...(listener.isShared ? { shares_port: true } : {}),
   });
   log.flush();
-  if (isFirst) {
+  // In production standard output is the log alone, which machines read line by line.
+  if (isFirst && config.env === 'staging') {
     process.stdout.write(bannerOf(config, first, listener.isShared));
   }
   vault.background.start();
