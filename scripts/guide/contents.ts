@@ -148,6 +148,7 @@ export const CONTENTS: readonly Group[] = [
     entries: [
       page('guides/production.md', 'Production', 'What a server that holds real cards needs'),
       page('operations.md', 'Operations', 'Sizes, upgrades, rotation, incidents'),
+      page('upgrades.md', 'Versions and upgrades', 'What a version promises, and going back'),
       page('guides/limits.md', 'Limits', 'What one account or one address may use'),
       page('guides/master-key.md', 'Master key', 'Change it while servers run'),
       page('guides/monitoring.md', 'Monitoring', 'Metrics, traces, alerts'),
