@@ -53,3 +53,19 @@ test('the rules for alerts ask for metrics that exist', async () => {
     expect(annotations.summary).toEndWith('.');
   }
 });
+
+test('the dashboard asks for metrics that exist', async () => {
+  const names = await metricNames();
+  const { panels } = JSON.parse(read('deploy/grafana/cardvault.json')) as {
+    panels: { id: number; title: string; targets: { expr: string }[] }[];
+  };
+  expect(panels.length).toBeGreaterThan(8);
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  for (const { title, targets } of panels) {
+    for (const { expr } of targets) {
+      const asked = [...expr.matchAll(NAME)].map(([name]) => name.replace(/_(?:bucket|count|sum)$/, ''));
+      expect([title, asked.length > 0]).toEqual([title, true]);
+      expect([title, asked.filter((name) => !names.has(name))]).toEqual([title, []]);
+    }
+  }
+});
