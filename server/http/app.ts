@@ -11,11 +11,15 @@ import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { isPublic, ROUTES } from './routes/table.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
-  const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl, hasAdmin ? isPublic : undefined));
+  const shown = hasAdmin ? isPublic : undefined;
+  const whole = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown));
+  const callsOnly = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown, false));
   return {
     path: '/openapi.json',
-    respond: () =>
-      new Response(text, { headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' } }),
+    respond: (request) =>
+      new Response(new URL(request.url).searchParams.get('webhooks') === 'false' ? callsOnly : whole, {
+        headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
+      }),
   };
 }
 

@@ -51,6 +51,18 @@ test('the document names the server and no other host but those of its own texts
   expect(JSON.parse(answer.text).servers).toEqual([{ url: 'https://vault.test/v1' }]);
 });
 
+test('the document for generators has no webhooks and no schema that only they use', async () => {
+  const client = createClient();
+  const whole = JSON.parse((await client.send('GET', '/openapi.json', NOBODY)).text);
+  const calls = JSON.parse((await client.send('GET', '/openapi.json?webhooks=false', NOBODY)).text);
+  expect(whole.webhooks.proxyPost.post.tags).toEqual(['webhook']);
+  expect(whole.tags.map(({ name }: { name: string }) => name)).toContain('webhook');
+  expect(calls.webhooks).toBeUndefined();
+  expect(calls.paths).toEqual(whole.paths);
+  expect(Object.keys(calls.components.schemas)).not.toContain('PostWebhook');
+  expect(Object.keys(calls.components.schemas)).toContain('GetWebhook');
+});
+
 describe('docs', () => {
   test('the page names no other host, and its policy allows none', async () => {
     const answer = await createClient().send('GET', '/docs', NOBODY);

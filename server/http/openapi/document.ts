@@ -5,7 +5,7 @@ import { PASSPHRASE_HEADER, PassphraseParameter, SECRET_HEADERS } from '../plugi
 import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from '../plugins/route.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
-import { webhooksOf } from './webhooks.ts';
+import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -257,12 +257,14 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
 /**
  * Makes the OpenAPI 3.1 document from the table of routes and the table of errors. Paths stand below the
  * server's URL, which is the public URL with `/v1`. With `isPublic` there are two listeners: only the routes that it
- * accepts are below the public URL, the others on the server that gives the document.
+ * accepts are below the public URL, the others on the server that gives the document. Without `withWebhooks` the
+ * document has no webhooks and no schema that only they use, for generators that cannot read them.
  */
 export function buildOpenApi(
   routes: readonly RouteShape[],
   publicUrl: string,
   isPublic?: (route: RouteShape) => boolean,
+  withWebhooks = true,
 ): OpenApiDocument {
   const publicServer = `${publicUrl}/v1`;
   const writer = createSchemaWriter();
@@ -277,7 +279,7 @@ export function buildOpenApi(
     );
   }
   writer.write(ErrorBody);
-  const webhooks = webhooksOf(writer.write);
+  const webhooks = withWebhooks ? { webhooks: webhooksOf(writer.write) } : {};
   const code = {
     type: 'string',
     enum: Object.keys(ERRORS),
@@ -298,9 +300,12 @@ export function buildOpenApi(
     },
     externalDocs: { url: '/guide', description: 'Guide' },
     servers: [{ url: isPublic === undefined ? publicServer : '/v1' }],
-    tags: tags.map(([name, description]) => ({ name, description })),
+    tags: [
+      ...tags.map(([name, description]) => ({ name, description })),
+      ...(withWebhooks ? [WEBHOOK_TAG] : []),
+    ],
     paths,
-    webhooks,
+    ...webhooks,
     components: {
       securitySchemes: SECURITY_SCHEMES,
       headers: HEADERS,

@@ -9,6 +9,9 @@ const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
   networkToken: 'Result of a request for a network token',
 };
 
+/** The tag of the calls that the service makes, apart from those that a client makes. */
+export const WEBHOOK_TAG = { name: 'webhook', description: 'Calls that the vault makes to you.' };
+
 function header(name: string, description: string, required: boolean, schema: Json): Json {
   return {
     name,
@@ -44,7 +47,7 @@ const HEADERS: readonly Json[] = [
 function operationOf(name: string, summary: string, schema: Json): Json {
   return {
     operationId: `${name}Webhook`,
-    tags: ['proxy'],
+    tags: [WEBHOOK_TAG.name],
     summary,
     description:
       'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
