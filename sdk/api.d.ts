@@ -1718,7 +1718,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "invalid_json" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "invalid_json" | "content_encoding_unsupported" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -2278,6 +2278,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -2593,6 +2595,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -3218,6 +3222,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -4152,6 +4158,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -4616,6 +4624,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -5060,6 +5070,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -5208,6 +5220,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -5593,6 +5607,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -5968,6 +5984,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -6198,6 +6216,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -6424,6 +6444,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -6701,6 +6723,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -7064,6 +7088,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
@@ -7625,6 +7651,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *
              *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
@@ -7982,6 +8010,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
              *

@@ -10,7 +10,6 @@ interface ErrorEntry {
   readonly retryAfterSeconds?: number;
 }
 
-/** Keeps the codes as a type, and freezes the table. */
 function defineErrors<Code extends string>(
   table: Record<Code, ErrorEntry>,
 ): Readonly<Record<Code, ErrorEntry>> {
@@ -39,6 +38,11 @@ export const ERRORS = defineErrors({
     status: 400,
     text: 'The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.',
     advice: 'Send valid JSON in UTF-8, in which no object has the same member name twice.',
+  },
+  content_encoding_unsupported: {
+    status: 400,
+    text: 'The body has a Content-Encoding; bodies are only taken as they are.',
+    advice: 'Send the body uncompressed, without the header Content-Encoding.',
   },
   json_too_deep: {
     status: 400,
@@ -147,11 +151,7 @@ export const ERRORS = defineErrors({
     text: 'No route exists at this path. Paths of the API start with /v1.',
     advice: 'Check the path; `/docs` on the server lists all routes.',
   },
-  key_not_found: {
-    status: 404,
-    text: 'The key does not exist.',
-    advice: 'Check `user`, or create the key.',
-  },
+  key_not_found: { status: 404, text: 'The key does not exist.', advice: 'Check `user`, or create the key.' },
   token_not_found: {
     status: 404,
     text: 'The token does not exist, or the reference does not belong to it.',

@@ -6,20 +6,28 @@ import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
 import { mountPages, operatorPages, type Page } from './pages/pages.ts';
 import { sdkPages } from './pages/sdk-files.ts';
+import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from './pages/static-file.ts';
 import type { HttpConfig, HttpParts } from './plugins/http-parts.ts';
 import { answerUnrouted, mountRoutes } from './plugins/shell.ts';
 import { isPublic, ROUTES } from './routes/table.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
   const shown = hasAdmin ? isPublic : undefined;
-  const whole = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown));
-  const callsOnly = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown, false));
+  // Compressed once, and not by servers that nobody asks for it.
+  const documents = new Map<boolean, StaticFile>();
+  const documentOf = (hasWebhooks: boolean): StaticFile => {
+    const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown, hasWebhooks));
+    const file = staticFileOf('application/json', new TextEncoder().encode(text), true);
+    documents.set(hasWebhooks, file);
+    return file;
+  };
   return {
     path: '/openapi.json',
-    respond: (request) =>
-      new Response(new URL(request.url).searchParams.get('webhooks') === 'false' ? callsOnly : whole, {
-        headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
-      }),
+    respond: (request) => {
+      const hasWebhooks = new URL(request.url).searchParams.get('webhooks') !== 'false';
+      const file = documents.get(hasWebhooks) ?? documentOf(hasWebhooks);
+      return respondWithFile(file, request, { headers: { 'Cache-Control': REVALIDATE } });
+    },
   };
 }
 

@@ -82,7 +82,7 @@ describe('no other reply is', () => {
     [429, 'DELETE', CAPTURE, {}, { accounts: { ...accounts, signIn } }],
     [404, 'POST', '/v1/capture/a/b', { headers: OF_CAPTURE }, {}],
     [405, 'PATCH', CAPTURE, { headers: OF_CAPTURE }, {}],
-    [405, 'HEAD', RETRIEVE, { headers: OF_RETRIEVE }, {}],
+    [405, 'POST', RETRIEVE, { headers: OF_RETRIEVE }, {}],
     [405, 'OPTIONS', '/v1/retrieve/iframe', { headers: FROM_PAGE }, {}],
     [404, 'OPTIONS', '/v1/nothing', { headers: FROM_PAGE }, {}],
   ];
@@ -127,11 +127,11 @@ describe('OPTIONS', () => {
   test('405 names it where there is one', async () => {
     const allowed: readonly (readonly [string, string])[] = [
       [CAPTURE, 'POST, DELETE, OPTIONS'],
-      [RETRIEVE, 'GET, OPTIONS'],
-      ['/v1/retrieve/iframe', 'GET'],
+      [RETRIEVE, 'GET, HEAD, OPTIONS'],
+      ['/v1/retrieve/iframe', 'GET, HEAD'],
     ];
     for (const [target, allow] of allowed) {
-      for (const method of ['PATCH', 'HEAD', 'PROPFIND']) {
+      for (const method of ['PATCH', 'LINK', 'PROPFIND']) {
         const answer = await open().client.send(method, target);
         expect(answer.status).toBe(405);
         expect(answer.headers.get('Allow')).toBe(allow);

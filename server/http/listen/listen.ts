@@ -42,6 +42,17 @@ function errorReply(error: VaultError, requestId: string = crypto.randomUUID()):
   return errorResponse(error, requestId, [['Connection', 'close']]);
 }
 
+/** What health checks may ask for in HTTP/1.0 without a Host, literally: no other path could be read from it. */
+const HEALTH_TARGET = /^\/health\/(?:live|ready)\/?$/;
+
+/** A request in HTTP/1.0 for health without a Host, as one with a Host; any other as it is. */
+function withHost(request: Request): Request {
+  const { url, method, headers } = request;
+  return url.startsWith('/') && headers.get('host') === null && HEALTH_TARGET.test(url)
+    ? new Request(`http://localhost${url}`, { method, headers })
+    : request;
+}
+
 /**
  * What is wrong with the head of a request that the runtime lets through: a Host that is none, or several fields of a name
  * that must stand once, which it joins with commas. A front end could take the other one.
@@ -76,7 +87,8 @@ function createFinish({ tls, isDraining }: ListenOptions) {
  */
 export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
   const finish = createFinish(options);
-  const serve = (request: Request): Response | Promise<Response> => {
+  const serve = (arrived: Request): Response | Promise<Response> => {
+    const request = withHost(arrived);
     const fault = faultOf(request);
     if (fault !== undefined) {
       return finish(errorReply(fault));

@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { acceptsGzip } from '../plugins/accept.ts';
 import type { Page } from './pages.ts';
-import { IMMUTABLE, REVALIDATE } from './static-file.ts';
+import { IMMUTABLE, REVALIDATE, respondWithFile, staticFileOf } from './static-file.ts';
 
 // Two files of the package are needed, and an image contains only these, without its many dependencies.
 const REFERENCE = new URL('../../../node_modules/@scalar/api-reference/', import.meta.url);
@@ -81,22 +82,19 @@ function packOnce(): () => Promise<Uint8Array<ArrayBuffer>> {
  */
 export function docsPages(): readonly Page[] {
   const packedBundle = packOnce();
+  const page = staticFileOf('text/html; charset=utf-8', new TextEncoder().encode(PAGE), true);
   return [
     {
       path: '/docs',
-      respond: () =>
-        new Response(PAGE, {
-          headers: {
-            'Content-Type': 'text/html; charset=utf-8',
-            'Cache-Control': REVALIDATE,
-            'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-          },
+      respond: (request) =>
+        respondWithFile(page, request, {
+          headers: { 'Cache-Control': REVALIDATE, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
         }),
     },
     {
       path: BUNDLE,
       respond: async (request) =>
-        request.headers.get('accept-encoding')?.includes('gzip')
+        acceptsGzip(request.headers.get('accept-encoding'))
           ? new Response(await packedBundle(), { headers: { ...LONG_CACHED, 'Content-Encoding': 'gzip' } })
           : new Response(bundleFile(), { headers: LONG_CACHED }),
     },

@@ -1,3 +1,5 @@
+import { acceptsGzip } from '../plugins/accept.ts';
+
 /** `Cache-Control` of a file whose path contains its hash or version. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** `Cache-Control` of a file that can change under the same path. */
@@ -38,7 +40,7 @@ export function respondWithFile(
     headers = {},
   }: { readonly status?: number; readonly headers?: Record<string, string> } = {},
 ): Response {
-  const compressed = asked.get('accept-encoding')?.includes('gzip') === true ? gzip : undefined;
+  const compressed = acceptsGzip(asked.get('accept-encoding')) ? gzip : undefined;
   const init = {
     headers: {
       'Content-Type': type,

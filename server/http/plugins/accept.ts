@@ -36,3 +36,18 @@ export function prefersHtml(accept: string | null): boolean {
   });
   return weightOf(ranges, 'text/html') > weightOf(ranges, 'application/json');
 }
+
+/** Whether an Accept-Encoding header takes gzip (RFC 9110, 12.5.3); a weight of 0 refuses it, and `*` stands for all not named. */
+export function acceptsGzip(header: string | null): boolean {
+  let any = false;
+  for (const entry of (header ?? '').toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim());
+    const q = parameters.find((parameter) => parameter.startsWith('q='));
+    const isTaken = q === undefined || Number(q.slice(2)) > 0;
+    if (coding === 'gzip' || coding === 'x-gzip') {
+      return isTaken;
+    }
+    any ||= coding === '*' && isTaken;
+  }
+  return any;
+}

@@ -168,6 +168,9 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   if (body.kind === 'none') {
     return { recalled, bytes: undefined, ratedAid: undefined };
   }
+  if (length !== 0 && request.headers.has('content-encoding')) {
+    throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
+  }
   if (recalled?.known === undefined && length !== 0) {
     await holdBody(reader, ctx, length, recalled);
   }

@@ -152,7 +152,13 @@ function errorBody(error: VaultError, requestId: string): ErrorBody {
 
 /** An error reply: its status, the one error body, and the headers of its code. */
 export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
-  const response = jsonResponse(JSON.stringify(errorBody(error, requestId)), requestId, error.status);
+  const body = errorBody(error, requestId);
+  if (error.code === 'method_not_allowed') {
+    const [, allow] = [...headers].find(([name]) => name === 'Allow') ?? [];
+    body.error =
+      allow === undefined ? body.error : `This path does not support this method; it supports ${allow}.`;
+  }
+  const response = jsonResponse(JSON.stringify(body), requestId, error.status);
   if (error.status === 401) {
     response.headers.set('WWW-Authenticate', CHALLENGE);
   }

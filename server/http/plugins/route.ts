@@ -138,7 +138,7 @@ export interface RouteShape {
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
   readonly response: TSchema;
-  /** Whether it answers with a page of HTML: always, then also to HEAD, or to who prefers that to JSON. */
+  /** Whether it answers with a page of HTML: always, or to who prefers that to JSON. */
   readonly html?: 'always' | 'preferred';
   /** The media type of the file that it answers with, in place of JSON. */
   readonly file?: string;
@@ -196,7 +196,12 @@ const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
   capture_secret: ENDPOINT_SECRET,
   retrieve_secret: ENDPOINT_SECRET,
 };
-const ANY_BODY: readonly ErrorCode[] = ['invalid_json', 'json_too_deep', 'body_too_large'];
+const ANY_BODY: readonly ErrorCode[] = [
+  'content_encoding_unsupported',
+  'invalid_json',
+  'json_too_deep',
+  'body_too_large',
+];
 
 /** Every code that a route can answer with: its own and those that the shell adds. */
 export function routeErrors(route: RouteShape): readonly ErrorCode[] {

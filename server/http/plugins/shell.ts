@@ -242,11 +242,10 @@ export function answerUnrouted(
 
 function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: HttpParts): void {
   const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, parts)]));
-  const page = ofPath.find(({ html }) => html === 'always');
-  const mountedPage = page && methods.get(page.method);
-  if (mountedPage !== undefined) {
-    // The runtime omits the body, and sends its length.
-    methods.set('HEAD', mountedPage);
+  const read = methods.get('GET');
+  if (read !== undefined) {
+    // The runtime omits the body and sends its length; it cancels a stream before its first piece is read.
+    methods.set('HEAD', read);
   }
   const preflight = preflightOf(ofPath);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');

@@ -66,6 +66,7 @@ const OUTCOMES = [
   'internal',
   'path_invalid',
   'record_rolled_back',
+  'content_encoding_unsupported',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */
