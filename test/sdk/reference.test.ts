@@ -50,7 +50,7 @@ describe.each(calls)('%s', (name) => {
 const COMMON: readonly string[] = [
   'invalid_request duplicate_parameter rate_limited overloaded store_unavailable internal',
   'unauthenticated too_many_failures not_allowed',
-  'invalid_json json_too_deep body_too_large',
+  'invalid_json json_too_deep body_too_large content_encoding_unsupported',
   'integrity_failed',
 ].flatMap((line) => line.split(' '));
 
