@@ -38,7 +38,8 @@ export function spawnServer(settings: Settings, folder: string): Server {
   });
 }
 
-const PORT = / API +https?:\/\/\S+:(\d+)\/v1$/m;
+/** What tells the port: in staging for people, in production in the log. */
+const PORT = / API +https?:\/\/\S+:(\d+)\/v1$|"event":"started",.*"port":(\d+)[,}]/m;
 
 /**
  * Reads what a server prints, into `printed`, for as long as it runs; gives its port as soon as that is known, and
@@ -54,7 +55,7 @@ export function portOf(child: Server, printed: string[]): Promise<number> {
       printed.push(piece);
       if (unknown !== undefined) {
         unknown += piece;
-        const port = PORT.exec(unknown)?.[1];
+        const [, banner, port = banner] = PORT.exec(unknown) ?? [];
         if (port !== undefined) {
           unknown = undefined;
           resolve(Number(port));
