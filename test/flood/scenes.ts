@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPiped } from '../bench/processes.ts';
+import type { BodiesOrder, BodiesResult } from './bodies.ts';
 import type { Sent } from './sender.ts';
 import type { SlowResult } from './slow.ts';
 import { HEALTH, type Prepared, run, type Traffic, type World } from './traffic.ts';
@@ -134,7 +135,25 @@ export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) 
   slow: async (world, prepared) => {
     await besideSlow(world, prepared);
   },
+  bodies: async (world, prepared) => {
+    const wrong = { Authorization: `Basic ${btoa('nobody:a wrong password')}` };
+    const long = '1 MB with wrong credentials';
+    const piece = 'x'.repeat(100_000);
+    const head = headOf({ ...wrong, 'Content-Length': '1000000' });
+    await besideBodies(world, prepared, long, { connections: 2_000, head, piece, times: 10 });
+    const chunk = `10000\r\n${'x'.repeat(0x1_0000)}\r\n`;
+    const endless = headOf({ ...wrong, 'Transfer-Encoding': 'chunked' });
+    const name = 'endless bodies with wrong credentials';
+    await besideBodies(world, prepared, name, { connections: 200, head: endless, piece: chunk });
+  },
 };
+
+function headOf(fields: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ Host: 'vault.test', ...fields }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  return `POST /v1/key HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
 
 async function beside(
   world: World,
@@ -231,5 +250,40 @@ async function besideSlow(world: World, prepared: Prepared): Promise<void> {
     value: `${slowCut} slow, ${unreadCut} unread`,
     aim: 'all slow ones',
     isReached: slowCut === SLOW_EACH,
+  });
+}
+
+const BODIES_SECONDS = 25;
+
+/** Bodies of callers who are not signed in cost little memory, and others are served meanwhile. */
+async function besideBodies(
+  world: World,
+  { small }: Prepared,
+  kind: string,
+  bodies: Omit<BodiesOrder, 'port' | 'seconds'>,
+): Promise<void> {
+  const { vault, say, rows } = world;
+  const name = `${bodies.connections} times ${kind}`;
+  say(name);
+  const before = residentMb(vault.pid);
+  let most = before;
+  const watch = setInterval(() => {
+    most = Math.max(most, residentMb(vault.pid));
+  }, 20);
+  const order: BodiesOrder = { ...bodies, port: vault.port, seconds: BODIES_SECONDS };
+  const child = startPiped([process.execPath, join(import.meta.dir, 'bodies.ts'), JSON.stringify(order)]);
+  const others = run(world, small.store);
+  const output = await new Response(child.stdout).text();
+  const sent = await others;
+  clearInterval(watch);
+  const statuses = JSON.parse(/^BODIES (.*)$/m.exec(output)?.[1] ?? '{}') as BodiesResult;
+  isAtMost(world, name, 'growth of memory', most - before, 64, 'MB');
+  isAtMost(world, name, 'stores of others that are refused', refusalsOf(sent), 0, 'requests');
+  rows.push({
+    flood: name,
+    measured: 'the flood itself',
+    value: `${JSON.stringify(statuses)}; stores beside it: p50 ${round(sent.p50Ms)} ms, p99 ${round(sent.p99Ms)} ms`,
+    aim: '',
+    isReached: undefined,
   });
 }
