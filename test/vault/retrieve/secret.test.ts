@@ -206,7 +206,7 @@ describe('with the right secret', () => {
     const sending = { secret: open.secret, ...(method === 'DELETE' ? {} : { body: { number: '1' } }) };
     const answer = await useEndpoint(vault, method, open.url, sending);
     expect(answer.outcome).toBe(outcome);
-    expect(answer.headers.get('allow')).toBe(outcome.startsWith('405') ? 'GET, DELETE, OPTIONS' : null);
+    expect(answer.headers.get('allow')).toBe(outcome.startsWith('405') ? 'GET, DELETE, HEAD, OPTIONS' : null);
   });
 
   test('a capture endpoint takes it neither, and reads with its own secret no more', async () => {
