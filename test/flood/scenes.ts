@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPiped } from '../bench/processes.ts';
 import type { BodiesOrder, BodiesResult } from './bodies.ts';
+import { besideOneGuesser } from './guesser.ts';
 import type { Sent } from './sender.ts';
 import type { SlowResult } from './slow.ts';
 import { HEALTH, type Prepared, run, type Traffic, type World } from './traffic.ts';
@@ -68,7 +69,8 @@ function floodLine(world: World, flood: string, { statuses, okPerSecond, p99Ms, 
   });
 }
 
-function isAtMost(
+/** Adds a line: whether a value is at most what it may be. */
+export function isAtMost(
   world: World,
   flood: string,
   measured: string,
@@ -98,7 +100,13 @@ async function idleOf(world: World, { small }: Prepared): Promise<readonly [Sent
 /** One account unlocks from cold a hundred times a second; lists and reads whole keys; sends five times too much. */
 export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) => Promise<void>>> = {
   cold: async (world, prepared) => {
-    await beside(world, prepared, 'cold unlocks, 100/s', prepared.cold, 2);
+    const name = 'cold unlocks, 100/s';
+    await beside(world, prepared, name, prepared.cold, 2);
+    const idle = await run(world, prepared.captures);
+    const loud = await under(world, prepared.cold, [prepared.captures]);
+    for (const sent of loud.sent) {
+      timesIdle(world, name, 'captures for the same account', idle, sent, 2);
+    }
   },
   lists: async (world, prepared) => {
     await beside(world, prepared, 'pages of 1,000', prepared.pages, 3);
@@ -124,6 +132,7 @@ export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) 
         aim: '>= 80 %; <= 3 times',
         isReached: part >= 0.8 && loud.p99Ms / calm.p99Ms <= 3,
       });
+      await calmAfter(world, prepared, name);
     }
   },
   secrets: async (world, prepared) => {
@@ -132,6 +141,7 @@ export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) 
   passwords: async (world, prepared) => {
     await besideWrongPasswords(world, prepared);
   },
+  guesses: besideOneGuesser,
   slow: async (world, prepared) => {
     await besideSlow(world, prepared);
   },
@@ -176,6 +186,17 @@ async function beside(
   isAtMost(world, name, 'growth of memory', loud.grownMb, 150, 'MB');
   floodLine(world, name, loud.flood);
   return loud.flood;
+}
+
+const CALM_AFTER_MS = 5_000;
+const CALM_SECONDS = 5;
+
+/** Five seconds after a flood, everything is as fast as before. */
+async function calmAfter(world: World, { small }: Prepared, name: string): Promise<void> {
+  await Bun.sleep(CALM_AFTER_MS);
+  const after = await run(world, small.store, CALM_SECONDS);
+  const later = await run(world, small.store, CALM_SECONDS);
+  timesIdle(world, name, 'stores five seconds after it, and ten seconds after', later, after, 2);
 }
 
 async function besideGuesses(world: World, { captures, guesses }: Prepared): Promise<void> {

@@ -28,6 +28,8 @@ export interface Sent {
   readonly p99Ms: number;
   readonly maxMs: number;
   readonly otherP99Ms: number;
+  /** How many replies with a status other than 200 came within 5 ms. */
+  readonly otherWithin5Ms: number;
   /** Requests that were due and not answered at the end. */
   readonly unanswered: number;
 }
@@ -169,6 +171,7 @@ async function runOrder(order: SendOrder): Promise<Sent> {
     p99Ms: percentile(okMs, 0.99),
     maxMs: percentile(okMs, 1),
     otherP99Ms: percentile(otherMs, 0.99),
+    otherWithin5Ms: otherMs.filter((ms) => ms < 5).length,
     unanswered: Math.max(0, made - answered()),
   };
 }
