@@ -39,7 +39,8 @@ export function spawnServer(settings: Settings, folder: string): Server {
 }
 
 /** What tells the port: in staging for people, in production in the log. */
-const PORT = / API +https?:\/\/\S+:(\d+)\/v1$|"event":"started",.*"VAULT_ENV":"production",.*"port":(\d+)[,}]/m;
+const PORT =
+  / API +https?:\/\/\S+:(\d+)\/v1$|"event":"started",.*"VAULT_ENV":"production",.*"port":(\d+)[,}]/m;
 
 /**
  * Reads what a server prints, into `printed`, for as long as it runs; gives its port as soon as that is known, and
