@@ -25,6 +25,7 @@ async function metricNames(): Promise<ReadonlySet<string>> {
     }),
     jobs: { queued: async () => 0, inFlight: () => 0 },
     isSadRewritten: () => true,
+    sink: () => ({ isOk: true, backlog: 0 }),
     work: () => ({ running: 0, inFlight: {} }),
   });
   const text = await metrics.render();

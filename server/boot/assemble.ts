@@ -58,7 +58,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   const { settings, ring, observer, recordEvent, now = Date.now } = options;
   const { pool, crypto, buckets, cell, root } = await openWorkers(redis, options);
   const roots = await openRootState({ redis, crypto, cell, now }, root);
-  const stores = openStores(redis, buckets);
+  const stores = openStores(redis, buckets, options.auditSink !== undefined);
   const randomId = createRandomId();
   const services = createServices({
     ...{ options, settings, stores, crypto, observer, recordEvent, now, randomId },
@@ -66,7 +66,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     cursors: createCursors(roots.cursorKeys),
     roots,
   });
-  const { admission, audit, auditCheckpoints, logHeads, jobs, keys, metering, refusals } = services;
+  const { admission, audit, auditCheckpoints, auditStream, logHeads, jobs } = services;
   const { rewriteStore } = stores;
   const rewrites = createRewrites({ rewriteStore, settings, recordEvent, now, randomId });
   const parts = { stores, services };
@@ -84,9 +84,11 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     jobs: jobs.figures,
     work: admission.stats,
     isSadRewritten: rewrites.isOk,
+    sink: () => auditStream?.figures() ?? {},
   };
   return {
-    ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, checkpoint, figures },
+    ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },
+    ...{ checkpoint, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
     /** Resolves when Redis accepts a write. */
     probe: () => probeRedis(redis),
@@ -97,20 +99,34 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     background: createBackground({
       ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired: rewrites.round, recordEvent },
       writeRejections: audit.writeSoon,
+      stream: auditStream?.round,
     }),
     /**
      * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
      * cannot be written are lost.
      */
-    async close() {
-      rewrites.stop();
-      await jobs.close();
-      keys.close();
-      await refusals.flush();
-      await audit.flush(true);
-      await pool.drain();
-      await metering.flush().catch(() => undefined);
-      await redis.close();
-    },
+    close: () => close({ redis, pool, services, rewrites }),
   };
+}
+
+async function close({
+  redis,
+  pool,
+  services: { audit, auditStream, jobs, keys, metering, refusals },
+  rewrites,
+}: {
+  readonly redis: RedisLink;
+  readonly pool: Awaited<ReturnType<typeof openWorkers>>['pool'];
+  readonly services: ReturnType<typeof createServices>;
+  readonly rewrites: ReturnType<typeof createRewrites>;
+}): Promise<void> {
+  rewrites.stop();
+  await auditStream?.stop();
+  await jobs.close();
+  keys.close();
+  await refusals.flush();
+  await audit.flush(true);
+  await pool.drain();
+  await metering.flush().catch(() => undefined);
+  await redis.close();
 }

@@ -9,6 +9,8 @@ const SWEEP_RETRY_MS = 5_000;
 const CHECKPOINT_MS = 30_000;
 /** So long at the most is a rejection in no log that was answered without waiting for its entry. */
 const REJECTIONS_MS = 1_000;
+/** The pause between two deliveries to the sink of access events. */
+const STREAM_MS = 5_000;
 
 /** The recurring work of a server. */
 export interface Background {
@@ -42,8 +44,9 @@ function createLoop(round: () => Promise<number>): Background {
 }
 
 /**
- * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, and rewrites
- * after verification codes have expired. Every sweep is recorded as the event `sweep`, with its duration in ms and the error code of a failure.
+ * Creates the recurring work: asynchronous requests, the sweep, entries and checkpoints of the security logs, rewrites after
+ * verification codes have expired, and the delivery to the sink of access events. Every sweep is recorded as the event
+ * `sweep`, with its duration in ms and the error code of a failure.
  */
 export function createBackground({
   startJobs,
@@ -51,6 +54,7 @@ export function createBackground({
   checkpoint,
   writeRejections,
   rewriteExpired,
+  stream,
   recordEvent,
 }: {
   readonly startJobs: () => void;
@@ -58,6 +62,7 @@ export function createBackground({
   readonly checkpoint: () => Promise<void>;
   readonly writeRejections: () => Promise<void>;
   readonly rewriteExpired: () => Promise<number>;
+  readonly stream: (() => Promise<void>) | undefined;
   readonly recordEvent: RecordEvent;
 }): Background {
   const sweeps = createLoop(async () => {
@@ -75,6 +80,12 @@ export function createBackground({
     return REJECTIONS_MS;
   });
   const rewrites = createLoop(rewriteExpired);
+  const streams =
+    stream &&
+    createLoop(async () => {
+      await stream();
+      return STREAM_MS;
+    });
   return {
     start: () => {
       startJobs();
@@ -82,12 +93,14 @@ export function createBackground({
       checkpoints.start();
       rejections.start();
       rewrites.start();
+      streams?.start();
     },
     stop: () => {
       sweeps.stop();
       checkpoints.stop();
       rejections.stop();
       rewrites.stop();
+      streams?.stop();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/master-key.ts';
+import type { AuditSink } from '../config/sink.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import type { RedisTarget } from '../store/redis/connect.ts';
@@ -24,6 +25,8 @@ export interface SystemOptions
   readonly restoring?: boolean;
   /** Rejects a Redis that must not be written to. Called before the first write. */
   readonly checkRedis?: (redis: RedisLink) => Promise<void>;
+  /** Where access events are delivered; nowhere by default. */
+  readonly auditSink?: AuditSink | undefined;
   /** Receives events for log, metrics and traces; a noop by default. */
   readonly recordEvent?: RecordEvent;
   /** Receives measurements; a noop by default. */

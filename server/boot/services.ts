@@ -12,6 +12,7 @@ import { createAudit } from '../services/audit/audit.ts';
 import { createCheckpoints } from '../services/audit/checkpoint.ts';
 import { createLogHeads } from '../services/audit/heads.ts';
 import { createAuditRetention } from '../services/audit/keep.ts';
+import { createAuditStream } from '../services/audit/stream.ts';
 import { createAuditVerifier } from '../services/audit/verify.ts';
 import { createCaptures } from '../services/capture/capture.ts';
 import { createCerts } from '../services/cert/cert.ts';
@@ -42,6 +43,7 @@ import { createStoring } from '../services/vault/store.ts';
 import { createVault } from '../services/vault/vault.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
+import { openAuditSink } from './audit-sink.ts';
 import { createLazyJobQueue } from './job-queue.ts';
 import type { SystemOptions } from './options.ts';
 import type { Stores } from './stores.ts';
@@ -101,7 +103,9 @@ export function createServices(base: Foundation) {
 
 /** The security logs: recording, verification, checkpoints and retention. */
 function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
-  const { auditStore, headsStore, itemStore, recordStore } = base.stores;
+  const { auditStore, headsStore, itemStore, recordStore, sinkStore } = base.stores;
+  const { auditSink } = base.options;
+  const accounts = () => ownedKeys({ crypto, recordStore });
   const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
   const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
   const onFailure = (error: unknown): void => {
@@ -116,10 +120,17 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
     auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce, onFailure }),
     logHeads: createLogHeads({
       ...{ crypto, headsStore, itemStore, now, onFailure },
-      accounts: () => ownedKeys({ crypto, recordStore }),
+      accounts,
       announce: (checkpoint) => recordEvent('log_heads_checkpoint', { ...checkpoint }),
       onFault: (fault) => recordEvent('log_heads_fault', { ...fault }),
+      onRecorded: auditSink && (({ aid, kid }, numbers) => sinkStore.name(aid, kid, numbers)),
     }),
+    auditStream:
+      auditSink &&
+      createAuditStream({
+        ...{ crypto, auditStore, sinkStore, accounts, recordEvent, randomId },
+        deliver: openAuditSink(auditSink),
+      }),
     auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
   };
 }

@@ -13,6 +13,7 @@ import { createKeyStore } from '../store/key.ts';
 import { createCensusStore } from '../store/maintenance/census.ts';
 import { createRecordStore } from '../store/maintenance/record.ts';
 import { createRewriteStore } from '../store/maintenance/rewrite.ts';
+import { createSinkStore } from '../store/maintenance/sink.ts';
 import { createSurveyStore } from '../store/maintenance/survey.ts';
 import { createRateStore } from '../store/rate.ts';
 import type { RedisLink } from '../store/redis/client.ts';
@@ -23,9 +24,9 @@ export type Stores = ReturnType<typeof openStores>;
 
 /**
  * Creates all stores on one connection. `buckets` is the number of partitions over which the items of a key are
- * spread; it is fixed for an installation.
+ * spread; it is fixed for an installation. `isStreamed`: the logs of items are delivered to a sink.
  */
-export function openStores(redis: RedisLink, buckets: number) {
+export function openStores(redis: RedisLink, buckets: number, isStreamed: boolean) {
   return {
     accountStore: createAccountStore(redis),
     auditStore: createAuditStore(redis),
@@ -35,15 +36,16 @@ export function openStores(redis: RedisLink, buckets: number) {
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),
     formStore: createFormStore(redis),
-    headsStore: createHeadsStore(redis),
+    headsStore: createHeadsStore(redis, isStreamed),
     idempotencyStore: createIdempotencyStore(redis),
-    itemStore: createItemStore(redis, buckets),
+    itemStore: createItemStore(redis, buckets, isStreamed),
     jobStore: createJobStore(redis),
-    keyStore: createKeyStore(redis, buckets),
+    keyStore: createKeyStore(redis, buckets, isStreamed),
     rateStore: createRateStore(redis),
     recordStore: createRecordStore(redis),
     rewriteStore: createRewriteStore(redis),
     ruleStore: createRuleStore(redis),
+    sinkStore: createSinkStore(redis),
     surveyStore: createSurveyStore(redis),
   };
 }

@@ -16,6 +16,7 @@ import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './maste
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
 import { checkTlsPair, rejectInspector, rejectPlainHttp } from './rejections.ts';
+import { type AuditSink, parseAuditSink } from './sink.ts';
 import {
   type Argon2Setting,
   choiceOf,
@@ -107,6 +108,8 @@ export interface Config {
   readonly auditRetention: Duration;
   /** The file that checkpoints of security logs are appended to. */
   readonly auditCheckpointFile: string | undefined;
+  /** Where access events are delivered; undefined: nowhere. */
+  readonly auditSink: AuditSink | undefined;
   /** The cost of deriving a key from a passphrase, for new and changed keys. */
   readonly argon2: Argon2Setting;
   /** How long a key can be unlocked again without Argon2id; 0 = off. */
@@ -281,6 +284,7 @@ function readProtection(
   Config,
   | 'auditRetention'
   | 'auditCheckpointFile'
+  | 'auditSink'
   | 'argon2'
   | 'warmUnlockSeconds'
   | 'sadRetention'
@@ -289,6 +293,7 @@ function readProtection(
   return {
     auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
     auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
+    auditSink: reader.optional('VAULT_AUDIT_SINK', parseAuditSink),
     argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),
     warmUnlockSeconds: reader.withDefault('VAULT_WARM_UNLOCK_SECONDS', integerFrom(0, 300), '60'),
     sadRetention: Object.freeze(

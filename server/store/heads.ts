@@ -99,6 +99,7 @@ async function fold(
   { record: seen, tokens, heads }: ReadHeads,
   lengths: readonly number[],
   record: Uint8Array,
+  isStreamed: boolean,
 ): Promise<boolean> {
   const folded = tokens.flatMap((token, i) => {
     const length = lengths[i] ?? -1;
@@ -108,10 +109,11 @@ async function fold(
     redisKeys.logHeads(bucket),
     redisKeys.changedLogs(bucket),
     redisKeys.removedLogs(bucket),
+    redisKeys.undelivered(bucket),
     ...folded.map(({ token }) => redisKeys.item(bucket, token)),
   ];
   const items = folded.flatMap(({ token, head, length }) => [token, head, length === 0 ? '' : length]);
-  return isOk(await redis.run(foldHeads, keys, [seen, record, ...items]));
+  return isOk(await redis.run(foldHeads, keys, [seen, record, isStreamed ? '1' : '', ...items]));
 }
 
 async function readAccount(redis: RedisLink, aid: string): ReturnType<HeadsStore['readAccount']> {
@@ -127,8 +129,8 @@ async function readAccount(redis: RedisLink, aid: string): ReturnType<HeadsStore
   return { mark: of(MARK), keys };
 }
 
-/** The recorded heads of one Redis. */
-export function createHeadsStore(redis: RedisLink): HeadsStore {
+/** The recorded heads of one Redis. `isStreamed`: what is recorded is to be delivered to a sink. */
+export function createHeadsStore(redis: RedisLink, isStreamed = false): HeadsStore {
   return {
     changed: (bucket) => changed(redis, bucket),
     async *all(bucket) {
@@ -141,7 +143,7 @@ export function createHeadsStore(redis: RedisLink): HeadsStore {
       return read(redis, bucket, tokens);
     },
     read: (bucket, tokens) => read(redis, bucket, tokens),
-    fold: (bucket, heads, lengths, record) => fold(redis, bucket, heads, lengths, record),
+    fold: (bucket, heads, lengths, record) => fold(redis, bucket, heads, lengths, record, isStreamed),
     async nameAll(bucket) {
       for await (const tokens of scanByScore(redis, redisKeys.times(bucket), STEP)) {
         await (tokens.length === 0

@@ -4,8 +4,9 @@ import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
 import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
-import removeItemText from './lua/item/remove-item-7.lua' with { type: 'text' };
+import removeItemText from './lua/item/remove-item-9.lua' with { type: 'text' };
 import writeItemText from './lua/item/write-item-7.lua' with { type: 'text' };
+import sinkPrelude from './lua/sink/prelude.lua' with { type: 'text' };
 import { wantRewrite } from './maintenance/rewrite.ts';
 import { type Position, positionsByReference, readPositions } from './position.ts';
 import { type Bucket, bucketOf } from './records/name.ts';
@@ -17,7 +18,7 @@ import { CommandWriter } from './redis/resp.ts';
 const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
 const appendLog = script(prelude, appendLogText);
-const removeItem = script(prelude, removeItemText);
+const removeItem = script(prelude, sinkPrelude, removeItemText);
 const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
@@ -321,19 +322,16 @@ function littleEndian(numbers: Uint32Array): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-function takeMoved(moved: Set<string>): Bucket[] {
-  const taken = [...moved].map((name) => {
-    const at = name.indexOf(' ');
-    return { kid: name.slice(at + 1), number: Number(name.slice(0, at)) };
-  });
+function takeMoved(moved: Map<string, Bucket>): Bucket[] {
+  const taken = [...moved.values()];
   moved.clear();
   return taken;
 }
 
-/** The items of one Redis. `buckets` is fixed for the life of the vault. */
-export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
+/** The items of one Redis. `buckets` is fixed for the life of the vault; with `isStreamed`, undelivered logs outlive their items. */
+export function createItemStore(redis: RedisLink, buckets: number, isStreamed = false): ItemStore {
   const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
-  const moved = new Set<string>();
+  const moved = new Map<string, Bucket>();
   const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
     numbers.length === 0
       ? []
@@ -344,7 +342,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     bucketOf: place,
     write(kid, item) {
       const bucket = place(kid, item.token);
-      moved.add(`${bucket.number} ${kid}`);
+      moved.set(`${bucket.number} ${kid}`, bucket);
       return write(redis, bucket, item);
     },
     readParts: (kid, token) => readParts(redis, place(kid, token), token),
@@ -352,7 +350,7 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
     readMany: (kid, places, part) => readMany(redis, kid, places, part),
     readManyAgain: (kid, places, gen) => readManyAgain(redis, kid, places, gen),
     appendLog(bucket, tokens, entries, gen) {
-      moved.add(`${bucket.number} ${bucket.kid}`);
+      moved.set(`${bucket.number} ${bucket.kid}`, bucket);
       return append(redis, bucket, tokens, entries, gen);
     },
     takeMoved: () => takeMoved(moved),
@@ -362,9 +360,12 @@ export function createItemStore(redis: RedisLink, buckets: number): ItemStore {
         ...writtenKeys(bucket, token),
         redisKeys.changedLogs(bucket),
         redisKeys.removedLogs(bucket),
+        redisKeys.undelivered(bucket),
+        redisKeys.outbox(bucket),
       ];
-      moved.add(`${bucket.number} ${kid}`);
-      const reply = await redis.run(removeItem, keys, [token, tagOf(meta), refMember, proof, tagOf(first)]);
+      moved.set(`${bucket.number} ${kid}`, bucket);
+      const args = [token, tagOf(meta), refMember, proof, tagOf(first), isStreamed ? '1' : ''];
+      const reply = await redis.run(removeItem, keys, args);
       return asOneOf(reply, ['ok', 'missing', 'changed', 'closed']);
     },
     async dropSad(kid, token, meta, newMeta) {

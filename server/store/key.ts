@@ -5,9 +5,11 @@ import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
 import deleteKeyText from './lua/key/delete-key-4.lua' with { type: 'text' };
 import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
 import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
-import purgeBucketText from './lua/key/purge-bucket-6.lua' with { type: 'text' };
+import purgeBucketText from './lua/key/purge-bucket-8.lua' with { type: 'text' };
 import retireFenceText from './lua/key/retire-fence-1.lua' with { type: 'text' };
 import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
+import sinkPrelude from './lua/sink/prelude.lua' with { type: 'text' };
+import { nameSinkBuckets } from './maintenance/sink.ts';
 import type { Bucket } from './records/name.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
@@ -21,7 +23,7 @@ const moveFence = script(moveFenceText);
 const closeFence = script(prelude, closeFenceText);
 const openFence = script(openFenceText);
 const retireFence = script(retireFenceText);
-const purgeBucket = script(purgeBucketText);
+const purgeBucket = script(sinkPrelude, purgeBucketText);
 
 /**
  * How long a bucket stays closed while a key is deleted, and how much of that the deletion may use. The rest is longer than
@@ -97,7 +99,7 @@ async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
   return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
 }
 
-async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
+async function purgeOne(redis: RedisLink, bucket: Bucket, isStreamed: boolean): Promise<void> {
   const keys = [
     redisKeys.times(bucket),
     redisKeys.references(bucket),
@@ -105,8 +107,10 @@ async function purgeOne(redis: RedisLink, bucket: Bucket): Promise<void> {
     redisKeys.logHeads(bucket),
     redisKeys.changedLogs(bucket),
     redisKeys.removedLogs(bucket),
+    redisKeys.undelivered(bucket),
+    redisKeys.outbox(bucket),
   ];
-  const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP];
+  const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP, isStreamed ? '1' : ''];
   while (asCount(await redis.run(purgeBucket, keys, args)) > 0) {
     // Each call removes one chunk, so that other requests are not delayed.
   }
@@ -131,8 +135,8 @@ async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['
   });
 }
 
-/** The keys of one Redis. `buckets` is fixed for the life of the vault. */
-export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
+/** The keys of one Redis. `buckets` is fixed for the life of the vault; with `isStreamed`, undelivered logs outlive a key. */
+export function createKeyStore(redis: RedisLink, buckets: number, isStreamed = false): KeyStore {
   const eachBucket = <T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: buckets }, (_, number) => act({ kid, number })));
 
@@ -190,7 +194,8 @@ export function createKeyStore(redis: RedisLink, buckets: number): KeyStore {
     },
     async purge(aid, kid) {
       await eachBucket(kid, (bucket) => redis.run(retireFence, [redisKeys.fence(bucket)], []));
-      await eachBucket(kid, (bucket) => purgeOne(redis, bucket));
+      await eachBucket(kid, (bucket) => purgeOne(redis, bucket, isStreamed));
+      await (isStreamed ? nameSinkBuckets(redis, aid, kid, Array(buckets).keys()) : undefined);
       await redis.write('SREM', [redisKeys.purge(aid), kid]);
     },
     isGone: (aid, kid) => isGone(redis, aid, kid),

@@ -26,6 +26,8 @@ const ERRORS: ReadonlySet<string> = new Set([
   'audit_integrity_failed',
   'sad_rewrite_failed',
   'audit_events_lost',
+  'audit_sink_failed',
+  'audit_stream_failed',
   'audit_checkpoint_write_failed',
   'log_heads_fault',
   'job_integrity_failed',

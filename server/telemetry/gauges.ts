@@ -46,6 +46,8 @@ export interface GaugeSources {
   readonly work: () => AdmissionGauges;
   /** Whether expired verification codes have left the append-only files; undefined while there are none. */
   readonly isSadRewritten: () => boolean | undefined;
+  /** Of the server that delivers access events: whether its last round has delivered all, and how many logs wait. */
+  readonly sink: () => { readonly isOk?: boolean | undefined; readonly backlog?: number | undefined };
 }
 
 /** Values that only Redis knows; undefined while they are unknown. */
@@ -107,7 +109,7 @@ function addLabelledGauge(
 
 /** Gauges of this process; reading them costs nothing. */
 function addProcessGauges(registry: Registry, sources: GaugeSources): void {
-  const { threads, jobs, work, isRedisConnected, isSadRewritten } = sources;
+  const { threads, jobs, work, isRedisConnected, isSadRewritten, sink } = sources;
   const add = addGauge.bind(undefined, registry, 'sum');
   add('vault_worker_threads_alive', 'Worker threads that accept jobs.', () => threads().threadsAlive);
   add('vault_worker_threads_busy', 'Worker threads that run a job.', () => threads().threadsBusy);
@@ -124,6 +126,23 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
       const isRewritten = isSadRewritten();
       return isRewritten === undefined ? undefined : Number(isRewritten);
     },
+  );
+  addGauge(
+    registry,
+    'min',
+    'vault_audit_sink_ok',
+    '0 while access events cannot be delivered to the sink.',
+    () => {
+      const { isOk } = sink();
+      return isOk === undefined ? undefined : Number(isOk);
+    },
+  );
+  addGauge(
+    registry,
+    'max',
+    'vault_audit_sink_backlog',
+    'Logs with entries that the sink has not got.',
+    () => sink().backlog,
   );
   add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', jobs.inFlight);
   add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);

@@ -48,6 +48,8 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly jobs?: boolean;
   /** The operator's prices; everything is free when left out. */
   readonly prices?: SystemOptions['prices'];
+  /** Where access events go; nowhere when left out. */
+  readonly auditSink?: SystemOptions['auditSink'];
   /** Makes spans of what the vault does; none when left out. */
   readonly traces?: Tracer;
 }
@@ -138,6 +140,7 @@ function openSystem(
   return assemble({
     redis: targetOf(redis),
     redisWait: replicas,
+    auditSink: settings.auditSink,
     ring: ringOf(settings),
     argon2: ARGON2,
     settings: serviceSettingsOf(settings),

@@ -114,6 +114,12 @@ const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
     ).toContain('key.create'),
   'bun run vault audit export': (out) =>
     expect(entriesOf(out).map(({ action }) => action)).toContain('server.start'),
+  'bun run vault audit stream > before.ndjson': () =>
+    expect(
+      entriesOf(readFileSync(join(folder, 'before.ndjson'), 'utf8')).map(({ action }) => action),
+    ).toContain('encrypt'),
+  'bun run vault audit stream --account shop --after 2026-01-01T00:00:00Z': (out) =>
+    expect(entriesOf(out).map(({ action }) => action)).toContain('key.create'),
   'bun run vault audit verify --checkpoints server.log': (out) => expect(out).toMatch(/checkpoint/i),
   'bun run vault audit key': (out) => expect(out).toContain('-----BEGIN PUBLIC KEY-----'),
   'bun run vault rotate-root': async (out) => {

@@ -24,6 +24,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
     }),
     jobs: { queued: async () => 7, inFlight: () => busy },
     isSadRewritten: () => busy > 1,
+    sink: () => ({ isOk: true, backlog: 0 }),
     work: () => ({ running: busy, inFlight: { read: busy } }),
   });
   for (const seconds of requests) {

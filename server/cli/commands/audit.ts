@@ -1,5 +1,6 @@
 import type { Session } from '../../boot/open.ts';
 import { parseFilterTime } from '../../domain/text/time-text.ts';
+import { streamAll } from '../../services/audit/stream-all.ts';
 import { type AuditFault, type ChainReport, parseCheckpoint } from '../../services/audit/verify.ts';
 import {
   type HeadsReason,
@@ -7,6 +8,7 @@ import {
   parseHeadsCheckpoint,
   verifyHeads,
 } from '../../services/audit/verify-heads.ts';
+import { ownedKeys } from '../../services/maintenance/walk.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 import { checkSigningKey, SIGNING_KEY } from './signing-key.ts';
@@ -25,7 +27,10 @@ const EXPORT = {
 } as const;
 
 /** The time of an option, ms since 1970; rejects an invalid one. */
-function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined {
+function timeOf(
+  name: 'after' | 'before',
+  options: Pick<Values<typeof EXPORT>, 'after' | 'before'>,
+): number | undefined {
   const text = options[name];
   const time = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && time === undefined) {
@@ -37,7 +42,7 @@ function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): numbe
 /** The account whose log is exported; empty for the log of the operator. */
 async function aidOf(
   { vault }: Session,
-  { account, 'account-id': id = '' }: Values<typeof EXPORT>,
+  { account, 'account-id': id = '' }: Pick<Values<typeof EXPORT>, 'account' | 'account-id'>,
 ): Promise<string> {
   if (account === undefined) {
     return id;
@@ -69,6 +74,39 @@ const exportAudit = defineCommand({
     const filter = { after: timeOf('after', options), before: timeOf('before', options) };
     for await (const entries of session.vault.services.audit.walk(aid, filter)) {
       await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    }
+    await out.commit();
+    return undefined;
+  },
+});
+
+const STREAM = {
+  account: { kind: 'text', value: 'NAME', help: 'events of this account alone' },
+  after: EXPORT.after,
+} as const;
+
+/** `vault audit stream`: what `VAULT_AUDIT_SINK` delivers, for what was there before. */
+const streamAudit = defineCommand({
+  words: ['audit', 'stream'],
+  options: STREAM,
+  summary: 'Prints all access events as JSON, one per line, oldest first in each log.',
+  audit: { action: 'audit.read' },
+  opens: 'vault',
+  check({ options }) {
+    timeOf('after', options);
+  },
+  async run({ options, output }: CommandCall<typeof STREAM>, session) {
+    const aid = options.account === undefined ? undefined : await aidOf(session, options);
+    const { crypto, stores, recordEvent, randomId } = session.vault;
+    const out = await output();
+    const accounts = () => ownedKeys({ crypto, ...stores });
+    const isWhole = await streamAll(
+      { ...stores, crypto, accounts, recordEvent, randomId },
+      { aid, after: timeOf('after', options) },
+      (events) => out.write(events.map(({ text }) => `${text}\n`).join('')),
+    );
+    if (!isWhole) {
+      throw new CommandError('Some logs could not be read: run vault verify.', 1);
     }
     await out.commit();
     return undefined;
@@ -179,5 +217,5 @@ const auditKey = defineCommand({
   },
 });
 
-/** The commands `audit export`, `audit verify` and `audit key`. */
-export const auditCommands = [exportAudit, verifyAudit, auditKey];
+/** The commands `audit export`, `audit stream`, `audit verify` and `audit key`. */
+export const auditCommands = [exportAudit, streamAudit, verifyAudit, auditKey];

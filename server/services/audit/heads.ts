@@ -10,7 +10,7 @@ import { pause, recover } from '../common/coalesce.ts';
 import { parseHeadsCheckpoint } from './verify-heads.ts';
 
 /** A vault key and its account. */
-interface OwnedKey {
+export interface OwnedKey {
   readonly aid: string;
   readonly kid: string;
 }
@@ -32,6 +32,8 @@ interface HeadsDependencies {
   /** Called with each checkpoint before it is stored: it is to be kept outside of Redis. */
   readonly announce: (checkpoint: HeadsCheckpoint) => void;
   readonly onFault: (fault: HeadsFault) => void;
+  /** Called behind the recording of logs in these buckets of a key. */
+  readonly onRecorded?: ((key: OwnedKey, numbers: readonly number[]) => Promise<void>) | undefined;
   /** Called with why something was not recorded; it is retried. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -170,6 +172,10 @@ async function coverKey(parts: HeadsParts, key: OwnedKey, numbers: Iterable<numb
     await (isNew ? headsStore.nameAll(bucket) : undefined);
     await foldBucket(parts, key, bucket);
   }
+  await parts.onRecorded?.(
+    key,
+    some.map(({ number }) => number),
+  );
   await coverAccount(parts, key);
 }
 

@@ -104,17 +104,22 @@ export async function* keyPages(
   }
 }
 
-/** All accounts whose record opens, with the ids of their keys whose record opens. */
+/** All accounts whose record opens, with the ids of their keys whose record opens, and their names in the same order. */
 export async function* ownedKeys(
   parts: Pick<MaintenanceDependencies, 'crypto' | 'recordStore'>,
-): AsyncGenerator<{ readonly aid: string; readonly kids: readonly string[] }, void, void> {
+): AsyncGenerator<
+  LiveAccount & { readonly kids: readonly string[]; readonly users: readonly string[] },
+  void,
+  void
+> {
   for await (const { accounts } of accountPages(parts)) {
     for (const account of accounts) {
-      const kids: string[] = [];
+      const [kids, users]: [string[], string[]] = [[], []];
       for await (const { keys } of keyPages(parts, account)) {
         kids.push(...keys.map(({ kid }) => kid));
+        users.push(...keys.map(({ user }) => user));
       }
-      yield { aid: account.aid, kids };
+      yield { ...account, kids, users };
     }
   }
 }

@@ -204,6 +204,12 @@ export const RECORD_KINDS = {
   accountHeads: { name: accountName('heads'), backup: 'none' },
   /** Hash: account id -> newest checkpoint of the heads of its logs. */
   headsCheckpoints: { name: vaultName('audit', 'heads'), backup: 'none' },
+  /** Hash: account id of a security log -> sequence number of its last entry that was delivered to the sink. */
+  sinkPositions: { name: vaultName('sink'), backup: 'none' },
+  /** Set: buckets that may have entries to deliver, as `aid kid number`. */
+  sinkBuckets: { name: vaultName('sink', 'buckets'), backup: 'none' },
+  /** String: the server that delivers. */
+  sinkLease: { name: vaultName('sink', 'lease'), backup: 'none' },
   /** String: changes of the account's password within a minute. */
   passwordChanges: { name: accountName('w'), backup: 'none' },
   /** Hash: rule id -> sealed rule. */
@@ -321,6 +327,10 @@ export const RECORD_KINDS = {
   changedLogs: { name: bucketName('d'), backup: 'none' },
   /** Hash: token -> proven note of a log that was removed since its head was recorded. */
   removedLogs: { name: bucketName('g'), backup: 'none' },
+  /** Hash: token -> entries of its log that were delivered to the sink, while more than these are recorded. */
+  undelivered: { name: bucketName('u'), backup: 'none' },
+  /** List: entries of removed logs that were not delivered, see `lua/sink/prelude.lua`. */
+  outbox: { name: bucketName('o'), backup: 'none' },
   /** Hash: token that may clash -> tag of the number that it stands for. */
   identities: { name: bucketName('x'), backup: 'whole' },
 } as const satisfies Readonly<Record<string, RecordKind>>;

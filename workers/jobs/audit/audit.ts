@@ -11,6 +11,7 @@ import {
   sealAuditEntry,
   sealAuditMark,
 } from '../../crypto/log/audit-entry.ts';
+import { openLogEntry } from '../../crypto/log/entry.ts';
 import { IntegrityError } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
@@ -95,6 +96,30 @@ export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
       }
     }
     return { events, latestMs };
+  },
+
+  streamAudit(context, { aid, first, entries }) {
+    const key = chainKey(context, aid);
+    return entries.map((record, i) => {
+      const entry = openedOrNot(() => openAuditEntry(context.sealer, key, aid, first + i, record));
+      if (entry === undefined) {
+        return null;
+      }
+      const { mark, previous: _, ...event } = entry;
+      return { sequence: mark.sequence, ...event };
+    });
+  },
+
+  streamLogs({ env, sealer }, { params: { aid, kid, tokens }, entries }) {
+    return entries.map((record, i) => {
+      const place = { env, aid, kid, token: tokens[i] ?? '' };
+      const entry = openedOrNot(() => openLogEntry(sealer, place, record));
+      if (entry === undefined) {
+        return null;
+      }
+      const { seenLength: _, seenTag: __, ...shown } = entry;
+      return shown;
+    });
   },
 
   readChanges(context, { aid, first, entries }) {

@@ -2,6 +2,7 @@
 import type { RecordChange } from '../../crypto/log/audit-change.ts';
 import type { Checkpoint } from '../../crypto/log/audit-checkpoint.ts';
 import type { AuditEvent, MarkFacts } from '../../crypto/log/audit-entry.ts';
+import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { bytes, json, list, message, nothing, optional, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
@@ -35,6 +36,9 @@ export interface ReadAuditFacts {
   /** Of the oldest entry that was read: nothing before it is later than this. */
   readonly latestMs: number;
 }
+
+/** An entry of an item's log, as a sink needs it. */
+export type StreamedEntry = Omit<ReadLogEntry, 'seenLength' | 'seenTag'>;
 
 /** Links that entries are known to have had, by sequence. */
 export type KnownLinks = readonly { readonly sequence: number; readonly link: string }[];
@@ -78,6 +82,23 @@ export const AUDIT_JOBS = {
       entries: list(bytes),
     }),
     output: json<ReadAuditFacts>(),
+  }),
+  /** Opens entries that follow each other upwards from number `first`; null for one that does not open. */
+  streamAudit: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({ aid: text, first: json<number>(), entries: list(bytes) }),
+    output: json<readonly (OpenedEvent | null)[]>(),
+  }),
+  /** Opens entries of logs of items, each of the item whose token stands in its place; null for one that does not open. */
+  streamLogs: defineJob({
+    lane: 'bulk',
+    share: ({ params: { aid } }) => aid,
+    input: message({
+      params: json<{ readonly aid: string; readonly kid: string; readonly tokens: readonly string[] }>(),
+      entries: list(bytes),
+    }),
+    output: json<readonly (StreamedEntry | null)[]>(),
   }),
   /** What entries upwards from number `first` say of records that they changed; those that do not open say nothing. */
   readChanges: defineJob({

@@ -1,0 +1,224 @@
+/** Access events on their way to the operator's sink: each at least once, and in the order of its log. */
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { runCommand } from '../../helpers/command.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { startCollector, textsOf } from '../../outbound/collector.ts';
+
+setDefaultTimeout(60_000);
+
+/** An event as it stands in the sink. */
+interface Line {
+  readonly log: 'security' | 'item';
+  readonly sequence: number;
+  readonly account: string;
+  readonly token?: string;
+  readonly action: string;
+  readonly outcome: string;
+  readonly request_id: string;
+}
+
+let folder: string;
+let path: string;
+let vault: TestVault;
+let account: AccountClient;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cv-stream-'));
+  path = join(folder, 'events.ndjson');
+  vault = await openTestVault({ jobs: false, alone: true, auditSink: { kind: 'file', path } });
+  account = await vault.account();
+  await account.key('user');
+});
+afterEach(async () => {
+  await vault.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Records what has happened, and delivers it. */
+async function deliver({ opened }: TestVault = vault): Promise<void> {
+  await opened.checkpoint();
+  await opened.services.auditStream?.round();
+}
+
+function linesOf(text: string): readonly Line[] {
+  return text === ''
+    ? []
+    : text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line);
+}
+
+function lines(): readonly Line[] {
+  return linesOf(readFileSync(path, 'utf8'));
+}
+
+/** What the sink has of one item, as `sequence action outcome`. */
+function eventsOf(token: string, all: readonly Line[] = lines()): readonly string[] {
+  return all
+    .filter((line) => line.token === token && line.log === 'item')
+    .map(({ sequence, action, outcome }) => `${sequence} ${action} ${outcome}`);
+}
+
+function figures() {
+  return vault.opened.services.auditStream?.figures();
+}
+
+describe('events', () => {
+  test('of an item arrive in the order of its log, each once, and the rest later', async () => {
+    const token = await account.store('user', { number: '4111111111111111' });
+    await account.open('user', token);
+    await deliver();
+    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+    await account.open('user', token);
+    await deliver();
+    await deliver();
+    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok', '3 decrypt ok']);
+    expect(figures()).toEqual({ isOk: true, backlog: 0 });
+  });
+
+  test('of security logs arrive without a gap, and nothing in them is secret', async () => {
+    await account.store('user', { number: '4111111111111111' });
+    await deliver();
+    const logs = Map.groupBy(
+      lines().filter(({ log }) => log === 'security'),
+      ({ account: name }) => name,
+    );
+    expect(logs.size).toBeGreaterThanOrEqual(1);
+    for (const log of logs.values()) {
+      expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, at) => at + 1));
+    }
+    expect(readFileSync(path, 'utf8')).not.toMatch(new RegExp(`4111111111111111|${PASSPHRASE}`));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test('outlive their item and their key', async () => {
+    const [deleted, purged] = [
+      await account.store('user', { number: '4111111111111111' }),
+      await account.store('user', { number: '5555555555554444' }),
+    ];
+    await vault.opened.checkpoint();
+    await account.sdk.vault.delete({ user: 'user', token: deleted });
+    await account.sdk.keys.delete({ user: 'user', safe: false });
+    await deliver();
+    expect(eventsOf(deleted)).toContain('1 encrypt ok');
+    expect(eventsOf(purged)).toContain('1 encrypt ok');
+  });
+});
+
+describe('a sink that is away', () => {
+  test('gets everything when it is back', async () => {
+    mkdirSync(path);
+    const token = await account.store('user', { number: '4111111111111111' });
+    await deliver();
+    expect(figures()?.isOk).toBe(false);
+    expect(figures()?.backlog).toBeGreaterThanOrEqual(1);
+    rmdirSync(path);
+    await account.open('user', token);
+    await deliver();
+    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+    expect(figures()).toEqual({ isOk: true, backlog: 0 });
+  });
+});
+
+describe('a sink that gets events twice', () => {
+  test('has them all: what was delivered and not noted comes again', async () => {
+    const collector = await startCollector({
+      // The delivery is done, and nothing can be noted from here on.
+      onEnd: (socket) => vault.raw.config('SET', 'min-replicas-to-write', '1').then(() => socket.end()),
+    });
+    const auditSink = { kind: 'syslog', host: 'localhost', port: collector.port, tls: false } as const;
+    const server = await vault.secondServer({ jobs: false, auditSink });
+    const token = await account.store('user', { number: '4111111111111111' });
+    await vault.opened.checkpoint();
+    const received = () => eventsOf(token, linesOf(textsOf(collector.received()).join('\n')));
+    try {
+      await server.opened.services.auditStream?.round();
+      expect(received()).toEqual(['1 encrypt ok']);
+      expect(server.opened.services.auditStream?.figures().isOk).not.toBe(true);
+      await vault.raw.config('SET', 'min-replicas-to-write', '0');
+      await server.opened.services.auditStream?.stop();
+      await account.open('user', token);
+      await deliver();
+      expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+    } finally {
+      await vault.raw.config('SET', 'min-replicas-to-write', '0');
+      await collector.stop();
+      await server.close();
+    }
+  });
+});
+
+describe('several servers', () => {
+  test('deliver each event once, and one takes over from another', async () => {
+    const auditSink = { kind: 'file', path } as const;
+    const server = await vault.secondServer({ jobs: false, auditSink });
+    const token = await account.store('user', { number: '4111111111111111' });
+    await vault.opened.checkpoint();
+    await Promise.all([deliver(), deliver(server), deliver(server)]);
+    expect(eventsOf(token)).toEqual(['1 encrypt ok']);
+    await account.open('user', token);
+    await vault.opened.checkpoint();
+    await deliver(server);
+    expect(eventsOf(token)).toEqual(['1 encrypt ok']);
+    await vault.opened.services.auditStream?.stop();
+    await deliver(server);
+    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+    await server.close();
+  });
+});
+
+describe('a vault that had no sink', () => {
+  test('delivers what comes, and the command prints what was there', async () => {
+    await vault.close();
+    vault = await openTestVault({ jobs: false, alone: true });
+    account = await vault.account();
+    await account.key('user');
+    const token = await account.store('user', { number: '4111111111111111' });
+    await vault.opened.checkpoint();
+    const server = await vault.secondServer({ jobs: false, auditSink: { kind: 'file', path } });
+    await account.via(server.handle).open('user', token);
+    await deliver(server);
+    expect(eventsOf(token)).toEqual(['2 decrypt ok']);
+    await server.close();
+
+    const print = async (...args: readonly string[]) => {
+      const { code, out, err } = await runCommand(['audit', 'stream', ...args], { vault });
+      expect([code, err]).toEqual([0, '']);
+      return linesOf(out);
+    };
+    const all = await print();
+    expect(eventsOf(token, all)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+    // That it was read is an event as well.
+    expect((await print()).map((line) => `${line.account} ${line.action}`)).toContain(' audit.read');
+    const own = await print('--account', account.name);
+    expect(own.map((line) => line.account)).toEqual(own.map(() => account.name));
+    expect(own.map(({ log }) => log)).toContain('item');
+    expect(await print('--after', '2999-01-01T00:00:00Z')).toEqual([]);
+  });
+
+  test('the command says what it was called with wrongly', async () => {
+    const run = (...args: readonly string[]) => runCommand(['audit', 'stream', ...args], { vault });
+    expect(await run('--account', 'nobody')).toMatchObject({ code: 1, err: 'No account has this name.\n' });
+    expect(await run('--after', 'yesterday')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('a log that was damaged', () => {
+  test('is delivered as such, and holds up no other', async () => {
+    const [good, bad] = [
+      await account.store('user', { number: '4111111111111111' }),
+      await account.store('user', { number: '5555555555554444' }),
+    ];
+    await vault.opened.checkpoint();
+    const [name = ''] = (await vault.raw.keys('*')).filter((key) => key.endsWith(`}i${bad}`));
+    await vault.raw.hset(name, '1', 'x'.repeat(80));
+    await deliver();
+    expect(eventsOf(good)).toEqual(['1 encrypt ok']);
+    expect(eventsOf(bad)).toEqual(['1 undefined damaged']);
+  });
+});
