@@ -1313,6 +1313,15 @@ export interface components {
              * @example 0q3vJq8nQm2dYtS1b7ZkXw
              */
             client_cert_id?: string;
+            /**
+             * Data of this call alone that the template is filled from beside the stored object, whose members win. Only with /proxy/post.
+             * @example {
+             *       "amount": "10.00"
+             *     }
+             */
+            extra_data?: {
+                [key: string]: unknown;
+            };
         };
         /** The webhook that receives the result. */
         ProxyWebhook: {
@@ -1718,7 +1727,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "invalid_json" | "content_encoding_unsupported" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -1830,6 +1839,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -1932,6 +1943,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -2080,6 +2093,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
@@ -2278,6 +2293,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
@@ -2441,6 +2458,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              */
             400: {
@@ -2595,6 +2614,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -2770,6 +2791,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
@@ -2893,6 +2916,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -3040,6 +3065,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              */
@@ -3366,6 +3393,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -3482,6 +3511,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -3636,6 +3667,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              */
@@ -3919,6 +3952,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -4035,6 +4070,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -4157,6 +4194,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -4385,6 +4424,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -4501,6 +4542,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -4623,6 +4666,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -4851,6 +4896,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -4968,6 +5015,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              */
             400: {
@@ -5069,6 +5118,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -5221,6 +5272,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
@@ -5357,6 +5410,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -5483,6 +5538,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -5606,6 +5663,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -5738,6 +5797,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -5844,6 +5905,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -5939,6 +6002,8 @@ export interface operations {
                 attempts?: number;
                 /** Whether the reply includes populated_template. The request is still sent and billed. */
                 debug?: boolean;
+                /** Whether a name in the template that neither the item nor `extra_data` has is filled with an empty text. Otherwise the request is refused. */
+                allow_missing?: boolean;
                 /** Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query. */
                 rules?: string[];
                 /**
@@ -5984,6 +6049,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
@@ -5997,6 +6064,8 @@ export interface operations {
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `template_missing`: The template has a name that neither the item nor `extra_data` has. Nothing was sent.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
@@ -6215,6 +6284,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -6445,6 +6516,8 @@ export interface operations {
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
              *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
              *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
@@ -6609,6 +6682,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -6723,6 +6798,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -6851,6 +6928,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -6968,6 +7047,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7088,6 +7169,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -7236,6 +7319,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7342,6 +7427,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7438,6 +7525,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7540,6 +7629,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7650,6 +7741,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -7780,6 +7873,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -7896,6 +7991,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -8010,6 +8107,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
              *
@@ -8142,6 +8241,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              */
             400: {
                 headers: {
@@ -8278,6 +8379,8 @@ export interface operations {
              * `invalid_request`: A part of the request is missing or malformed; `field` names it.
              *
              *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `cursor_invalid`: next_token is not valid for this account and query.
              */

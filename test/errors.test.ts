@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERRORS, isErrorCode, VaultError } from '../server/core/errors.ts';
+import { ERRORS } from '../server/core/error-table.ts';
+import { isErrorCode, VaultError } from '../server/core/errors.ts';
 
 const STATUSES = [400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 502, 503, 504];
 const entries = Object.entries(ERRORS);

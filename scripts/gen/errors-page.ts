@@ -1,5 +1,6 @@
 /** Renders docs/errors.md from the tables of errors and routes: each code's meaning, what to do, and where it occurs. */
-import { ERRORS, type ErrorCode } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
+import type { ErrorCode } from '../../server/core/errors.ts';
 import { type Noun, type Route, routeErrors } from '../../server/http/plugins/route.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 

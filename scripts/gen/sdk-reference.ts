@@ -14,7 +14,7 @@ import {
   ReflectionType,
 } from 'typedoc';
 import { load } from 'typedoc-plugin-markdown';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 import { createAnchors } from '../guide/anchors.ts';
 
 const ROOT = join(import.meta.dir, '../..');

@@ -21,13 +21,13 @@ interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | '
 
 /** The HTTP settings of a configuration. Throws a `StartError` when forms and the API have the same host. */
 export function httpConfigOf(config: Config): HttpConfig {
-  const { formsUrl, trustedProxies, tls } = config;
+  const { formsUrl, trustedProxies, refuseUnknown, tls } = config;
   const own = publicUrl(config, config.port);
   if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
     throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be omitted.');
   }
   return {
-    ...{ publicUrl: own, formsUrl, trustedProxies },
+    ...{ publicUrl: own, formsUrl, trustedProxies, refuseUnknown },
     tls: tls !== undefined,
     hasAdmin: config.admin !== undefined,
     bodyTimeoutMs: BODY_TIMEOUT_MS,

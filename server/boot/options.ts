@@ -36,7 +36,7 @@ export interface SystemOptions
 /** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
   const { env, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
-  const { sadRetention, sadRewriteSeconds, auditRetention } = config;
+  const { refuseUnknown, sadRetention, sadRewriteSeconds, auditRetention } = config;
   return {
     environment: env,
     version,
@@ -44,6 +44,7 @@ export function settingsOf(config: Config): ServiceSettings {
     authLockSeconds,
     ratePerAccount,
     ratePerSource,
+    refuseUnknown,
     warmUnlockSeconds,
     sadTtlMs: sadRetention.kind === 'keep' ? 0 : sadRetention.ms,
     sadRewriteMs: sadRewriteSeconds * 1_000,

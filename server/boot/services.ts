@@ -223,7 +223,7 @@ function createProxyServices(
   });
   const proxy = createProxy({
     ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
-    ...{ refusals, recordEvent, now, randomId },
+    ...{ refusals, recordEvent, now, randomId, settings },
   });
   // No new job starts once `close` has been called; `finish` then waits for those in flight.
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {

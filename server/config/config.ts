@@ -96,6 +96,8 @@ export interface Config {
   readonly proxyCa: string | undefined;
   /** Reverse proxies whose `X-Forwarded-For` is used: CIDRs in normal form. */
   readonly trustedProxies: readonly string[];
+  /** Whether parameters and members that a route does not know are errors, on routes that need an account. */
+  readonly refuseUnknown: boolean;
   /** Requests per minute; 0 = no limit. */
   readonly ratePerAccount: number;
   /** Requests per minute; 0 = no limit. */
@@ -250,6 +252,7 @@ function readLimits(
   | 'proxyAllow'
   | 'proxyCa'
   | 'trustedProxies'
+  | 'refuseUnknown'
   | 'ratePerAccount'
   | 'ratePerSource'
   | 'authFailuresMax'
@@ -267,6 +270,8 @@ function readLimits(
     proxyAllow: reader.optional('VAULT_PROXY_ALLOW', listOf(parseCidr)) ?? [],
     proxyCa: reader.optional('VAULT_PROXY_CA_FILE', parseCertificates),
     trustedProxies: reader.optional('VAULT_TRUSTED_PROXIES', listOf(parseCidr)) ?? [],
+    refuseUnknown:
+      reader.withDefault('VAULT_UNKNOWN_PARAMETERS', choiceOf('refuse', 'ignore'), 'refuse') === 'refuse',
     ratePerAccount: reader.withDefault('VAULT_RATE_ACCOUNT', integerFrom(0, 100_000_000), '0'),
     ratePerSource: reader.withDefault('VAULT_RATE_SOURCE', integerFrom(0, 100_000_000), '0'),
     authFailuresMax: reader.withDefault('VAULT_AUTH_FAILURES_MAX', integerFrom(0, 1_000_000), '10'),

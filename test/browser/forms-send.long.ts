@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { type Embedding, type Shown, showForm } from './forms-shop.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';

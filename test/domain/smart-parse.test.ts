@@ -44,7 +44,7 @@ function refill({ format, object }: SmartParsed): string {
       ],
     ]),
   );
-  return fillRequest(request, object, () => 0).body ?? '';
+  return fillRequest(request, object, () => 0, { allowMissing: false }).body ?? '';
 }
 /** What a text says in its format, however it is escaped. */
 function meaning(format: BodyFormat, text: string): unknown {

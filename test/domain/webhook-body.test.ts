@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 import { type JsonObject, parseStoredObject } from '../../server/domain/json/json.ts';
 import { type WebhookParts, webhookBody } from '../../server/domain/proxy/webhook-body.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { failureText, mayPass } from '../../forms/page/failure-text.ts';
 import { bodyOf, call, callUrl, createAttemptKeys, parseExact } from '../../forms/page/submit.ts';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 
 /** Answers with the replies in turn, and keeps what it was asked and how long was waited. */
 function service(...replies: (Response | Error)[]) {

@@ -125,7 +125,15 @@ function serviceSettingsOf({
   auditRetentionMs = 0,
 }: VaultSettings): ServiceSettings {
   return {
-    ...{ environment, version, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource },
+    ...{
+      environment,
+      version,
+      authFailuresMax,
+      authLockSeconds,
+      ratePerAccount,
+      ratePerSource,
+      refuseUnknown: true,
+    },
     ...{ warmUnlockSeconds, sadTtlMs, sadRewriteMs, sadAfterProxy, auditRetentionMs },
   };
 }
@@ -159,7 +167,7 @@ function openSystem(
 
 function httpConfigOf({ trustedProxies = [], formsUrl }: VaultSettings): HttpConfig {
   return {
-    ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies },
+    ...{ publicUrl: 'http://localhost', formsUrl, trustedProxies, refuseUnknown: true },
     tls: false,
     bodyTimeoutMs: 30_000,
     checkReplies: true,

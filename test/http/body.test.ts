@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../server/core/errors.ts';
-import { compileJsonBody } from '../../server/http/plugins/input.ts';
+import { compileJsonBody } from '../../server/http/plugins/json-body.ts';
 import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 
@@ -33,7 +33,7 @@ describe('200', () => {
   ])('JSON under the Content-Type %p', async (type) => {
     const client = createClient();
     const headers = { 'Content-Type': type };
-    const answer = await client.send('POST', KEY, { headers, body: '{"user":"u1","unknown":[1e400]}' });
+    const answer = await client.send('POST', KEY, { headers, body: '{"user":"u1"}' });
     expect(answer.status).toBe(200);
     expect(client.lastInput()).toEqual({ user: 'u1', passphrase: undefined });
   });
@@ -56,9 +56,11 @@ describe('200', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('__proto__ is a name like any other', async () => {
+  test('__proto__ is a name like any other, where unknown names are ignored', async () => {
     const body = '{"user":"u1","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
-    expect((await createClient().send('POST', KEY, { body })).status).toBe(200);
+    const { http } = createClient().parts;
+    const client = createClient({ http: { ...http, refuseUnknown: false } });
+    expect((await client.send('POST', KEY, { body })).status).toBe(200);
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
 });
@@ -78,7 +80,10 @@ describe('400', () => {
     ['{"user":"u1","passphrase":"😀😀😀😀"}', 'invalid_request', 'body.passphrase'],
     ['{"user":"u1","passphrase":"\\ud800 lone surrogate"}', 'invalid_request', 'body.passphrase'],
     [`{"user":"u1","passphrase":"${'p'.repeat(4097)}"}`, 'invalid_request', 'body.passphrase'],
-    ['{"__proto__":{"user":"u1"}}', 'invalid_request', 'body.user'],
+    ['{"__proto__":{"user":"u1"}}', 'unknown_parameter', 'body.__proto__'],
+    ['{"usr":"u1"}', 'unknown_parameter', 'body.usr'],
+    ['{"user":"u1","unknown":[1e400]}', 'unknown_parameter', 'body.unknown'],
+    ['{"user":"u1","4111111111111111":1}', 'unknown_parameter', 'body'],
     ['{"user":"u1","user":"u1"}', 'invalid_json', undefined],
     ['{"user":"u1"', 'invalid_json', undefined],
     ['user=u1', 'invalid_json', undefined],
@@ -194,5 +199,18 @@ describe('413', () => {
   test('an endless body is cut off', async () => {
     const answer = await createClient().send('POST', STORE, { body: inChunks(Number.MAX_SAFE_INTEGER) });
     expect(answer.status).toBe(413);
+  });
+});
+
+describe('what was expected', () => {
+  const messages: readonly (readonly [string, string])[] = [
+    ['{}', '`user` is missing, and must have 1 to 128 letters'],
+    ['{"user":"u1","passphrase":"short"}', '`passphrase` must have 8 to 4096 characters.'],
+    ['{"usr":"u1"}', '`usr` is not known here: did you mean `user`?'],
+    ['[]', 'The body must be an object.'],
+  ];
+  test.each(messages)('POST /v1/key %s', async (body, message) => {
+    const { error } = await createClient().send('POST', KEY, { body });
+    expect(error.error).toStartWith(message);
   });
 });

@@ -191,7 +191,7 @@ describe('a setting that does not fit is refused with its place', () => {
     expect(client.parts.asked.filter(({ operation }) => operation === 'createForm')).toEqual([]);
   });
 
-  test('but null is the same as nothing, and unknown members are nobody’s business', async () => {
+  test('but null is the same as nothing', async () => {
     const settings: FormSettings = {
       css_links: null,
       theme: { style: null, logo_image: null },
@@ -199,7 +199,7 @@ describe('a setting that does not fit is refused with its place', () => {
       locale: null,
       frame_ancestors: null,
     };
-    const body = JSON.stringify({ ...settings, colour: 'red', __proto__: null });
+    const body = JSON.stringify({ ...settings, __proto__: null });
     expect((await createClient().send('POST', BASES[0], { body })).status).toBe(200);
   });
 });
@@ -215,7 +215,8 @@ describe('a new endpoint as a page', () => {
     JSON.parse(parsePage(text).texts.find((script) => script.startsWith('{')) ?? '');
 
   test.each(['capture', 'retrieve'])('of %s has the secret, and works as it stands', async (kind) => {
-    const answer = await make(kind, HTML, '&token=t&reference=%3C%2Fscript%3E');
+    const query = kind === 'capture' ? '' : '&token=t&reference=%3C%2Fscript%3E';
+    const answer = await make(kind, HTML, query);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('Content-Type')).toBe('text/html; charset=utf-8');
     expect(answer.headers.get('Cache-Control')).toBe('no-store');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { stubRoutes } from './stub-routes.ts';

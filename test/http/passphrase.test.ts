@@ -59,7 +59,7 @@ describe('400', () => {
   test('a missing one is told where it goes, and that is not the query', async () => {
     const { answer } = await store('');
     expect(answer.error).toMatchObject({
-      error: expect.stringContaining('Send it in the header X-Vault-Passphrase'),
+      error: expect.stringContaining('send it in the header X-Vault-Passphrase'),
     });
   });
 });

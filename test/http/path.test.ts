@@ -65,8 +65,10 @@ describe('the parameter of a path', () => {
 
   test('a route without any has none, not even from the query', async () => {
     const { seen, client } = open();
-    await client.send('GET', '/v1/retrieve/iframe?unique_id=shop');
+    await client.send('GET', '/v1/retrieve/iframe');
+    const answer = await client.send('GET', '/v1/retrieve/iframe?unique_id=shop');
     expect(seen).toEqual([{ operation: 'listForms', params: {} }]);
+    expect(answer.error).toMatchObject({ code: 'unknown_parameter', field: 'query.unique_id' });
   });
 });
 

@@ -50,6 +50,7 @@ describe('what the service is given', () => {
       reference: 'r',
       attempts: 3,
       debug: true,
+      allow_missing: false,
       rules: ['a', 'b'],
     });
     expect(client.parts.asked.at(-1)).toMatchObject({

@@ -17,7 +17,7 @@ describe('200', () => {
     ['reference=%F0%9F%98%80', { reference: '😀' }],
     [`reference=${encodeURIComponent('😀'.repeat(255))}`, { reference: '😀'.repeat(255) }],
     ['stored_after=2026-01-31T12:00:00Z', { stored_after: Date.UTC(2026, 0, 31, 12) }],
-    ['unknown=1&other=%20&&', {}],
+    ['&&', {}],
     ['us%65r=u1', { user: 'u1' }],
     ['decrypt_all=f&return_card_metadata=0&rules=&mask_fields=', {}],
   ];
@@ -73,7 +73,8 @@ describe('400', () => {
     ['limit=99999999999999999999', 'invalid_request', 'query.limit'],
     ['limit=1&limit=1', 'duplicate_parameter', 'query.limit'],
     ['limit=1&lim%69t=2', 'duplicate_parameter', 'query.limit'],
-    [`${CANARY}=1&${CANARY}=2`, 'duplicate_parameter', 'query'],
+    [`${CANARY}=1&${CANARY}=2`, 'unknown_parameter', 'query'],
+    ['refrence=1', 'unknown_parameter', 'query.refrence'],
     ['decrypt_all=yes', 'invalid_request', 'query.decrypt_all'],
     ['decrypt_all', 'invalid_request', 'query.decrypt_all'],
     ['decrypt_all=TRUE', 'invalid_request', 'query.decrypt_all'],
@@ -147,5 +148,39 @@ describe('a parameter that is one of several words', () => {
     expect(() => compileQuery(Type.Object({ form: Type.Union([Type.Literal(1), Type.Null()]) }))).toThrow(
       TypeError,
     );
+  });
+});
+
+const PASSPHRASE = { headers: { 'X-Vault-Passphrase': 'pass' } };
+
+describe('what was expected', () => {
+  const client = createClient();
+  const messages: readonly (readonly [string, string])[] = [
+    ['limit=0', '`limit` must be an integer other than 0.'],
+    [
+      'user=a%20b',
+      '`user` must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`.',
+    ],
+    ['decrypt_all=yes', '`decrypt_all` must be `true` or `false`.'],
+    ['stored_after=today', '`stored_after` must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`.'],
+    ['refrence_prefix=a', '`refrence_prefix` is not known here: did you mean `reference_prefix`?'],
+    ['Decrypt-All=t', '`Decrypt-All` is not known here: did you mean `decrypt_all`?'],
+    ['%34111111111111111=1', 'The query has a name that is not known here.'],
+  ];
+  test.each(messages)('GET /v1/vault?%s', async (query, message) => {
+    expect((await client.send('GET', `/v1/vault?${query}`)).error.error).toBe(message);
+  });
+
+  test('a list may be repeated', async () => {
+    expect(
+      (await client.send('GET', '/v1/vault?user=u1&token=t&mask_fields=a&mask_fields=b,c', PASSPHRASE))
+        .status,
+    ).toBe(200);
+    expect(client.lastInput()).toMatchObject({ mask_fields: ['a', 'b', 'c'] });
+  });
+
+  test('a public route ignores what processors append', async () => {
+    const { status } = await client.send('GET', '/v1/retrieve/shop?utm_source=mail');
+    expect(status).not.toBe(400);
   });
 });

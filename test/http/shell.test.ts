@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { ERRORS, type ErrorCode, VaultError } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
+import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { createClient, samplePath } from './client.ts';
 import { createStubParts, TOKEN_INFO } from './stub-parts.ts';

@@ -143,6 +143,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     http: {
       publicUrl: 'https://vault.test',
       trustedProxies: [],
+      refuseUnknown: true,
       tls: false,
       bodyTimeoutMs: 30_000,
       checkReplies: true,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { captureClient, retrieveClient, Vault, VaultConnectionError } from '../../sdk/index.ts';
 import { apiErrorOf, connectionErrorOf } from '../../sdk/transport/errors.ts';
-import { ERRORS } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
 import { json, openPeer, type Peer } from './peer.ts';
 
 let peer: Peer;

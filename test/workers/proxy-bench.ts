@@ -146,7 +146,7 @@ async function startPool(root?: Uint8Array) {
 }
 
 function order({ crypto }: Parts, what: 'post' | 'get' | 'network_token', body: unknown) {
-  const params = { what, webhookAttempts: 8 };
+  const params = { what, webhookAttempts: 8, refuseUnknown: true };
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return crypto.readProxyOrder({ aid: AID, params, body: utf8(text) });
 }
@@ -208,6 +208,7 @@ async function fillAny(
     attempts: 8,
     debug: 'none',
     forcedMask: false,
+    allowMissing: false,
   } as const;
   const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
   const { crypto, opening } = parts;

@@ -1,6 +1,7 @@
 /** How the failure of a job crosses between threads: its code, its place and its cause, and no message. */
 import { type Cause, causeOf, ReportedError } from '../../server/core/error-cause.ts';
-import { ERRORS, type ErrorCode, VaultError } from '../../server/core/errors.ts';
+import { ERRORS } from '../../server/core/error-table.ts';
+import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 
 /** Why a job has no result. */
 export interface Failure {
@@ -8,6 +9,8 @@ export interface Failure {
   readonly code: ErrorCode;
   /** The place in the request that the code is about, never a value. */
   readonly field?: string | undefined;
+  /** What was expected of that place. */
+  readonly expected?: string | undefined;
   /** The class and the frames of the error that was thrown. */
   readonly cause?: Cause | undefined;
 }
@@ -29,7 +32,8 @@ const decoder = new TextDecoder();
 
 /** The failure by an error under a code. The cause is named where somebody has to look into it: status 500. */
 export function failureOf(error: unknown, code: ErrorCode = 'internal', field?: string): Failure {
-  return { code, field, cause: ERRORS[code].status === 500 ? causeOf(error) : undefined };
+  const expected = error instanceof VaultError ? error.expected : undefined;
+  return { code, field, expected, cause: ERRORS[code].status === 500 ? causeOf(error) : undefined };
 }
 
 /** A failure as one byte field. */
@@ -43,8 +47,8 @@ export function decodeFailure(bytes: Uint8Array | undefined): VaultError {
 }
 
 /** The error that callers see, with the cause that was reported. */
-export function errorOf({ code, field, cause }: Failure): VaultError {
-  return new VaultError(code, { field, cause: cause && new ReportedError(cause) });
+export function errorOf({ code, field, expected, cause }: Failure): VaultError {
+  return new VaultError(code, { field, expected, cause: cause && new ReportedError(cause) });
 }
 
 /** The error of a job that the pool itself gives up. `overloaded`: no thread has touched it, a retry is safe. */

@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseTemplate, type Template } from '../template/template.ts';
+import { type NamesElsewhere, unknownName } from '../text/unknown-name.ts';
 
 /** Size limits of the texts of a proxy request, in UTF-16 units unless the name says bytes. */
 export const PROXY_LIMITS = {
@@ -15,9 +16,23 @@ export const PROXY_LIMITS = {
   webhookAttemptsMax: 8,
 } as const;
 
-/** The error for one place in the body of a proxy call. */
-export function invalidAt(field: string): VaultError {
-  return new VaultError('invalid_request', { field });
+/** The error for one place in the body of a proxy call, with what was expected there as the rest of a sentence. */
+export function invalidAt(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
+}
+
+/** Rejects the first member of an object that has none of the given names. */
+export function rejectOthers(
+  object: JsonObject,
+  names: readonly string[],
+  field: string,
+  elsewhere?: NamesElsewhere,
+): void {
+  for (const name of object.keys()) {
+    if (!names.includes(name)) {
+      throw unknownName(field, name, names, elsewhere);
+    }
+  }
 }
 
 /** A present member; null counts as omitted. */
@@ -28,7 +43,7 @@ export function member(object: JsonObject, name: string): JsonValue | undefined 
 /** The object at a place. */
 export function objectAt(value: JsonValue | undefined, field: string): JsonObject {
   if (!(value instanceof Map)) {
-    throw invalidAt(field);
+    throw invalidAt(field, 'must be an object');
   }
   return value;
 }
@@ -36,7 +51,7 @@ export function objectAt(value: JsonValue | undefined, field: string): JsonObjec
 /** The text at a place: well-formed, not empty, and no longer than `lengthMax`. */
 export function textAt(value: JsonValue | undefined, field: string, lengthMax: number): string {
   if (typeof value !== 'string' || value === '' || value.length > lengthMax || !value.isWellFormed()) {
-    throw invalidAt(field);
+    throw invalidAt(field, `must be a text of 1 to ${lengthMax} characters`);
   }
   return value;
 }
@@ -44,7 +59,7 @@ export function textAt(value: JsonValue | undefined, field: string, lengthMax: n
 /** The truth value at a place, `false` when it is omitted. */
 export function flagAt(value: JsonValue | undefined, field: string): boolean {
   if (value !== undefined && typeof value !== 'boolean') {
-    throw invalidAt(field);
+    throw invalidAt(field, 'must be `true` or `false`');
   }
   return value ?? false;
 }
@@ -55,7 +70,7 @@ export function countAt(value: JsonValue | undefined, field: string, max: number
     return byDefault;
   }
   if (!(value instanceof JsonNumber) || !/^[1-9]$/.test(value.text) || Number(value.text) > max) {
-    throw invalidAt(field);
+    throw invalidAt(field, `must be an integer of 1 to ${max}`);
   }
   return Number(value.text);
 }
@@ -80,7 +95,7 @@ export function templateAt(text: string, field: string, { literal }: TextOptions
   try {
     return parseTemplate(text);
   } catch (error) {
-    throw error instanceof VaultError ? invalidAt(field) : error;
+    throw error instanceof VaultError ? invalidAt(field, 'must be a valid template') : error;
   }
 }
 

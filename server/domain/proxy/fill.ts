@@ -3,8 +3,9 @@ import type { JsonObject, JsonValue } from '../json/json.ts';
 import { createTextMeter, createWorkBudget, type WorkLimits } from '../rule/budget.ts';
 import { plainEscape } from '../template/escape.ts';
 import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
-import { renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
+import { findMissing, renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
 import type { Template } from '../template/template.ts';
+import { isShownName } from '../text/unknown-name.ts';
 import { hasControl, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
 import type { ParsedRequest, ProxyMethod } from './request.ts';
@@ -27,6 +28,12 @@ export interface FilledRequest {
   readonly body?: string;
 }
 
+/** How a request is filled. */
+export interface FillOptions {
+  /** Whether a name that the data does not have gives an empty text. */
+  readonly allowMissing: boolean;
+}
+
 type Fill = (template: Template, escaping: TemplateEscape, field: string) => string;
 
 const URL_FIELD = 'body.request.url';
@@ -36,16 +43,31 @@ const FILLED_URL_MAX = 8_192;
 /** A segment that takes a step up or stays, also for servers that decode a path before they take it apart. */
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
 
-function createFill(view: JsonObject, now: () => number): Fill {
+/** Rejects a name outside of sections that the data does not have: an empty card number must never be sent. */
+function rejectMissing(template: Template, view: JsonObject, field: string): void {
+  const name = findMissing(template, view);
+  if (name !== undefined) {
+    const what = isShownName(name) ? `has the name \`${name}\`` : 'has a name';
+    const expected = `${what}, which neither the item nor \`extra_data\` has`;
+    throw new VaultError('template_missing', { field, expected });
+  }
+}
+
+function createFill(view: JsonObject, now: () => number, { allowMissing }: FillOptions): Fill {
   const { spend, checkTime } = createWorkBudget(now, FILL_LIMITS);
   const meter: TemplateMeter = { spend, write: createTextMeter(FILL_LIMITS) };
   return (template, escaping, field) => {
     try {
+      if (!allowMissing) {
+        rejectMissing(template, view, field);
+      }
       const text = renderTemplate(template, view, { escape: escaping, meter });
       checkTime();
       return text;
     } catch (error) {
-      throw error instanceof VaultError && error.code === 'invalid_request' ? invalidAt(field) : error;
+      throw error instanceof VaultError && error.code === 'invalid_request'
+        ? invalidAt(field, 'must be a template whose values fit its format')
+        : error;
     }
   };
 }
@@ -54,13 +76,13 @@ function fillUrl(request: ParsedRequest, fill: Fill): string {
   const target = fill(request.target, percentEscape, URL_FIELD);
   const path = target.split(/[?#]/, 1)[0] ?? '';
   if (hasControl(target) || DOT_SEGMENT.test(path)) {
-    throw invalidAt(URL_FIELD);
+    throw invalidAt(URL_FIELD, 'must be filled without control characters and dot segments');
   }
   const url = new URL(request.origin + target);
   // A fragment is never sent, and must not leave what it was filled with behind.
   url.hash = '';
   if (url.origin !== request.origin || url.href.length > FILLED_URL_MAX) {
-    throw invalidAt(URL_FIELD);
+    throw invalidAt(URL_FIELD, `must have at most ${FILLED_URL_MAX} characters when it is filled`);
   }
   return url.href;
 }
@@ -72,17 +94,25 @@ function fillUrl(request: ParsedRequest, fill: Fill): string {
  * is. `{{{x}}}` is put in raw everywhere: what it does to the structure of body, path or query is the caller's
  * choice, but it reaches neither scheme nor host nor port. `invalid_request` at its place: a header with a control
  * character or one beyond ISO 8859-1, an `Idempotency-Key` that says nothing, a path with `.` or `..` as a segment,
- * a URL over 8,192 characters, a value that XML cannot contain. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
+ * a URL over 8,192 characters, a value that XML cannot contain. A name outside of sections that neither item nor `extra_data` has:
+ * `template_missing`, unless `allowMissing`. Over 1 MiB, 200 ms or the work budget: `template_limit`. Nothing is kept.
  */
-export function fillRequest(request: ParsedRequest, view: JsonObject, now: () => number): FilledRequest {
-  const fill = createFill(view, now);
+export function fillRequest(
+  request: ParsedRequest,
+  item: JsonObject,
+  now: () => number,
+  options: FillOptions,
+): FilledRequest {
+  // What is stored wins over data of this call.
+  const view = request.extraData === undefined ? item : new Map([...request.extraData, ...item]);
+  const fill = createFill(view, now, options);
   const url = fillUrl(request, fill);
   const headers = request.headers.map(({ name, value }, at) => {
     const field = `body.request.headers[${at}]`;
     const text = fill(value, plainEscape, field);
     const isUnusable = !isHeaderText(text) || (isIdempotencyKey(name) && text.trim() === '');
     if (isUnusable) {
-      throw invalidAt(field);
+      throw invalidAt(field, 'must be filled with text that a header can carry');
     }
     return [name, text] as const;
   });

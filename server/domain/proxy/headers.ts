@@ -51,17 +51,18 @@ function isReserved(name: string): boolean {
 
 function readEntry(entry: JsonValue, field: string): [string, string] {
   if (!(entry instanceof Map) || entry.size !== 1) {
-    throw invalidAt(field);
+    throw invalidAt(field, 'must be an object with one member, the name of a header and its value');
   }
   const [[name, value] = []] = entry;
   if (name === undefined || !NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
-    throw invalidAt(field);
+    throw invalidAt(field, `must have a header name of 1 to ${PROXY_LIMITS.headerNameMax} characters`);
   }
-  if (isReserved(name.toLowerCase()) || typeof value !== 'string') {
-    throw invalidAt(field);
+  if (isReserved(name.toLowerCase())) {
+    throw invalidAt(field, 'must not be a header of the connection, of framing or of the vault');
   }
-  if (value.length > PROXY_LIMITS.headerValueMax || !isHeaderText(value)) {
-    throw invalidAt(field);
+  if (typeof value !== 'string' || value.length > PROXY_LIMITS.headerValueMax || !isHeaderText(value)) {
+    const text = `a text of at most ${PROXY_LIMITS.headerValueMax} characters of ISO 8859-1`;
+    throw invalidAt(field, `must have ${text} without control characters`);
   }
   return [name, value];
 }
@@ -79,7 +80,7 @@ export function readHeaders(
   options: TextOptions = {},
 ): ProxyHeaders {
   if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
-    throw invalidAt(field);
+    throw invalidAt(field, `must be a list of at most ${PROXY_LIMITS.headersMax} headers`);
   }
   const headers: ProxyHeader[] = [];
   let contentType: string | undefined;
@@ -88,7 +89,7 @@ export function readHeaders(
     const [name, text] = readEntry(entry, place);
     if (name.toLowerCase() === 'content-type') {
       if (contentType !== undefined || (!options.literal && text.includes('{{'))) {
-        throw invalidAt(place);
+        throw invalidAt(place, 'must be the only Content-Type, and must have no template tags');
       }
       contentType = text;
     }

@@ -11,6 +11,7 @@ import {
   member,
   objectAt,
   PROXY_LIMITS,
+  rejectOthers,
   type TextOptions,
   templateAt,
   textAt,
@@ -36,6 +37,8 @@ export interface ParsedRequest {
   readonly format: BodyFormat;
   readonly body?: Template;
   readonly clientCertId?: string;
+  /** Data of this call alone that templates are filled from beside the item. */
+  readonly extraData?: JsonObject;
 }
 
 /** Where results are reported to. */
@@ -53,18 +56,46 @@ export interface ParsedProxyOrder {
   readonly webhook?: ParsedWebhook;
 }
 
+/** How an order is read. */
+export interface OrderOptions extends TextOptions, WebhookOptions {
+  /** Whether members that are not known are errors. */
+  readonly refuseUnknown?: boolean;
+}
+
+/** The parameters of the routes that take orders. */
+const PARAMETERS = {
+  place: 'the query',
+  names: [
+    ...['user', 'token', 'reference', 'attempts', 'rules', 'debug', 'allow_missing'],
+    ...['algorithm', 'smart_parse', 'requester_id'],
+  ],
+};
+
+function rejectUnknown(
+  object: JsonObject,
+  names: readonly string[],
+  field: string,
+  { refuseUnknown }: OrderOptions,
+): void {
+  if (refuseUnknown) {
+    rejectOthers(object, names, field, PARAMETERS);
+  }
+}
+
 /** Scheme and authority of a URL, and all that follows. Nothing that parsers read in different ways. */
 const HTTPS_URL = /^(https:\/\/[^/?#\\\s@{}<>"^`|%]+)([/?#].*)?$/is;
+
+const HTTPS_EXPECTED = 'must be an https URL without user information, whose host has no template tags';
 
 function originOf(text: string, field: string): string {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw invalidAt(field);
+    throw invalidAt(field, HTTPS_EXPECTED);
   }
   if (url.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
-    throw invalidAt(field);
+    throw invalidAt(field, HTTPS_EXPECTED);
   }
   return url.origin;
 }
@@ -73,7 +104,7 @@ function originOf(text: string, field: string): string {
 function splitUrl(text: string, field: string): [string, string] {
   const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
   if (parts === null) {
-    throw invalidAt(field);
+    throw invalidAt(field, HTTPS_EXPECTED);
   }
   return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
 }
@@ -85,7 +116,7 @@ function isMethod(text: string): text is ProxyMethod {
 function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
   const method = textAt(value, field, 16).toUpperCase();
   if (!isMethod(method)) {
-    throw invalidAt(field);
+    throw invalidAt(field, `must be one of ${PROXY_METHODS.map((each) => `\`${each}\``).join(', ')}`);
   }
   return method;
 }
@@ -98,8 +129,13 @@ function readBody(value: JsonValue | undefined, field: string, options: TextOpti
   return templateAt(text, field, options);
 }
 
-function readRequest(value: JsonValue | undefined, field: string, options: TextOptions): ParsedRequest {
+/** What a request may have; what nothing is filled in has no data for that. */
+const REQUEST_NAMES = ['method', 'url', 'headers', 'body', 'client_cert_id'] as const;
+
+function readRequest(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedRequest {
   const object = objectAt(value, field);
+  const names = options.literal ? REQUEST_NAMES : [...REQUEST_NAMES, 'extra_data'];
+  rejectUnknown(object, names, field, options);
   const method = readMethod(member(object, 'method'), `${field}.method`);
   const urlField = `${field}.url`;
   const [origin, rest] = splitUrl(textAt(member(object, 'url'), urlField, PROXY_LIMITS.urlMax), urlField);
@@ -108,8 +144,9 @@ function readRequest(value: JsonValue | undefined, field: string, options: TextO
   const body = readBody(member(object, 'body'), `${field}.body`, options);
   const clientCertId = member(object, 'client_cert_id');
   if (clientCertId !== undefined && (typeof clientCertId !== 'string' || !isIdentifier(clientCertId))) {
-    throw invalidAt(`${field}.client_cert_id`);
+    throw invalidAt(`${field}.client_cert_id`, 'must be the id of a certificate');
   }
+  const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
     origin,
@@ -117,6 +154,7 @@ function readRequest(value: JsonValue | undefined, field: string, options: TextO
     ...headers,
     ...(body === undefined ? {} : { body }),
     ...(clientCertId === undefined ? {} : { clientCertId }),
+    ...(extra === undefined ? {} : { extraData: objectAt(extra, `${field}.extra_data`) }),
   };
 }
 
@@ -125,17 +163,17 @@ const WEBHOOK_SECRET = new RegExp(WEBHOOK_SECRET_PATTERN);
 function readSecret(value: JsonValue, field: string): string {
   const secret = textAt(value, field, PROXY_LIMITS.webhookSecretMax);
   if (!WEBHOOK_SECRET.test(secret)) {
-    throw invalidAt(field);
+    throw invalidAt(field, 'must be a text that a header can carry, or `whsec_` and Base64 with padding');
   }
   return secret;
 }
 
-function readWebhook(
-  value: JsonValue | undefined,
-  field: string,
-  { webhookAttempts }: WebhookOptions,
-): ParsedWebhook {
+const WEBHOOK_NAMES = ['url', 'secret', 'max_attempts', 'metadata'] as const;
+
+function readWebhook(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedWebhook {
+  const { webhookAttempts } = options;
   const object = objectAt(value, field);
+  rejectUnknown(object, WEBHOOK_NAMES, field, options);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
   const secret = member(object, 'secret');
@@ -150,7 +188,7 @@ function readWebhook(
   const given = member(object, 'metadata');
   const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
-    throw invalidAt(`${field}.metadata`);
+    throw invalidAt(`${field}.metadata`, `must have at most ${PROXY_LIMITS.metadataBytesMax} bytes`);
   }
   return {
     url: origin + rest,
@@ -161,16 +199,14 @@ function readWebhook(
 }
 
 /**
- * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are ignored, null counts
- * as omitted, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
+ * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are errors with
+ * `refuseUnknown`, null counts as omitted, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
  * without user information; its scheme, host and port contain no tags. Methods may be written in small letters.
  * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
  * texts are sent as they are, `{{` included.
  */
-export function parseProxyOrder(
-  body: JsonObject,
-  options: TextOptions & WebhookOptions = {},
-): ParsedProxyOrder {
+export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): ParsedProxyOrder {
+  rejectUnknown(body, ['request', 'synchronous', 'webhook'], 'body', options);
   const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
   const webhook = member(body, 'webhook');
@@ -182,9 +218,11 @@ export function parseProxyOrder(
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */
-export function parseNetworkTokenOrder(body: JsonObject, options: WebhookOptions = {}): ParsedWebhook {
+export function parseNetworkTokenOrder(body: JsonObject, options: OrderOptions = {}): ParsedWebhook {
   const webhook = member(body, 'webhook');
-  return webhook === undefined
-    ? readWebhook(body, 'body', options)
-    : readWebhook(webhook, 'body.webhook', options);
+  if (webhook === undefined) {
+    return readWebhook(body, 'body', options);
+  }
+  rejectUnknown(body, ['webhook'], 'body', options);
+  return readWebhook(webhook, 'body.webhook', options);
 }

@@ -1,5 +1,6 @@
 /** What webhooks say: one JSON object, made of the outcome and of the metadata that the caller had given. */
-import { ERRORS, type ErrorCode } from '../../core/errors.ts';
+import { ERRORS } from '../../core/error-table.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 

@@ -122,6 +122,17 @@ function renderParts(rendering: Rendering, parts: readonly TemplatePart[], frame
   }
 }
 
+/** The first name outside of sections that the data does not have; undefined when it has all. */
+export function findMissing({ parts }: Template, view: JsonValue): string | undefined {
+  const missing = parts.find(
+    (part) =>
+      (part.kind === 'value' || part.kind === 'raw') &&
+      part.path !== undefined &&
+      readPath(view, part.path) === undefined,
+  );
+  return missing !== undefined && 'path' in missing ? missing.path?.rest : undefined;
+}
+
 /**
  * Fills a template from a JSON value. Names are only searched in the data, so `{{constructor}}` and `{{toString}}`
  * are empty unless the data has such a member. Dotted names follow the rules of `readPath`. A name that the innermost

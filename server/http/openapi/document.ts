@@ -1,8 +1,11 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { ERRORS, type ErrorCode } from '../../core/errors.ts';
-import { PASSPHRASE_HEADER, PassphraseParameter, SECRET_HEADERS } from '../plugins/call.ts';
+import { ERRORS } from '../../core/error-table.ts';
+import type { ErrorCode } from '../../core/errors.ts';
+import { SECRET_HEADERS } from '../plugins/call.ts';
+import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
 import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from '../plugins/route.ts';
+import { closed } from '../schema/closed.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
 import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
@@ -238,7 +241,7 @@ function contentTypeOf(body: BodyRule): string {
 
 function operationOf(route: RouteShape, writer: SchemaWriter, server: string | undefined): Json {
   const { body } = route;
-  const schema = body.kind === 'none' ? undefined : writer.write(body.schema);
+  const schema = body.kind === 'none' ? undefined : writer.write(closed(body.schema));
   return {
     operationId: route.operationId,
     tags: [route.noun],

@@ -1,19 +1,20 @@
-import { Type } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { networkOf, sourceOf } from '../../domain/text/source.ts';
 import type { AccountCredentials, Recalled } from '../../services/account/sign-in.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
-import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
 import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
-import { compileJsonBody, compileQuery, type QueryDecoder } from './input.ts';
+import { compileQuery, type QueryDecoder } from './input.ts';
+import { compileJsonBody } from './json-body.ts';
 import { rejectOtherSites } from './other-sites.ts';
-import type { AuthRule, Call, PassphraseRule, Route, SecretRule } from './route.ts';
+import { PassphraseParameter, readPassphrase, secretBytes } from './passphrase.ts';
+import type { AuthRule, Call, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
 type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
@@ -59,8 +60,22 @@ function sourceOfRoute({ auth, noun }: Route): RequestSource {
   return noun === 'proxy' ? 'proxy' : 'vault';
 }
 
-/** Compiles a route's schemas, once per route. */
+/** The names of an object's members, of all the options of a union. */
+function membersOf(schema: TSchema): readonly string[] {
+  return [
+    ...Object.keys(schema['properties'] ?? {}),
+    ...(schema['anyOf'] ?? []).flatMap((option: TSchema) => membersOf(option)),
+  ];
+}
+
+/** Compiles a route's schemas, once per route. Third parties add parameters of their own to public routes. */
 export function compileCallReader(route: Route, parts: HttpParts): CallReader {
+  const { body } = route;
+  const refuseUnknown = route.auth === 'basic' && parts.http.refuseUnknown;
+  const query =
+    route.passphrase === 'none'
+      ? route.query
+      : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter });
   return {
     route,
     parts,
@@ -69,12 +84,14 @@ export function compileCallReader(route: Route, parts: HttpParts): CallReader {
     secretHeader: secretHeaderOf(route.auth),
     source: sourceOfRoute(route),
     isWrite: route.meter.some((operation) => WRITES.has(operation)),
-    decodeQuery: compileQuery(
-      route.passphrase === 'none'
-        ? route.query
-        : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter }),
-    ),
-    decodeBody: route.body.kind === 'json' ? compileJsonBody(route.body.schema) : (bytes) => bytes,
+    decodeQuery: compileQuery(query, {
+      refuseUnknown,
+      members: body.kind === 'none' ? [] : membersOf(body.schema),
+    }),
+    decodeBody:
+      body.kind === 'json'
+        ? compileJsonBody(body.schema, { refuseUnknown, parameters: Object.keys(query.properties) })
+        : (bytes) => bytes,
   };
 }
 
@@ -106,7 +123,8 @@ function readIdempotencyKey(headers: Headers): string | undefined {
     return undefined;
   }
   if (!IDEMPOTENCY_KEY.test(key)) {
-    throw new VaultError('invalid_request', { field: 'header.Idempotency-Key' });
+    const expected = 'must have 1 to 255 printable ASCII characters, without spaces at its ends';
+    throw new VaultError('invalid_request', { field: 'header.Idempotency-Key', expected });
   }
   return key;
 }
@@ -295,75 +313,6 @@ function readCredentials(headers: Headers): AccountCredentials {
   } catch {
     throw new VaultError('unauthenticated');
   }
-}
-
-/** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
-export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
-
-const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
-
-/** The query parameter that routes with a passphrase have beside their own. */
-export const PassphraseParameter = Type.Optional(
-  Type.String({
-    description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
-    'x-secret': true,
-    examples: ['correct-horse-battery-staple-9Zq4'],
-  }),
-);
-
-const encoder = new TextEncoder();
-
-/** The exact UTF-8 bytes of a text, as a secret: no trimming, folding or normalisation. */
-export function secretBytes(text: string): SecretBytes {
-  return new Secret(encoder.encode(text));
-}
-
-function decodeHeader(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new VaultError('invalid_request', { field: HEADER_FIELD });
-  }
-}
-
-function isPassphrase(text: string): boolean {
-  return (
-    text !== '' &&
-    text.isWellFormed() &&
-    (text.length <= PASSPHRASE_CHARACTERS_MAX || countCharacters(text) <= PASSPHRASE_CHARACTERS_MAX)
-  );
-}
-
-/**
- * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
- * Rejects two that differ, one that no key can have, and on `required` routes its absence.
- */
-export function readPassphrase(
-  rule: PassphraseRule,
-  inQuery: string | undefined,
-  headers: Headers,
-): SecretBytes | undefined {
-  if (rule === 'none') {
-    return undefined;
-  }
-  const raw = headers.get(PASSPHRASE_HEADER);
-  const inHeader = raw === null ? undefined : decodeHeader(raw);
-  if (inQuery !== undefined && inHeader !== undefined && inQuery !== inHeader) {
-    throw new VaultError('conflicting_parameters', { field: 'query.passphrase' });
-  }
-  const text = inHeader ?? inQuery;
-  if (text === undefined) {
-    if (rule === 'optional') {
-      return undefined;
-    }
-    throw new VaultError('invalid_request', { field: 'query.passphrase' });
-  }
-  if (!isPassphrase(text)) {
-    throw new VaultError('invalid_request', {
-      field: inHeader === undefined ? 'query.passphrase' : HEADER_FIELD,
-    });
-  }
-  return secretBytes(text);
 }
 
 /** The headers that carry the secrets of endpoints. */

@@ -1,4 +1,5 @@
-import { ERRORS, type ErrorCode, type VaultError } from '../../core/errors.ts';
+import { ERRORS } from '../../core/error-table.ts';
+import type { ErrorCode, VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import { passesLuhn } from '../../domain/card/luhn.ts';
 import {

@@ -34,6 +34,8 @@ export interface HttpConfig {
   readonly formsUrl?: string | undefined;
   /** CIDRs whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** Whether parameters and members that a route does not know are errors, on routes that need an account. */
+  readonly refuseUnknown: boolean;
   /** Whether the server itself speaks TLS. */
   readonly tls: boolean;
   /** How long a request body may take to arrive, in milliseconds. */

@@ -1,24 +1,34 @@
 import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
-import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { VaultError } from '../../core/errors.ts';
-import { parseJson } from '../../domain/json/json.ts';
-import { toPlain } from '../../domain/json/plain.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../../domain/text/query-text.ts';
 import { parseFilterTime } from '../../domain/text/time-text.ts';
+import { unknownName } from '../../domain/text/unknown-name.ts';
 import { countCharacters } from '../schema/common.ts';
 import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
+import { expectedOf } from './expected.ts';
 
 /** Text to value; undefined for a text that the parameter does not take. */
 type Parse = (text: string) => unknown;
 
-/** Decodes the query of a URL. Undeclared parameters are dropped; a malformed one throws a `VaultError` with its field. */
+/** Decodes the query of a URL. A malformed parameter throws a `VaultError` with its field. */
 export type QueryDecoder = (url: string) => Record<string, unknown>;
+
+/** How the names of a query are taken. */
+export interface QueryOptions {
+  /** Whether parameters that the route does not know are errors; otherwise they are dropped. */
+  readonly refuseUnknown: boolean;
+  /** The members of the route's body, for parameters that belong there. */
+  readonly members: readonly string[];
+}
+
+const IGNORED: QueryOptions = { refuseUnknown: false, members: [] };
 
 interface Parameter {
   readonly name: string;
   readonly required: boolean;
   readonly byDefault: unknown;
   readonly parse: Parse;
+  readonly expected: string;
   /** Where the texts of the aliases and of the parameter itself stand, in order of precedence. */
   readonly slots: readonly number[];
 }
@@ -124,8 +134,39 @@ function queryOf(url: string): string {
   return end === -1 ? url.slice(start + 1) : url.slice(start + 1, end);
 }
 
-/** The texts of the declared parameters, each in its slot. Rejects any repeated name, declared or not. */
-function readTexts(query: string, slots: ReadonlyMap<string, number>): (string | undefined)[] {
+/** What a query is read with. */
+interface Slots {
+  readonly byName: ReadonlyMap<string, number>;
+  /** The slots of lists, which may be repeated. */
+  readonly lists: ReadonlySet<number>;
+  readonly options: QueryOptions;
+}
+
+function invalid(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
+}
+
+const NOT_ENCODED = 'must be percent-encoded UTF-8';
+
+/** The error for a parameter that comes twice. */
+function repeated(field: string): VaultError {
+  return new VaultError('duplicate_parameter', { field });
+}
+
+/** Passes over an undeclared parameter, or rejects it. */
+function passOver(name: string, others: Set<string>, { byName, options }: Slots): void {
+  if (options.refuseUnknown) {
+    throw unknownName('query', name, [...byName.keys()], { place: 'the body', names: options.members });
+  }
+  if (others.has(name)) {
+    throw repeated('query');
+  }
+  others.add(name);
+}
+
+/** The texts of the declared parameters, each in its slot. Rejects any repeated name that is no list, declared or not. */
+function readTexts(query: string, read: Slots): (string | undefined)[] {
+  const { byName, lists } = read;
   const texts: (string | undefined)[] = [];
   let others: Set<string> | undefined;
   for (const pair of query.split('&')) {
@@ -135,35 +176,29 @@ function readTexts(query: string, slots: ReadonlyMap<string, number>): (string |
     const equals = pair.indexOf('=');
     const name = decodeText(equals === -1 ? pair : pair.slice(0, equals));
     if (name === undefined) {
-      throw new VaultError('invalid_request', { field: 'query' });
+      throw invalid('query', NOT_ENCODED);
     }
-    const slot = slots.get(name);
+    const slot = byName.get(name);
     const text = decodeText(equals === -1 ? '' : pair.slice(equals + 1));
     if (text === undefined) {
-      throw new VaultError('invalid_request', { field: slot === undefined ? 'query' : `query.${name}` });
+      throw invalid(slot === undefined ? 'query' : `query.${name}`, NOT_ENCODED);
     }
     if (slot === undefined) {
       others ??= new Set();
-      if (others.has(name)) {
-        throw new VaultError('duplicate_parameter', { field: 'query' });
-      }
-      others.add(name);
+      passOver(name, others, read);
       continue;
     }
-    if (texts[slot] !== undefined) {
-      throw new VaultError('duplicate_parameter', { field: `query.${name}` });
+    const earlier = texts[slot];
+    if (earlier !== undefined && !lists.has(slot)) {
+      throw repeated(`query.${name}`);
     }
-    texts[slot] = text;
+    texts[slot] = earlier === undefined ? text : `${earlier},${text}`;
   }
   return texts;
 }
 
-function rejectParameter(name: string): never {
-  throw new VaultError('invalid_request', { field: `query.${name}` });
-}
-
 function readParameter(parameter: Parameter, texts: readonly (string | undefined)[]): unknown {
-  const { name, slots } = parameter;
+  const { name, slots, required, expected } = parameter;
   for (const slot of slots) {
     const text = texts[slot];
     if (text === undefined) {
@@ -175,30 +210,40 @@ function readParameter(parameter: Parameter, texts: readonly (string | undefined
     }
     // With aliases the first usable one counts and the others are passed over.
     if (slots.length === 1) {
-      return rejectParameter(name);
+      throw invalid(`query.${name}`, expected);
     }
   }
-  return parameter.required ? rejectParameter(name) : undefined;
+  if (required) {
+    throw invalid(`query.${name}`, `is missing, and ${expected}`);
+  }
+  return undefined;
 }
 
 /**
  * Makes the decoder of a route's query, once per route. Texts are read strictly by the schema: booleans as
- * `true`, `false`, `t`, `f`, `1`, `0`, integers in plain decimal, lists separated by commas. A bad, missing or
- * repeated parameter is named in `field`; values never are, nor are names that the schema does not declare.
+ * `true`, `false`, `t`, `f`, `1`, `0`, integers in plain decimal, lists separated by commas or
+ * repeated. A bad, missing or repeated parameter is named in `field`; values never are.
  */
-export function compileQuery(schema: TObject): QueryDecoder {
-  const slots = new Map<string, number>();
-  const slotOf = (name: string): number => {
-    slots.set(name, slots.size);
-    return slots.size - 1;
+export function compileQuery(schema: TObject, options = IGNORED): QueryDecoder {
+  const byName = new Map<string, number>();
+  const lists = new Set<number>();
+  const slotOf = (name: string, property: TSchema): number => {
+    const slot = byName.size;
+    byName.set(name, slot);
+    if (property[QUERY_KIND] === 'list') {
+      lists.add(slot);
+    }
+    return slot;
   };
+  const slots = { byName, lists, options };
   const parameters = Object.entries(schema.properties).map(
     ([name, property]): Parameter => ({
       name,
       byDefault: property.default,
       required: property.default === undefined && (schema.required ?? []).includes(name),
       parse: parserOf(property),
-      slots: [...(property[ALIASES] ?? []), name].map(slotOf),
+      expected: expectedOf(property),
+      slots: [...(property[ALIASES] ?? []), name].map((each: string) => slotOf(each, property)),
     }),
   );
   return (url) => {
@@ -211,56 +256,5 @@ export function compileQuery(schema: TObject): QueryDecoder {
       }
     }
     return values;
-  };
-}
-
-/** Where a value departs from its schema. In a union: within its only option that is of the value's kind. */
-function pathOf(error: ValueError | undefined): string {
-  const { path, errors } = error ?? { path: '', errors: [] };
-  const deeper = errors.map((option) => pathOf(option.First())).filter((inner) => inner !== path);
-  return deeper.length === 1 ? (deeper[0] ?? path) : path;
-}
-
-/** A schema itself, or the options of a union. */
-function optionsOf(schema: TSchema): readonly TSchema[] {
-  return schema['anyOf'] === undefined ? [schema] : schema['anyOf'].flatMap(optionsOf);
-}
-
-/** The schemas one step further down. */
-function below(schemas: readonly TSchema[], step: string, isIndex: boolean): readonly TSchema[] {
-  return schemas.flatMap(optionsOf).flatMap((schema) => {
-    if (isIndex) {
-      return schema['items'] ?? [];
-    }
-    const properties: object = schema['properties'] ?? {};
-    return Object.hasOwn(properties, step) ? Reflect.get(properties, step) : [];
-  });
-}
-
-/** The place of an error as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
-function fieldOf(schema: TSchema, path: string): string {
-  let place = 'body';
-  let at: readonly TSchema[] = [schema];
-  for (const step of path.split('/').slice(1)) {
-    const items = /^\d+$/.test(step) ? below(at, step, true) : [];
-    at = items.length > 0 ? items : below(at, step, false);
-    if (at.length === 0) {
-      return place;
-    }
-    place += items.length > 0 ? `[${step}]` : `.${step}`;
-  }
-  return place;
-}
-
-/** Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. */
-export function compileJsonBody(schema: TSchema): (bytes: Uint8Array) => unknown {
-  const compiled = TypeCompiler.Compile(schema);
-  return (bytes) => {
-    const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
-    if (compiled.Check(value)) {
-      return value;
-    }
-    const path = pathOf(compiled.Errors(value).First());
-    throw new VaultError('invalid_request', { field: fieldOf(schema, path) });
   };
 }

@@ -1,4 +1,4 @@
-import { ERRORS, type VaultError } from '../../core/errors.ts';
+import type { VaultError } from '../../core/errors.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Reply } from './route.ts';
 
@@ -133,17 +133,9 @@ export function replayHeader(replayed: boolean): Readonly<Record<string, string>
 /** The challenge of every 401 (RFC 7617). */
 const CHALLENGE = 'Basic realm="vault"';
 
-/** More precise than the table's message for this field. */
-const PASSPHRASE_MISSING =
-  'The passphrase is missing or malformed. Send it in the header X-Vault-Passphrase.';
-
-function textOf({ code, field }: VaultError): string {
-  return code === 'invalid_request' && field === 'query.passphrase' ? PASSPHRASE_MISSING : ERRORS[code].text;
-}
-
-/** The body of an error reply: the table's message, never one of the error itself. */
+/** The body of an error reply. The message of the error is the table's, or says what was expected. */
 function errorBody(error: VaultError, requestId: string): ErrorBody {
-  const body: ErrorBody = { error: textOf(error), code: error.code, request_id: requestId };
+  const body: ErrorBody = { error: error.message, code: error.code, request_id: requestId };
   if (error.field !== undefined) {
     body.field = error.field;
   }

@@ -188,7 +188,12 @@ const EVERY_ROUTE: readonly ErrorCode[] = [
   'store_unavailable',
   'internal',
 ];
-const BASIC_AUTH: readonly ErrorCode[] = ['unauthenticated', 'too_many_failures', 'not_allowed'];
+const BASIC_AUTH: readonly ErrorCode[] = [
+  'unknown_parameter',
+  'unauthenticated',
+  'too_many_failures',
+  'not_allowed',
+];
 const ENDPOINT_SECRET: readonly ErrorCode[] = ['endpoint_refused', 'endpoint_gone'];
 const AUTH_ERRORS: Readonly<Record<AuthRule, readonly ErrorCode[]>> = {
   basic: BASIC_AUTH,

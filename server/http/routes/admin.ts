@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
-import { secretBytes } from '../plugins/call.ts';
+import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
   AccountPassword,

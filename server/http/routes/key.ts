@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { NewPassphrase } from '../../services/key/key.ts';
 import { objectOf } from '../plugins/audit.ts';
-import { secretBytes } from '../plugins/call.ts';
+import { secretBytes } from '../plugins/passphrase.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';

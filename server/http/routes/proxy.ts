@@ -41,7 +41,7 @@ const post = defineRoute({
   query: ProxyPostQuery,
   body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
   response: ProxyPostReply,
-  errors: [...ITEM, ...RULES, 'template_limit', ...ACCEPTING, ...SENDING, 'key_changed'],
+  errors: [...ITEM, ...RULES, 'template_limit', 'template_missing', ...ACCEPTING, ...SENDING, 'key_changed'],
   meter: ['proxy_attempt'],
   audit: {
     action: 'proxy.send',

@@ -1,6 +1,6 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
 import { countCharacters, Identifier } from './common.ts';
-import { PUBLISHED } from './kinds.ts';
+import { EXPECTED, PUBLISHED } from './kinds.ts';
 import { ALGORITHM } from './vault.ts';
 
 /** The billable operations. */
@@ -82,6 +82,7 @@ export const UsageQuery = Type.Object({
   month: Type.Optional(
     Type.String({
       pattern: '^[0-9]{4}-(?:0[1-9]|1[0-2])$',
+      [EXPECTED]: 'must be a month, such as `2026-01`',
       description: 'The month of api_requests, YYYY-MM in UTC. Default: the current month.',
       examples: ['2026-01'],
     }),
@@ -125,6 +126,7 @@ FormatRegistry.Set(
 function NewPassword(description: string) {
   return Type.String({
     format: 'new-password',
+    [EXPECTED]: `must be a text of 1 to ${PASSWORD_CHARACTERS_MAX} characters and at most ${PASSWORD_BYTES_MAX} bytes`,
     description,
     'x-secret': true,
     examples: ['another-long-password-Zq4-kT9'],

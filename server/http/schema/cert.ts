@@ -1,9 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Timestamp } from './common.ts';
+import { EXPECTED } from './kinds.ts';
 
 function Id(description: string) {
   return Type.String({
     pattern: '^[A-Za-z0-9._@:-]{1,128}$',
+    [EXPECTED]: 'must have 1 to 128 letters, digits or characters of `._@:-`',
     description,
     examples: ['0q3vJq8nQm2dYtS1b7ZkXw'],
   });

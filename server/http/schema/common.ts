@@ -1,5 +1,5 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
-import { ListOf, PUBLISHED } from './kinds.ts';
+import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
 
@@ -30,6 +30,7 @@ export function Identifier(description: string) {
   return Type.String({
     pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$',
     description,
+    [EXPECTED]: 'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`',
     examples: ['customers-2026'],
   });
 }
@@ -68,6 +69,7 @@ export function Passphrase(description: string) {
     description,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
+    [EXPECTED]: `must be a text of 1 to ${PASSPHRASE_CHARACTERS_MAX} characters`,
     [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
   });
 }
@@ -79,6 +81,7 @@ export function ChosenPassphrase(description: string) {
     description,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
+    [EXPECTED]: `must have ${PASSPHRASE_CHARACTERS_MIN} to ${PASSPHRASE_CHARACTERS_MAX} characters`,
     [PUBLISHED]: {
       format: 'password',
       minLength: PASSPHRASE_CHARACTERS_MIN,

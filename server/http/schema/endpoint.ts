@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Identifier, RuleIds, ShownReference, Token, User } from './common.ts';
-import { PUBLISHED } from './kinds.ts';
+import { EXPECTED, PUBLISHED } from './kinds.ts';
 import { CardMetadataFlag } from './vault.ts';
 
 /** What capture and retrieval endpoints have in common. */
@@ -11,6 +11,8 @@ export const UniqueId = Identifier('Identifier of the endpoint, unique over all 
 const NewUniqueId = Type.String({
   ...Identifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
+  [EXPECTED]:
+    'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`, `.` or `..`',
 });
 
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */

@@ -9,6 +9,7 @@ import {
 } from '@sinclair/typebox';
 import { FormType } from './capture.ts';
 import { Identifier } from './common.ts';
+import { EXPECTED } from './kinds.ts';
 
 /** The names of the fields that each type of form has, in their order, before any additional ones. */
 export const FORM_FIELDS = {
@@ -71,6 +72,7 @@ function code(description: string) {
 function colour(of: string) {
   return Type.String({
     pattern: COLOUR,
+    [EXPECTED]: 'must be a colour: `#rgb`, `#rrggbb`, `rgb()`, `hsl()` or a name',
     maxLength: 64,
     examples: ['#0055cc'],
     description: `Colour of ${of}: \`#rgb\`, \`#rrggbb\`, \`rgb()\`, \`hsl()\` or a name.`,
@@ -99,6 +101,7 @@ const AdditionalField = Type.Object(
   {
     name: Type.String({
       pattern: FIELD_NAME,
+      [EXPECTED]: 'must have 1 to 64 letters, digits or characters of `_.-`',
       examples: ['order_note'],
       description:
         "The member name in the stored object. It must differ from the names of the form's own fields.",
@@ -180,6 +183,8 @@ function fieldOptions<Option extends TSchema>(option: Option) {
   return Type.Record(Type.String({ pattern: FIELD_NAME }), option, {
     maxProperties: 64,
     additionalProperties: false,
+    [EXPECTED]:
+      'must be an object of at most 64 field names, each of letters, digits and characters of `_.-`',
     description: 'Options by field name.',
   });
 }
@@ -217,6 +222,8 @@ export const FormId = Identifier('Identifier of the form, unique over all accoun
 const NewFormId = Type.String({
   ...Identifier('The identifier of the new form; random if omitted. If any account uses it: 409.'),
   pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
+  [EXPECTED]:
+    'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`, `.` or `..`',
 });
 
 export const CreateFormQuery = Type.Object({

@@ -15,10 +15,14 @@ export const ALIASES: unique symbol = Symbol('aliases');
 /** Members that only the published document shows, over those that TypeBox checks. */
 export const PUBLISHED: unique symbol = Symbol('published');
 
+/** What a value must be, where its pattern or format does not say it to a person: the rest of a sentence about it. */
+export const EXPECTED: unique symbol = Symbol('expected');
+
 declare module '@sinclair/typebox' {
   interface SchemaOptions {
     [QUERY_KIND]?: QueryKind;
     [ALIASES]?: readonly string[];
+    [EXPECTED]?: string;
     [PUBLISHED]?: Readonly<Record<string, unknown>>;
     /** Marks what logs must never hold. */
     'x-secret'?: true;

@@ -25,6 +25,11 @@ export const ProxyPostQuery = Type.Object({
     default: false,
     description: 'Whether the reply includes populated_template. The request is still sent and billed.',
   }),
+  allow_missing: Type.Boolean({
+    default: false,
+    description:
+      'Whether a name in the template that neither the item nor `extra_data` has is filled with an empty text. Otherwise the request is refused.',
+  }),
   rules: Type.Optional({
     ...RuleIds,
     description:
@@ -97,6 +102,17 @@ export const ProxyRequest = Type.Object(
       }),
     ),
     client_cert_id: Type.Optional(CertificateId),
+    extra_data: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'Data of this call alone that the template is filled from beside the stored object, whose members win. Only with /proxy/post.',
+          examples: [{ amount: '10.00' }],
+        },
+      ),
+    ),
   },
   {
     $id: 'ProxyRequest',

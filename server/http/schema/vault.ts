@@ -9,7 +9,7 @@ import {
   Token,
   User,
 } from './common.ts';
-import { ALIASES, FilterTime, PreferredLimit } from './kinds.ts';
+import { ALIASES, EXPECTED, FilterTime, PreferredLimit } from './kinds.ts';
 
 /** The largest stored object, in bytes of its JSON. */
 export const STORED_BYTES_MAX = 262_144;
@@ -30,6 +30,7 @@ export const CardMetadataFlag = Type.Optional(
 /** The number in the query. Like in the body, the first name that holds at least one digit counts. */
 export const NumberParameter = Type.String({
   pattern: '[0-9]',
+  [EXPECTED]: 'must have at least one digit',
   description:
     'The number to derive the token from; needed only if the body has none, and not stored. If several names are sent, the first with a digit is used, in the order card_number, account_number, n, number.',
   'x-secret': true,
@@ -41,6 +42,8 @@ export const NumberParameter = Type.String({
 export const ALGORITHM = {
   pattern:
     '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
+  [EXPECTED]:
+    'must be one of `full`, `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn`, `uuid`',
   description:
     'The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time).',
   examples: ['full'],

@@ -9,6 +9,8 @@ export interface ServiceSettings {
   readonly authLockSeconds: number;
   /** Requests a minute; 0 = no limit. */
   readonly ratePerAccount: number;
+  /** Whether parameters and members that a route does not know are errors. */
+  readonly refuseUnknown: boolean;
   /** Requests a minute; 0 = no limit. */
   readonly ratePerSource: number;
   /** 0 = every request pays the full passphrase derivation. */

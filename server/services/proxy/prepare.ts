@@ -7,6 +7,7 @@ import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -32,6 +33,8 @@ interface AttemptsInput {
 export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
   /** Whether the reply shows the request as it was filled. */
   readonly debug: boolean;
+  /** Whether a name that the data does not have gives an empty text. */
+  readonly allow_missing: boolean;
 }
 
 /** A request whose reply is stored. */
@@ -77,18 +80,23 @@ export interface PreparingParts {
   readonly rules: Pick<Rules, 'find'>;
   readonly refusals: Pick<Refusals, 'ignore'>;
   readonly now: Clock;
+  readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
-  { crypto }: Pick<PreparingParts, 'crypto'>,
+  { crypto, settings }: Pick<PreparingParts, 'crypto' | 'settings'>,
   { aid, preferences }: Account,
   what: JobFacts['what'],
   body: Uint8Array,
 ): Promise<CheckedOrder> {
-  const params = { what, webhookAttempts: preferences.webhook_max_attempts };
+  const params = {
+    what,
+    webhookAttempts: preferences.webhook_max_attempts,
+    refuseUnknown: settings.refuseUnknown,
+  };
   const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
   return { facts, bytes: order };
 }
@@ -115,7 +123,7 @@ export async function fillJob(
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
   order: CheckedOrder,
-  own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'requesterId'>,
+  own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'allowMissing' | 'requesterId'>,
 ): Promise<PreparedJob> {
   const { account, requestId } = ctx;
   const { token, reference, passphrase } = input;

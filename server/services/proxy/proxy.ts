@@ -76,16 +76,24 @@ export function createProxy(dependencies: ProxyDependencies) {
 function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
   return noting(parts, ctx, input, async () => {
     const { account } = ctx;
-    const { token, reference, attempts, debug, body } = input;
+    const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
     const order = await checkOrder(parts, account, 'post', body);
     const shows = account.unmasked ? 'plain' : 'masked';
     const request = {
       route: 'POST /v1/proxy/post',
-      parts: [token, reference, String(attempts), input.rules.join(), debug && shows, body],
+      parts: [
+        token,
+        reference,
+        String(attempts),
+        input.rules.join(),
+        debug && shows,
+        allowMissing && 'allow_missing',
+        body,
+      ],
     };
     return once(parts, ctx, input, request, order, async (id) => {
       const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
-      const own = { id, what: 'post', attempts, debug: debug ? shows : 'none' } as const;
+      const own = { id, what: 'post', attempts, allowMissing, debug: debug ? shows : 'none' } as const;
       return fillJob(parts, ctx, input, applied, order, own);
     });
   });
@@ -130,6 +138,7 @@ function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInpu
         what: 'network_token',
         attempts: NETWORK_TOKEN_ATTEMPTS,
         debug: 'none',
+        allowMissing: false,
         requesterId,
       } as const;
       return fillJob(parts, ctx, input, [], order, own);

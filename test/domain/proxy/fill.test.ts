@@ -33,7 +33,7 @@ function requestOf({ url = 'https://a.example/', type, headers = [], body }: Sen
   return parseProxyOrder(parseStoredObject(utf8(JSON.stringify({ request })))).request;
 }
 function fill(sent: Sent, view: JsonObject, now: () => number = () => 0): FilledRequest {
-  return fillRequest(requestOf(sent), view, now);
+  return fillRequest(requestOf(sent), view, now, { allowMissing: true });
 }
 function bodyOf(sent: Sent, view: JsonObject): string {
   return fill(sent, view).body ?? '';

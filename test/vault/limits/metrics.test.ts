@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedRedis } from '../../../server/boot/redis/embedded.ts';
-import { ERRORS } from '../../../server/core/errors.ts';
+import { ERRORS } from '../../../server/core/error-table.ts';
 import { ROUTES } from '../../../server/http/routes/table.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { type Scrape, scrape } from '../../helpers/metrics.ts';

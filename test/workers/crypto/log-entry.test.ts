@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
-import { ERRORS } from '../../../server/core/errors.ts';
+import { ERRORS } from '../../../server/core/error-table.ts';
 import { bytesOfIp, textOfIp } from '../../../workers/crypto/log/address.ts';
 import { openLogEntry, sealLogEntry, tagOf } from '../../../workers/crypto/log/entry.ts';
 import {

@@ -67,6 +67,8 @@ const OUTCOMES = [
   'path_invalid',
   'record_rolled_back',
   'content_encoding_unsupported',
+  'unknown_parameter',
+  'template_missing',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

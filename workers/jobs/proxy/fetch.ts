@@ -114,7 +114,7 @@ export const FETCH_HANDLERS = {
     const order = readOrder(sent);
     const job = sealJob(context, params, {
       facts: { what: 'get', ...commonFacts(params, order, key), algorithm, smartParse: isSmart, rules },
-      ...outgoing(fillOrder(order, NO_VIEW)),
+      ...outgoing(fillOrder(order, NO_VIEW, { allowMissing: false })),
       ...reportOf(order),
       // A public key and no private one: storing the reply needs no passphrase.
       publicKey: generationOf(key).publicKey,

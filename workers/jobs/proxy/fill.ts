@@ -52,10 +52,11 @@ function tokenOrder(card: JsonObject): Outgoing {
 }
 
 /** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
-function shownOf({ debug, what }: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
+function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
+  const { debug, what } = params;
   return debug === 'none' || what === 'network_token'
     ? EMPTY
-    : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'))));
+    : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'), params)));
 }
 
 function fillJob(
@@ -67,7 +68,7 @@ function fillJob(
 ) {
   const { what, token, reference, requesterId } = params;
   const isToken = what === 'network_token';
-  const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false)));
+  const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false), params));
   const common = commonFacts(params, order, key);
   const facts = { what, ...common, token, reference, requesterId, rules: [] };
   const shown = shownOf(params, order, viewOf);
@@ -100,11 +101,14 @@ export const FILL_HANDLERS = {
       return { ...fillJob(context, params, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
-      const { field, ...failure } = toFailure(error);
+      const failure = toFailure(error);
+      // A name that is missing is the caller's own.
+      const isShown = !params.forcedMask || failure.code === 'template_missing';
+      const hidden = { field: undefined, expected: undefined };
       return {
         kind: 'rejected',
         logEntry: entryOf(failure.code),
-        error: params.forcedMask ? failure : { ...failure, field },
+        error: isShown ? failure : { ...failure, ...hidden },
       };
     }
   },

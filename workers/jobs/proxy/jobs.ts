@@ -33,6 +33,8 @@ export interface OrderParams {
   readonly what: ProxyKind;
   /** How often a webhook is called at most where the order does not say, 1 to 8. */
   readonly webhookAttempts: number;
+  /** Whether members that are not known are errors. */
+  readonly refuseUnknown: boolean;
 }
 
 /** What the server needs to know of an order; nothing secret. */
@@ -70,6 +72,8 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly seen: number;
   readonly what: 'post' | 'network_token';
   readonly debug: 'none' | 'masked' | 'plain';
+  /** Whether a name that the data does not have gives an empty text. */
+  readonly allowMissing: boolean;
   /** Of its order. */
   readonly hasSections: boolean;
   readonly requesterId?: string | undefined;

@@ -1,7 +1,7 @@
 /** Handler of the job `readProxyOrder` in `jobs.ts`, and what the jobs that fill and prepare requests make of an order. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
-import { type FilledRequest, fillRequest } from '../../../server/domain/proxy/fill.ts';
+import { type FilledRequest, type FillOptions, fillRequest } from '../../../server/domain/proxy/fill.ts';
 import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
 import {
   type ParsedRequest,
@@ -22,6 +22,8 @@ export interface ParsedOrder {
   readonly facts: OrderFacts;
   /** A network token has none. */
   readonly request?: ParsedRequest | undefined;
+  /** The text of the request's `extra_data`. */
+  readonly extraData?: string | undefined;
   readonly webhook?: WebhookTarget | undefined;
   readonly metadata?: string | undefined;
 }
@@ -40,12 +42,12 @@ function hasSections({ target, headers, body }: ParsedRequest): boolean {
 
 /** What the body of each kind asks for, in one form. */
 function parseBody(
-  { what, webhookAttempts }: OrderParams,
+  { what, ...options }: OrderParams,
   body: JsonObject,
 ): { readonly request?: ParsedRequest; readonly synchronous: boolean; readonly webhook?: ParsedWebhook } {
   return what === 'network_token'
-    ? { synchronous: false, webhook: parseNetworkTokenOrder(body, { webhookAttempts }) }
-    : parseProxyOrder(body, { literal: what === 'get', webhookAttempts });
+    ? { synchronous: false, webhook: parseNetworkTokenOrder(body, options) }
+    : parseProxyOrder(body, { literal: what === 'get', ...options });
 }
 
 /** An order that `readProxyOrder` has made. */
@@ -78,11 +80,16 @@ export function attemptOf({ request: { hasBody, ...head }, body }: Outgoing) {
 }
 
 /** Fills the request of an order, which must have one. */
-export function fillOrder({ request }: ParsedOrder, view: JsonObject): FilledRequest {
+export function fillOrder(
+  { request, extraData }: ParsedOrder,
+  item: JsonObject,
+  options: FillOptions,
+): FilledRequest {
   if (request === undefined) {
     throw new VaultError('internal');
   }
-  return fillRequest(request, view, workedMs);
+  const extra = extraData === undefined ? {} : { extraData: parseStoredObject(utf8(extraData)) };
+  return fillRequest({ ...request, ...extra }, item, workedMs, options);
 }
 
 /** What the facts of every kind of job are made of. */
@@ -114,7 +121,8 @@ export const ORDER_HANDLERS = {
     const { request, synchronous, webhook: given } = parseBody(params, body);
     const isBare = params.what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
     if (!synchronous && given === undefined) {
-      throw new VaultError('invalid_request', { field: 'body.webhook' });
+      const expected = 'is missing, and the reply of an asynchronous request is sent to it';
+      throw new VaultError('invalid_request', { field: 'body.webhook', expected });
     }
     const { metadata, ...webhook } = given ?? {};
     const facts: OrderFacts = {
@@ -125,9 +133,11 @@ export const ORDER_HANDLERS = {
       repeatable: request !== undefined && isRepeatable(request),
       hasSections: request !== undefined && hasSections(request),
     };
+    const { extraData, ...rest } = request ?? {};
     const order = {
       facts,
-      request,
+      request: request && rest,
+      extraData: extraData && stringifyJson(extraData),
       webhook: given && webhook,
       metadata: metadata && stringifyJson(metadata),
     };

@@ -1,0 +1,374 @@
+/** One error code. Its texts are constants that never contain data of the caller. */
+interface ErrorEntry {
+  /** The HTTP status of the reply (RFC 9110). */
+  readonly status: number;
+  /** What is wrong, for the reply's `error`. */
+  readonly text: string;
+  /** What the caller can do about it, for the reference of errors. */
+  readonly advice: string;
+  /** The default of `Retry-After` in seconds, for errors that pass with time. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** Keeps the codes as a type, and freezes the table. */
+function defineErrors<Code extends string>(
+  table: Record<Code, ErrorEntry>,
+): Readonly<Record<Code, ErrorEntry>> {
+  return Object.freeze(table);
+}
+
+/**
+ * Every error code that a caller can receive, with its status and texts. Codes are part of the API: one is never
+ * renamed or removed.
+ */
+export const ERRORS = defineErrors({
+  // Invalid requests: a retry without a change fails again.
+  invalid_request: {
+    status: 400,
+    text: 'A part of the request is missing or malformed; `field` names it.',
+    advice:
+      'Correct the part that `field` names. For `query.passphrase`, send the passphrase in the header `X-Vault-Passphrase`. The same request will fail again.',
+  },
+  path_invalid: {
+    status: 400,
+    text: 'The path contains a backslash, a dot segment or an encoded slash.',
+    advice:
+      'Send the path as it is documented, without `\\`, `.` and `..` as segments, `%2F` and `%5C`. An id that contains a slash exists nowhere.',
+  },
+  unknown_parameter: {
+    status: 400,
+    text: 'The request has a parameter or member that this route does not know; `field` names it.',
+    advice:
+      'Correct the name, or remove it. The message names the documented one that comes nearest. An operator with old clients can set `VAULT_UNKNOWN_PARAMETERS=ignore`.',
+  },
+  invalid_json: {
+    status: 400,
+    text: 'The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.',
+    advice: 'Send valid JSON in UTF-8, in which no object has the same member name twice.',
+  },
+  content_encoding_unsupported: {
+    status: 400,
+    text: 'The body has a Content-Encoding; bodies are only taken as they are.',
+    advice: 'Send the body uncompressed, without the header Content-Encoding.',
+  },
+  json_too_deep: {
+    status: 400,
+    text: 'The JSON body is nested more than 64 levels deep.',
+    advice: 'Reduce the nesting, or send the inner part as a string.',
+  },
+  duplicate_parameter: {
+    status: 400,
+    text: 'A query parameter was sent more than once.',
+    advice: 'Send each parameter once. A list is one parameter with comma-separated values.',
+  },
+  conflicting_parameters: {
+    status: 400,
+    text: 'The same parameter was sent in two places with different values.',
+    advice: 'Send the value in one place only; for a passphrase, prefer the header.',
+  },
+  number_missing: {
+    status: 400,
+    text: 'The request contains no number to derive a token from.',
+    advice:
+      'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
+  },
+  test_card: {
+    status: 400,
+    text: 'This is a published test card number; only a staging server stores it.',
+    advice: 'Use a staging server for test cards.',
+  },
+  reference_required: {
+    status: 400,
+    text: 'This item was stored with a reference, and the request must contain it.',
+    advice: 'Send the reference that the item was stored with; listings show it.',
+  },
+  cursor_invalid: {
+    status: 400,
+    text: 'next_token is not valid for this account and query.',
+    advice: 'Start again without `next_token`, or send all other parameters unchanged from the first page.',
+  },
+  rule_limit: {
+    status: 400,
+    text: 'The rules exceeded the time or memory limit of one item.',
+    advice: 'Simplify the rules or reduce the data. A retry will fail again.',
+  },
+  certificate_invalid: {
+    status: 400,
+    text: 'The body is not one certificate in PEM, optionally followed by its issuers in order.',
+    advice:
+      'Send text that starts with `-----BEGIN CERTIFICATE-----`: the certificate first, then each issuer after the certificate that it issued.',
+  },
+  certificate_private_key: {
+    status: 400,
+    text: 'The body contains a private key. Nothing was stored.',
+    advice: 'Send the certificate only. Replace the private key, since it left your system.',
+  },
+  certificate_mismatch: {
+    status: 400,
+    text: 'The certificate was not issued for the key of this certificate signing request.',
+    advice: 'Send the certificate that was issued for this request, or the id of the matching request.',
+  },
+  template_missing: {
+    status: 400,
+    text: 'The template has a name that neither the item nor `extra_data` has. Nothing was sent.',
+    advice:
+      'Correct the name in the template, or add it to `request.extra_data`. For optional members use a section, such as `{{#cvv}}…{{/cvv}}`, or send `allow_missing=true`, which fills in an empty text.',
+  },
+  template_limit: {
+    status: 400,
+    text: 'Filling the template exceeded the time or memory limit of one request.',
+    advice: 'Simplify the template or reduce the data. A retry will fail again.',
+  },
+  destination_refused: {
+    status: 400,
+    text: 'The destination is not an https URL with a public address that this account may call. Nothing was sent.',
+    advice: 'Correct the URL. The operator can allow other addresses with `VAULT_PROXY_ALLOW`.',
+  },
+  idempotency_passphrase_required: {
+    status: 400,
+    text: 'A request with an Idempotency-Key must contain the passphrase of the new key, because a generated passphrase is never stored.',
+    advice: 'Send `passphrase` in the body, or omit the Idempotency-Key.',
+  },
+  // From here on: authentication and authorisation.
+  unauthenticated: {
+    status: 401,
+    text: 'The name or password of the account is missing or wrong.',
+    advice:
+      'Check the account name and password, and that the request sends them as HTTP Basic authentication.',
+  },
+  passphrase_wrong: {
+    status: 403,
+    text: 'The passphrase does not match this key.',
+    advice:
+      'Check the passphrase and the key. Case and spaces matter, and after a change only the new passphrase is valid. Several consecutive failures lock the key for a while.',
+  },
+  not_allowed: {
+    status: 403,
+    text: 'This account is not allowed to do this.',
+    advice:
+      'Ask the operator for permission. Never send account credentials from a browser; use an endpoint instead.',
+  },
+  endpoint_refused: {
+    status: 403,
+    text: 'The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.',
+    advice: 'Check the endpoint id, the secret, and that the header matches the kind of endpoint.',
+  },
+  endpoint_out_of_scope: {
+    status: 403,
+    text: 'This endpoint does not have access to the requested item.',
+    advice: 'Request an item within the scope of the endpoint, or ask its owner for another endpoint.',
+  },
+  // Missing records. A record of another account counts as missing.
+  not_found: {
+    status: 404,
+    text: 'No route exists at this path. Paths of the API start with /v1.',
+    advice: 'Check the path; `/docs` on the server lists all routes.',
+  },
+  key_not_found: {
+    status: 404,
+    text: 'The key does not exist.',
+    advice: 'Check `user`, or create the key.',
+  },
+  token_not_found: {
+    status: 404,
+    text: 'The token does not exist, or the reference does not belong to it.',
+    advice:
+      'Check the token, the reference and the key. A repeated deletion also gets this error after the first one succeeded.',
+  },
+  rule_not_found: {
+    status: 404,
+    text: 'A rule does not exist. Nothing was stored or returned.',
+    advice:
+      'Create a rule with this id, or remove the id from the request, the endpoint or the list that names it. Rules are read each time they are used.',
+  },
+  csr_not_found: {
+    status: 404,
+    text: 'The certificate signing request does not exist.',
+    advice: 'Check the id; `GET /v1/proxy/csr` lists all requests.',
+  },
+  certificate_not_found: {
+    status: 404,
+    text: 'The certificate does not exist.',
+    advice:
+      'Check the id; `GET /v1/proxy/cert` lists all certificates. Only the operator can load the certificate of compliance.',
+  },
+  endpoint_not_found: {
+    status: 404,
+    text: 'The endpoint does not exist.',
+    advice: 'Check the id. A repeated deletion also gets this error after the first one succeeded.',
+  },
+  preference_not_found: {
+    status: 404,
+    text: 'The preference is not set and has no default.',
+    advice: 'Check the name, or set the preference.',
+  },
+  form_not_found: {
+    status: 404,
+    text: 'The form does not exist.',
+    advice: "Check the id; a list of the account's forms shows all ids.",
+  },
+  method_not_allowed: {
+    status: 405,
+    text: 'This path does not support this method; the Allow header lists the supported ones.',
+    advice: 'Use one of the methods in the Allow header.',
+  },
+  // Conflicts with the current state.
+  key_exists: {
+    status: 409,
+    text: 'A key with this identifier already exists.',
+    advice:
+      'Choose another identifier. After a lost reply, the existing key may be the one that you created.',
+  },
+  endpoint_exists: {
+    status: 409,
+    text: 'This endpoint id is already in use.',
+    advice:
+      'Choose another id, or omit `unique_id` to get a generated one. Ids are unique over all accounts.',
+  },
+  rule_exists: {
+    status: 409,
+    text: 'A rule with this id already exists.',
+    advice: 'Choose another id, or delete the existing rule first.',
+  },
+  form_exists: {
+    status: 409,
+    text: 'This form id is already in use.',
+    advice: 'Choose another id. Ids are unique over all accounts; `pcd` and `ach` are reserved.',
+  },
+  certificates_full: {
+    status: 409,
+    text: 'The account has reached its limit of certificates or certificate signing requests.',
+    advice: 'Delete certificates or requests that you no longer need.',
+  },
+  forms_full: {
+    status: 409,
+    text: 'The account has reached its limit of forms.',
+    advice: 'Delete forms that you no longer need.',
+  },
+  rules_full: {
+    status: 409,
+    text: 'The account has reached its limit of rules.',
+    advice: 'Delete rules that you no longer need.',
+  },
+  key_not_empty: {
+    status: 409,
+    text: 'The key still contains items.',
+    advice: 'Delete its items first, or send `safe=false` to delete the key with all its items permanently.',
+  },
+  key_changed: {
+    status: 409,
+    text: 'Another request changed the key at the same time.',
+    advice: 'Send the request again, with the new passphrase if it was changed.',
+  },
+  password_changed: {
+    status: 409,
+    text: 'Another request changed the password at the same time; this request changed nothing.',
+    advice: 'Sign in with the new password, or find out who changed it.',
+  },
+  preferences_full: {
+    status: 409,
+    text: 'The account has reached its limit of custom preferences, in number or in size.',
+    advice: 'Delete custom preferences that you no longer need.',
+  },
+  idempotency_conflict: {
+    status: 409,
+    text: 'This Idempotency-Key was used for a different request, or the first request is still in progress.',
+    advice:
+      'If the reply has Retry-After, wait that long and send the same request again. Otherwise use a new key; each key is for one request.',
+  },
+  endpoint_gone: {
+    status: 410,
+    text: 'This endpoint has expired or was stopped.',
+    advice:
+      'Create a new endpoint, or ask its owner for one. An expired or stopped endpoint cannot be reactivated.',
+  },
+  // Limits.
+  body_too_large: {
+    status: 413,
+    text: 'The body exceeds the size limit of this route.',
+    advice: 'Send less data. Items may have 262,144 bytes, most other bodies 1 MB.',
+  },
+  too_many_failures: {
+    status: 429,
+    text: 'Too many failed attempts. Retry after the time in Retry-After.',
+    advice:
+      'Wait for the time in Retry-After, and find out which client sends the wrong password or passphrase.',
+    retryAfterSeconds: 900,
+  },
+  rate_limited: {
+    status: 429,
+    text: 'The limit of requests per minute is reached. Retry after the time in Retry-After.',
+    advice: 'Wait for the time in Retry-After. The operator sets the limits.',
+    retryAfterSeconds: 60,
+  },
+  jobs_full: {
+    status: 429,
+    text: 'The account has reached its limit of asynchronous requests in the queue. Nothing was sent.',
+    advice: 'Wait for the time in Retry-After, and send requests more slowly.',
+    retryAfterSeconds: 60,
+  },
+  too_many_changes: {
+    status: 429,
+    text: 'The limit of five password changes per minute is reached, failed attempts included.',
+    advice: 'Wait for the time in Retry-After.',
+    retryAfterSeconds: 60,
+  },
+  // Errors of third parties. The text says whether the request was sent.
+  target_unreachable: {
+    status: 502,
+    text: 'The third party could not be reached, or its certificate is not valid. The request was not sent.',
+    advice: 'Check the host, the port and the certificate of the third party, then retry.',
+  },
+  reply_too_large: {
+    status: 502,
+    text: 'The reply of the third party exceeds the size limit.',
+    advice: 'Request less data from the third party. It received the request and may have processed it.',
+  },
+  outcome_unknown: {
+    status: 502,
+    text: 'The request was sent, or may have been, and its reply was lost. The third party may have processed it.',
+    advice: 'Check with the third party before you retry.',
+  },
+  reply_not_storable: {
+    status: 502,
+    text: 'The reply of the third party contains no number to derive a token from. Nothing was stored.',
+    advice:
+      'Check the reply of the third party, or use `smart_parse`. It received the request and may have processed it.',
+  },
+  target_timeout: {
+    status: 504,
+    text: 'The third party did not reply in time. It may have processed the request.',
+    advice:
+      'Check with the third party before you retry. For slow replies, send the request asynchronously and receive the result by webhook.',
+  },
+  // The server cannot do it now. Only these statuses are worth a retry without a change.
+  overloaded: {
+    status: 503,
+    text: 'The service is overloaded. Retry after the time in Retry-After.',
+    advice: 'Retry with increasing delays, and with an Idempotency-Key if the request writes.',
+    retryAfterSeconds: 1,
+  },
+  store_unavailable: {
+    status: 503,
+    text: 'The data store is unavailable. Retry after the time in Retry-After.',
+    advice:
+      'Retry with increasing delays, and with an Idempotency-Key if the request writes: a write may have been completed.',
+    retryAfterSeconds: 2,
+  },
+  // Errors that the operator must solve.
+  record_rolled_back: {
+    status: 500,
+    text: 'A stored record is older than its newest change and was not used.',
+    advice: 'Report the request id to the operator, who runs `vault verify`. A retry will fail again.',
+  },
+  integrity_failed: {
+    status: 500,
+    text: 'A stored record failed its integrity check and was not used.',
+    advice: 'Report the request id to the operator, who runs `vault verify`. A retry will fail again.',
+  },
+  internal: {
+    status: 500,
+    text: 'An unexpected error occurred in the service.',
+    advice: 'Report the request id to the operator. A write may have been completed.',
+  },
+});

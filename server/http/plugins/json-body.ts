@@ -1,0 +1,126 @@
+import { Kind, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
+import { VaultError } from '../../core/errors.ts';
+import { parseJson } from '../../domain/json/json.ts';
+import { toPlain } from '../../domain/json/plain.ts';
+import { type NamesElsewhere, unknownName } from '../../domain/text/unknown-name.ts';
+import { closed } from '../schema/closed.ts';
+import { expectedOf } from './expected.ts';
+
+/** How the names of a body are taken. */
+export interface BodyOptions {
+  /** Whether members that the schema does not know are errors. */
+  readonly refuseUnknown: boolean;
+  /** The query parameters of the route, for members that belong there. */
+  readonly parameters: readonly string[];
+}
+
+const IGNORED: BodyOptions = { refuseUnknown: false, parameters: [] };
+
+/** More errors of one body are not looked at. */
+const ERRORS_MAX = 100;
+
+/** The first errors of a value; an unknown member comes before all others, which may be due to it. */
+function firstOf(errors: Iterable<ValueError>): ValueError | undefined {
+  let first: ValueError | undefined;
+  let seen = 0;
+  for (const error of errors) {
+    if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+      return error;
+    }
+    first ??= error;
+    if (++seen === ERRORS_MAX) {
+      break;
+    }
+  }
+  return first;
+}
+
+/** Where a value departs from its schema. In a union: within its only option that is of the value's kind. */
+function innermost(error: ValueError): ValueError {
+  const deeper = error.errors.flatMap((option) => {
+    const first = firstOf(option);
+    const inner = first && innermost(first);
+    return inner === undefined || inner.path === error.path ? [] : [inner];
+  });
+  return deeper.length === 1 && deeper[0] !== undefined ? deeper[0] : error;
+}
+
+/** A schema itself, or the options of a union. */
+function optionsOf(schema: TSchema): readonly TSchema[] {
+  return schema['anyOf'] === undefined ? [schema] : schema['anyOf'].flatMap(optionsOf);
+}
+
+/** The schemas one step further down. */
+function below(schemas: readonly TSchema[], step: string, isIndex: boolean): readonly TSchema[] {
+  return schemas.flatMap(optionsOf).flatMap((schema) => {
+    if (isIndex) {
+      return schema['items'] ?? [];
+    }
+    const properties: object = schema['properties'] ?? {};
+    return Object.hasOwn(properties, step) ? Reflect.get(properties, step) : [];
+  });
+}
+
+/** The place of an error as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
+function fieldOf(schema: TSchema, steps: readonly string[]): string {
+  let place = 'body';
+  let at: readonly TSchema[] = [schema];
+  for (const step of steps) {
+    const items = /^\d+$/.test(step) ? below(at, step, true) : [];
+    at = items.length > 0 ? items : below(at, step, false);
+    if (at.length === 0) {
+      return place;
+    }
+    place += items.length > 0 ? `[${step}]` : `.${step}`;
+  }
+  return place;
+}
+
+/** The steps of a JSON pointer (RFC 6901). */
+function stepsOf(path: string): string[] {
+  return path
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function errorOf(schema: TSchema, error: ValueError, parameters: readonly string[]): VaultError {
+  const steps = stepsOf(error.path);
+  if (error.type === ValueErrorType.ObjectAdditionalProperties && error.schema[Kind] === 'Record') {
+    const expected = expectedOf(error.schema);
+    return new VaultError('invalid_request', { field: fieldOf(schema, steps.slice(0, -1)), expected });
+  }
+  if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+    const name = steps.pop() ?? '';
+    const elsewhere: NamesElsewhere | undefined =
+      steps.length === 0 ? { place: 'the query', names: parameters } : undefined;
+    const known = Object.keys(error.schema['properties'] ?? {});
+    return unknownName(fieldOf(schema, steps), name, known, elsewhere);
+  }
+  const must = expectedOf(error.schema);
+  const isMissing = error.type === ValueErrorType.ObjectRequiredProperty;
+  return new VaultError('invalid_request', {
+    field: fieldOf(schema, steps),
+    expected: isMissing ? `is missing, and ${must}` : must,
+  });
+}
+
+/** Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. */
+export function compileJsonBody(
+  open: TSchema,
+  { refuseUnknown, parameters } = IGNORED,
+): (bytes: Uint8Array) => unknown {
+  const schema = refuseUnknown ? closed(open) : open;
+  const compiled = TypeCompiler.Compile(schema);
+  return (bytes) => {
+    const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
+    if (compiled.Check(value)) {
+      return value;
+    }
+    const first = firstOf(compiled.Errors(value));
+    throw first === undefined
+      ? new VaultError('invalid_request', { field: 'body' })
+      : errorOf(schema, innermost(first), parameters);
+  };
+}
