@@ -35,13 +35,14 @@ export interface ProxyCalls {
    * Sends a request filled from a stored object, unmasked: `{{card_number}}` in URL, header values and body, escaped
    * for where it stands. Whatever the third party answers in the end is the result, 402 and 503 included; up to
    * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
-   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`, and when synchronous
-   * `target_unreachable`, `target_timeout` (20 s), `reply_too_large` (1 MB), `outcome_unknown`.
+   * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
+   * `template_missing`, and when synchronous `target_unreachable`, `target_timeout` (20 s),
+   * `reply_too_large` (1 MB), `outcome_unknown`.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
-   * `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`, `outcome_unknown`,
-   * `key_changed`
+   * `template_missing`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
+   * `outcome_unknown`, `key_changed`
    * @example
    * const request = {
    *   method: 'POST',

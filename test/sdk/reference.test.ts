@@ -49,7 +49,7 @@ describe.each(calls)('%s', (name) => {
 /** Codes that many calls can be answered with, and that the class of the error has in its comment. */
 const COMMON: readonly string[] = [
   'invalid_request duplicate_parameter rate_limited overloaded store_unavailable internal',
-  'unauthenticated too_many_failures not_allowed',
+  'unauthenticated too_many_failures not_allowed unknown_parameter',
   'invalid_json json_too_deep body_too_large content_encoding_unsupported',
   'integrity_failed',
 ].flatMap((line) => line.split(' '));
