@@ -157,7 +157,7 @@ describe('a path as it should be', () => {
   test.each([
     '/v1/whoami',
     '/v1/whoami/',
-    '/v1/whoami?x=/../&y=%2F%5C\\',
+    '/v1/vault?reference_prefix=/../%2F%5C\\',
     'http://vault.test/v1/whoami',
     '/health/live',
     '/health/live/',

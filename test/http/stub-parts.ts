@@ -125,6 +125,13 @@ function stubAccount(
   };
 }
 
+const WHOAMI: WhoAmI = {
+  user: 'shop',
+  environment: 'staging',
+  api_version: '0.1.0',
+  backwards_compatibility: 'v1',
+};
+
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
 export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
   const asked: Asked[] = [];
@@ -163,15 +170,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
         }
         return actFor(ctx, ACCOUNT);
       },
-      whoami: note(
-        'whoami',
-        (): WhoAmI => ({
-          user: 'shop',
-          environment: 'staging',
-          api_version: '0.1.0',
-          backwards_compatibility: 'v1',
-        }),
-      ),
+      whoami: note('whoami', () => WHOAMI),
     },
     admission: createAdmission(() => 0),
     bodies: createBodyBudget(),

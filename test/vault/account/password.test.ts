@@ -46,7 +46,7 @@ describe('a change of the password', () => {
 
   test('without one makes one of 256 random bits, a new one each time', async () => {
     const made = new Set<string>();
-    for (const body of [undefined, '', {}, '{"other":1}']) {
+    for (const body of [undefined, '', {}, '{}']) {
       const client = await vault.account();
       const password = passwordOf(await change(client, body));
       expect(password).toMatch(/^[A-Za-z0-9_-]{43}$/);

@@ -330,14 +330,14 @@ describe('what a creation is not asked', () => {
     number: '4242424242424242',
   };
 
-  test('changes nothing, in the query or in a body', async () => {
+  test('is refused in the query, and changes nothing in a body', async () => {
     const plain = await createCapture(account, 'u', { unique_id: 'plain' });
-    const answer = await create(
-      { ...EXTRA, unique_id: 'extra' },
-      {
-        body: { ...EXTRA, user: 'nobody', ttl: '0', unique_id: 'other', passphrase: 'x' },
-      },
-    );
+    for (const [name, value] of Object.entries(EXTRA)) {
+      const refused = await create({ [name]: value, unique_id: 'extra' });
+      expect([refused.outcome, refused.field]).toEqual(['400 unknown_parameter', `query.${name}`]);
+    }
+    const body = { ...EXTRA, user: 'nobody', ttl: '0', unique_id: 'other', passphrase: 'x' };
+    const answer = await create({ unique_id: 'extra' }, { body });
     const made = answer.as<MadeEndpoint>();
     expect(answer.json).toEqual({
       url: '/v1/capture/extra',

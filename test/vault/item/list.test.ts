@@ -288,11 +288,11 @@ describe('times', () => {
   test.each([
     '2026-03-01',
     '2026-03-01T12:00:00',
-    '2026-03-01T12:00:00.000Z',
-    '2026-03-01T12:00:00+00:00',
+    '2026-03-01T12:00:00.Z',
+    '2026-03-01T12:00:00+0000',
+    '2026-03-01T12:00:00+24:00',
     '2026-02-30T00:00:00Z',
     '2026-03-01T24:00:00Z',
-    '2026-03-01t12:00:00z',
     '1772366400',
     '',
     'now',
@@ -327,10 +327,10 @@ describe('limits', () => {
     expect((await list({ user: 'refs', limit: 12 })).headers.has('x-vault-next-token')).toBe(true);
   });
 
-  test('a parameter given twice is refused, an unknown one ignored', async () => {
+  test('a parameter given twice is refused, and so is an unknown one', async () => {
     expect((await account.send('GET', '/vault?limit=1&limit=1')).outcome).toBe('400 duplicate_parameter');
     expect((await account.send('GET', '/vault?user=refs&user=refs')).outcome).toBe('400 duplicate_parameter');
-    expect((await account.send('GET', '/vault?user=refs&colour=red')).outcome).toBe('200');
+    expect((await account.send('GET', '/vault?user=refs&colour=red')).outcome).toBe('400 unknown_parameter');
   });
 
   test('a listing counts as one operation however long it is', async () => {

@@ -150,6 +150,7 @@ async function beRefused(): Promise<void> {
     passphrase,
   });
   await send('GET', `/vault?${encodeURIComponent(holder)}=1&${encodeURIComponent(holder)}=2`);
+  await send('GET', `/vault?reference=${encodeURIComponent(holder)}&reference=${number}`);
   await send('POST', '/key', { body: { user: number, passphrase: 'x' } });
   await send('POST', '/key', { body: { user: holder, [holder]: number } });
   await send('PUT', '/key', { body: { user: 'u', passphrase: wrong } });
@@ -236,6 +237,7 @@ describe('after everything was used with canaries', () => {
         '404 key_not_found',
         '404 token_not_found',
         '404 rule_not_found',
+        '400 unknown_parameter',
         '404 not_found',
         '405 method_not_allowed',
         '409 idempotency_conflict',

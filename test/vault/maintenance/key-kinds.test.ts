@@ -14,13 +14,18 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
+  outbox: 'there where a sink has not got the log of a deleted item',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',
   removedLogs: 'there until the removal of an item is recorded',
   servers: 'there while a server listens',
   rewrite: 'there where codes expire',
   rewriteLease: 'there during a rewrite',
+  sinkBuckets: 'there where access events go to a sink',
+  sinkLease: 'there where access events go to a sink',
+  sinkPositions: 'there where access events go to a sink',
   sourceRate: 'counts for a minute at most',
+  undelivered: 'there where a sink has not got what is in a log',
 };
 
 let vault: TestVault;
