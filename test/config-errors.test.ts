@@ -126,6 +126,7 @@ describe('a bad value stops the start, named and not repeated', () => {
       `syslog+tls://${CANARY}:65536`,
       `syslog+tls://user:${CANARY}@host:1`,
     ],
+    VAULT_UNKNOWN_PARAMETERS: [CANARY, 'true', 'Ignore'],
     VAULT_AUDIT_RETENTION: [CANARY, '400', '-P1D', 'P11Y'],
     VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`],
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],

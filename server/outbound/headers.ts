@@ -24,12 +24,17 @@ export function checkHeaders(headers: HeaderEntries, { field }: { readonly field
   let bytes = 0;
   for (const [index, [name, value]] of headers.entries()) {
     if (!NAME.test(name) || !VALUE.test(value) || RESERVED.test(name)) {
-      throw new VaultError('invalid_request', { field: `${field}[${index}]` });
+      const expected =
+        'must be a header with a name that may be set, and a value of Latin-1 without control characters';
+      throw new VaultError('invalid_request', { field: `${field}[${index}]`, expected });
     }
     bytes += name.length + value.length + 4;
   }
   if (headers.length > COUNT_MAX || bytes > BYTES_MAX) {
-    throw new VaultError('invalid_request', { field });
+    throw new VaultError('invalid_request', {
+      field,
+      expected: `must be at most ${COUNT_MAX} headers with ${BYTES_MAX} bytes`,
+    });
   }
   return headers;
 }

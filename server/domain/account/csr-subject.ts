@@ -39,13 +39,17 @@ export function toCsrSubject(subject: CsrSubject): CsrSubject {
       continue;
     }
     if (!isAttribute(text, CHARACTERS_MAX[name])) {
-      throw new VaultError('invalid_request', { field: `body.${name}` });
+      const expected = `must have 1 to ${CHARACTERS_MAX[name]} characters, without control characters, and not be blank`;
+      throw new VaultError('invalid_request', { field: `body.${name}`, expected });
     }
     kept[name] = text;
   }
   if (subject.c !== undefined) {
     if (!COUNTRY.test(subject.c)) {
-      throw new VaultError('invalid_request', { field: 'body.c' });
+      throw new VaultError('invalid_request', {
+        field: 'body.c',
+        expected: 'must be a country code of two letters',
+      });
     }
     kept.c = subject.c.toUpperCase();
   }

@@ -18,8 +18,8 @@ const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callbac
 const LINKS = ['css_links', 'js_links'] as const;
 
 /** Rejects a setting at its place. */
-function reject(place: string): never {
-  throw new VaultError('invalid_request', { field: `body.${place}` });
+function reject(place: string, expected: string): never {
+  throw new VaultError('invalid_request', { field: `body.${place}`, expected });
 }
 
 /** The wanted members of an object that are present and not null. */
@@ -61,7 +61,7 @@ function checkFields(formType: FormTypeName, fields: ShownFormSettings['addition
   const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
   for (const [i, { name }] of fields.entries()) {
     if (taken.has(name)) {
-      reject(`additional_fields[${i}].name`);
+      reject(`additional_fields[${i}].name`, 'must not be the name of another field');
     }
     taken.add(name);
   }
@@ -80,21 +80,21 @@ export function checkFormSettings(
   for (const name of LINKS) {
     const wrong = shown[name]?.findIndex((link) => !parseFormLink(link)) ?? -1;
     if (wrong !== -1) {
-      reject(`${name}[${wrong}]`);
+      reject(`${name}[${wrong}]`, 'must be an https URL, which may end in a digest such as `#sha384-…`');
     }
   }
   for (const name of CODES) {
     const code = shown[name];
     if (code !== undefined && decodeFormText(code) === undefined) {
-      reject(name);
+      reject(name, 'must be base64 of UTF-8, of at most the published size');
     }
   }
   const stranger = shown.frame_ancestors?.findIndex((origin) => !isFormAncestor(origin, environment)) ?? -1;
   if (stranger !== -1) {
-    reject(`frame_ancestors[${stranger}]`);
+    reject(`frame_ancestors[${stranger}]`, 'must be an origin such as `https://shop.example`');
   }
   if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
-    reject('theme.logo_image');
+    reject('theme.logo_image', 'must be base64 of a PNG, JPEG, GIF, WebP or AVIF image');
   }
   checkFields(formType, shown.additional_fields);
   return shown;

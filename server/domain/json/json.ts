@@ -256,7 +256,7 @@ export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: numb
 export function parseStoredObject(bytes: Uint8Array): JsonObject {
   const value = parseJson(bytes);
   if (!(value instanceof Map)) {
-    throw new VaultError('invalid_request', { field: 'body' });
+    throw new VaultError('invalid_request', { field: 'body', expected: 'must be a JSON object' });
   }
   return value;
 }

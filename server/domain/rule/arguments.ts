@@ -38,22 +38,31 @@ export interface RuleArguments {
     options: { readonly countMax: number; readonly lengthMax: number },
   ) => string[];
   /** The error of an argument, for the operation's own checks. */
-  readonly invalid: (name: string) => VaultError;
+  readonly invalid: (name: string, expected: string) => VaultError;
 }
 
 function isText(value: unknown, lengthMax: number): value is string {
   return typeof value === 'string' && value.length <= lengthMax && value.isWellFormed();
 }
 
+function textExpected(lengthMax: number): string {
+  return `must be a text of at most ${lengthMax} characters`;
+}
+
+function integerExpected(min: number, max: number): string {
+  const isAny = max === Number.MAX_SAFE_INTEGER;
+  return isAny ? 'must be an integer' : `must be an integer of ${min} to ${max}`;
+}
+
 /** Creates a reader of the arguments at `place`, such as `body[2].arguments`. */
 export function readArguments(given: Readonly<Record<string, unknown>>, place: string): RuleArguments {
-  const invalid = (name: string): VaultError =>
-    new VaultError('invalid_request', { field: `${place}.${name}` });
+  const invalid = (name: string, expected: string): VaultError =>
+    new VaultError('invalid_request', { field: `${place}.${name}`, expected });
   const has = (name: string): boolean => Object.hasOwn(given, name);
   /** The argument, or the fallback; throws if there is neither. */
   const valueOrFallback = (name: string, fallback?: unknown): unknown => {
     if (!has(name) && fallback === undefined) {
-      throw invalid(name);
+      throw invalid(name, 'is missing');
     }
     return has(name) ? given[name] : fallback;
   };
@@ -63,21 +72,21 @@ export function readArguments(given: Readonly<Record<string, unknown>>, place: s
     text: (name, { lengthMax, fallback }) => {
       const value = valueOrFallback(name, fallback);
       if (!isText(value, lengthMax)) {
-        throw invalid(name);
+        throw invalid(name, textExpected(lengthMax));
       }
       return value;
     },
     integer: (name, { min, max, fallback }) => {
       const value = valueOrFallback(name, fallback);
       if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-        throw invalid(name);
+        throw invalid(name, integerExpected(min, max));
       }
       return value;
     },
     flag: (name) => {
       const value = valueOrFallback(name, false);
       if (typeof value !== 'boolean') {
-        throw invalid(name);
+        throw invalid(name, 'must be `true` or `false`');
       }
       return value;
     },
@@ -85,18 +94,18 @@ export function readArguments(given: Readonly<Record<string, unknown>>, place: s
       const value = valueOrFallback(name, fallback);
       const word = words.find((known) => known === value);
       if (word === undefined) {
-        throw invalid(name);
+        throw invalid(name, `must be one of ${words.map((known) => `\`${known}\``).join(', ')}`);
       }
       return word;
     },
     texts: (name, { countMax, lengthMax }) => {
       const value = valueOrFallback(name, []);
       if (!Array.isArray(value) || value.length > countMax) {
-        throw invalid(name);
+        throw invalid(name, `must be a list of at most ${countMax} texts`);
       }
       return value.map((item: unknown, at) => {
         if (!isText(item, lengthMax)) {
-          throw invalid(`${name}[${at}]`);
+          throw invalid(`${name}[${at}]`, textExpected(lengthMax));
         }
         return item;
       });

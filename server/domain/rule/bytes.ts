@@ -50,7 +50,7 @@ function readHmacKey(args: RuleArguments): Buffer {
   const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
   const isHex = args.flag('hex_key');
   if (key === '' || (isHex && !HEX.test(key))) {
-    throw args.invalid('key');
+    throw args.invalid('key', isHex ? 'must be hex digits in pairs' : 'must not be empty');
   }
   return Buffer.from(key, isHex ? 'hex' : 'utf8');
 }
@@ -72,7 +72,7 @@ export function compileHash(args: RuleArguments): RuleStep {
   }
   for (const name of ['key', 'hex_key']) {
     if (args.has(name)) {
-      throw args.invalid(name);
+      throw args.invalid(name, 'is only for an algorithm with a key');
     }
   }
   return (input) => {
@@ -112,7 +112,10 @@ function readPublicKey(args: RuleArguments): KeyObject {
   const { modulusLength = 0, publicExponent = 0n } = key?.asymmetricKeyDetails ?? {};
   const fits = modulusLength >= RSA_BITS_MIN && modulusLength <= RSA_BITS_MAX;
   if (key?.asymmetricKeyType !== 'rsa' || !fits || publicExponent < 3n) {
-    throw args.invalid('public_key');
+    throw args.invalid(
+      'public_key',
+      `must be an RSA public key in PEM of ${RSA_BITS_MIN} to ${RSA_BITS_MAX} bits`,
+    );
   }
   return key;
 }

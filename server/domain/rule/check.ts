@@ -1,6 +1,13 @@
 import { VaultError } from '../../core/errors.ts';
 import { countSteps } from '../json/path.ts';
-import { compileOperation, isOperationName, type OperationName } from './operations.ts';
+import { nearestOf } from '../text/nearest.ts';
+import {
+  compileOperation,
+  isOperationName,
+  OPERATION_NAMES,
+  type OperationName,
+  onlyExpected,
+} from './operations.ts';
 
 /** One operation of a rule, exactly as its author wrote it. */
 export interface RuleOperation {
@@ -31,8 +38,8 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'arguments',
 ] satisfies (keyof RuleOperation)[]);
 
-function invalid(field: string): VaultError {
-  return new VaultError('invalid_request', { field });
+function invalid(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
 }
 
 function isMembers(value: unknown): value is Members {
@@ -56,29 +63,42 @@ function checkField(
   }
   const isPath = typeof field === 'string' && field !== '' && field.length <= FIELD_LENGTH_MAX;
   if (!isPath || countSteps(field) > FIELD_STEPS_MAX || !field.isWellFormed()) {
-    throw invalid(`${place}.${name}`);
+    throw invalid(
+      `${place}.${name}`,
+      `must be a path of 1 to ${FIELD_LENGTH_MAX} characters with at most ${FIELD_STEPS_MAX} steps`,
+    );
   }
   return field;
 }
 
+function nameExpected(name: unknown): string {
+  const near = typeof name === 'string' ? nearestOf(name, OPERATION_NAMES) : undefined;
+  return near === undefined
+    ? `must be one of ${OPERATION_NAMES.map((known) => `\`${known}\``).join(', ')}`
+    : `is no operation: did you mean \`${near}\`?`;
+}
+
 /** Checks one operation, including its arguments, by compiling it. */
 function checkOperation(value: unknown, place: string): RuleOperation {
-  if (!isMembers(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) {
-    throw invalid(place);
+  if (!isMembers(value)) {
+    throw invalid(place, 'must be an operation: an object with `name`');
+  }
+  if (Object.keys(value).some((name) => !MEMBERS.has(name))) {
+    throw invalid(place, onlyExpected([...MEMBERS]));
   }
   const name = own(value, 'name');
   const position = own(value, 'order_position');
   const args = own(value, 'arguments');
   if (!isOperationName(name)) {
-    throw invalid(`${place}.name`);
+    throw invalid(`${place}.name`, nameExpected(name));
   }
   const input = checkField(value, 'input_field', place);
   const output = checkField(value, 'output_field', place);
   if (position !== undefined && !Number.isSafeInteger(position)) {
-    throw invalid(`${place}.order_position`);
+    throw invalid(`${place}.order_position`, 'must be an integer');
   }
   if (args !== undefined && !isMembers(args)) {
-    throw invalid(`${place}.arguments`);
+    throw invalid(`${place}.arguments`, 'must be an object');
   }
   compileOperation(name, args ?? {}, `${place}.arguments`);
   return {
@@ -114,14 +134,17 @@ export function checkOperations(value: unknown): readonly RuleOperation[] {
   const list = wrapped ? value['operations'] : value;
   const place = wrapped ? 'body.operations' : 'body';
   if (!Array.isArray(list) || list.length === 0 || list.length > OPERATIONS_MAX) {
-    throw invalid(place);
+    throw invalid(
+      place,
+      `must be a list of 1 to ${OPERATIONS_MAX} operations, or an object with it as \`operations\``,
+    );
   }
   let length = 0;
   return list.map((item: unknown, at) => {
     const operation = checkOperation(item, `${place}[${at}]`);
     length += textLength(operation);
     if (length > TEXT_LENGTH_MAX) {
-      throw invalid(place);
+      throw invalid(place, `must have at most ${TEXT_LENGTH_MAX} characters in its arguments`);
     }
     return operation;
   });

@@ -41,6 +41,13 @@ export function isOperationName(value: unknown): value is OperationName {
 /** The names of all operations, in their published order. */
 export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);
 
+/** What an object must be that may have these members alone. */
+export function onlyExpected(names: readonly string[]): string {
+  return names.length === 0
+    ? 'must be empty'
+    : `may only have ${names.map((name) => `\`${name}\``).join(', ')}`;
+}
+
 /**
  * Checks the arguments of an operation and compiles it. Throws `invalid_request` at the place of an invalid argument,
  * and at `place` for an unknown argument, without its name.
@@ -52,7 +59,7 @@ export function compileOperation(
 ): RuleStep {
   const kind: OperationKind = OPERATIONS[name];
   if (Object.keys(given).some((argument) => !kind.arguments.includes(argument))) {
-    throw new VaultError('invalid_request', { field: place });
+    throw new VaultError('invalid_request', { field: place, expected: onlyExpected(kind.arguments) });
   }
   return kind.compile(readArguments(given, place));
 }

@@ -41,7 +41,9 @@ function readTemplate(args: RuleArguments): Template {
   try {
     return parseTemplate(text);
   } catch (error) {
-    throw error instanceof VaultError ? args.invalid('template') : error;
+    throw error instanceof VaultError
+      ? args.invalid('template', 'must be a Mustache template without partials and changed delimiters')
+      : error;
   }
 }
 

@@ -82,7 +82,7 @@ export function compileReplace(args: RuleArguments): RuleStep {
   const old = args.text('substr', { lengthMax: TEXT_LENGTH_MAX });
   const replacement = args.text('new_str', { lengthMax: TEXT_LENGTH_MAX });
   if (old === '') {
-    throw args.invalid('substr');
+    throw args.invalid('substr', 'must not be empty');
   }
   const replacementBytes = Buffer.byteLength(replacement);
   return (input) => {
@@ -101,7 +101,7 @@ export function compileMask(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   const char = args.text('char', { lengthMax: 2, fallback: '*' });
   if (countPoints(char) !== 1) {
-    throw args.invalid('char');
+    throw args.invalid('char', 'must be one character');
   }
   return (input) => {
     const text = inputText(input);
@@ -128,11 +128,11 @@ export function compileFormat(args: RuleArguments): RuleStep {
   const keys = args.texts('keys', { countMax: KEYS_MAX, lengthMax: PATH_LENGTH_MAX });
   const badKey = keys.findIndex((key) => key === '' || countSteps(key) > PATH_STEPS_MAX);
   if (badKey >= 0) {
-    throw args.invalid(`keys[${badKey}]`);
+    throw args.invalid(`keys[${badKey}]`, `must be a path with at most ${PATH_STEPS_MAX} steps`);
   }
   const pieces = splitFormat(format);
   if (pieces.length !== keys.length + 1) {
-    throw args.invalid('keys');
+    throw args.invalid('keys', 'must have one name for each placeholder of `format_string`');
   }
   const paths = keys.map(parsePath);
   const needsMembers = paths.some((path) => path !== undefined);

@@ -59,10 +59,10 @@ function withHost(request: Request): Request {
  */
 function faultOf({ url, headers }: Request): VaultError | undefined {
   if (url.startsWith('/') || headers.get('host')?.includes(',') === true) {
-    return new VaultError('invalid_request', { field: 'header.Host' });
+    return new VaultError('invalid_request', { field: 'header.Host', expected: 'must be one host' });
   }
   return headers.get('content-length')?.includes(',') === true
-    ? new VaultError('invalid_request', { field: 'header.Content-Length' })
+    ? new VaultError('invalid_request', { field: 'header.Content-Length', expected: 'must be one number' })
     : undefined;
 }
 

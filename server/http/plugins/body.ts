@@ -56,7 +56,7 @@ function joinChunks(chunks: readonly Uint8Array[], length: number): Uint8Array {
 }
 
 function broken(): VaultError {
-  return new VaultError('invalid_request', { field: 'body' });
+  return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
 /** A body that is being read, and the end of its time on `performance.now()`. */

@@ -120,7 +120,7 @@ export function compileJsonBody(
     }
     const first = firstOf(compiled.Errors(value));
     throw first === undefined
-      ? new VaultError('invalid_request', { field: 'body' })
+      ? new VaultError('invalid_request', { field: 'body', expected: expectedOf(schema) })
       : errorOf(schema, innermost(first), parameters);
   };
 }

@@ -27,7 +27,8 @@ interface Lock {
 /** Rejects a page for an endpoint that is not limited to a token: a page displays one item. */
 export function rejectUnlockedPage(request: Request, { token }: Lock): void {
   if (token === undefined && prefersHtml(request.headers.get('accept'))) {
-    throw new VaultError('invalid_request', { field: 'query.token' });
+    const expected = 'is missing: a page shows one item';
+    throw new VaultError('invalid_request', { field: 'query.token', expected });
   }
 }
 

@@ -20,7 +20,7 @@ import {
 
 function needed<Value>(value: Value | undefined, field: string): Value {
   if (value === undefined) {
-    throw new VaultError('invalid_request', { field });
+    throw new VaultError('invalid_request', { field, expected: 'is missing' });
   }
   return value;
 }

@@ -3,6 +3,10 @@ import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
 
+/** What an id must be, as the rest of a sentence about it. */
+export const IDENTIFIER_EXPECTED =
+  'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`';
+
 /** The longest passphrase that may be chosen, and so the longest that is tried, in characters. */
 export const PASSPHRASE_CHARACTERS_MAX = 4096;
 
@@ -30,7 +34,7 @@ export function Identifier(description: string) {
   return Type.String({
     pattern: '^(?!iframe$)[A-Za-z0-9._@:-]{1,128}$',
     description,
-    [EXPECTED]: 'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`',
+    [EXPECTED]: IDENTIFIER_EXPECTED,
     examples: ['customers-2026'],
   });
 }

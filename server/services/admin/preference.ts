@@ -9,6 +9,7 @@ import {
 } from '../../domain/account/preference.ts';
 import { type JsonValue, parseStoredObject } from '../../domain/json/json.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
+import { IDENTIFIER_EXPECTED } from '../../http/schema/common.ts';
 import type { Accounts } from '../account/account.ts';
 import { bindParts } from '../common/bind.ts';
 import type { AccountContext } from '../common/request-context.ts';
@@ -38,11 +39,11 @@ function parsePreference(body: Uint8Array): { readonly key: string; readonly val
   const members = parseStoredObject(body);
   const key = members.get('key');
   if (typeof key !== 'string' || !isIdentifier(key)) {
-    throw new VaultError('invalid_request', { field: 'body.key' });
+    throw new VaultError('invalid_request', { field: 'body.key', expected: IDENTIFIER_EXPECTED });
   }
   const value = members.get('value');
   if (value === undefined) {
-    throw new VaultError('invalid_request', { field: 'body.value' });
+    throw new VaultError('invalid_request', { field: 'body.value', expected: 'is missing' });
   }
   return { key, value };
 }
@@ -60,7 +61,8 @@ async function set(
   const checked = checkPreference(key, value);
   if (checked.kind !== 'valid') {
     const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
-    throw new VaultError(code, { field: 'body.value' });
+    const expected = checked.kind === 'too_large' ? undefined : 'is no value of this preference';
+    throw new VaultError(code, { field: 'body.value', expected });
   }
   await accounts.changePreferences(ctx, (own) => {
     const next = withPreference(own, key, checked.text);

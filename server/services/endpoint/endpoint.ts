@@ -79,7 +79,8 @@ function expiryText(ms: number | null): string | null {
 function expiryOf(ttl: string, now: number): number | null {
   const duration = parseDuration(ttl);
   if (duration === undefined) {
-    throw new VaultError('invalid_request', { field: 'query.ttl' });
+    const expected = 'must be a duration such as `45m`, `P1D` or `0`, at most ten years';
+    throw new VaultError('invalid_request', { field: 'query.ttl', expected });
   }
   return duration === 'forever' ? null : Math.ceil((now + duration) / 1_000) * 1_000;
 }

@@ -125,7 +125,10 @@ async function vetRequester(parts: SendingParts, id: string): Promise<void> {
   const field = 'query.requester_id';
   const requester = requesters.find((configured) => configured.id === id);
   if (requester === undefined) {
-    throw new VaultError('invalid_request', { field });
+    throw new VaultError('invalid_request', {
+      field,
+      expected: 'must be a requester that the operator has set up',
+    });
   }
   await thirdParties.vet(requester.url, [], field);
 }

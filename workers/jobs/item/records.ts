@@ -142,7 +142,10 @@ interface SealRequest {
 function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
   const parsed = parseAlgorithm(params.algorithm);
   if (!parsed) {
-    throw new VaultError('invalid_request', { field: 'query.algorithm' });
+    throw new VaultError('invalid_request', {
+      field: 'query.algorithm',
+      expected: 'must be a format of tokens',
+    });
   }
   if (parsed.kind === 'uuid') {
     return { token: params.uuid ?? randomUuid(), candidate: 0, identity: EMPTY };

@@ -109,7 +109,10 @@ export const FETCH_HANDLERS = {
     }
     const parsed = parseAlgorithm(algorithm);
     if (parsed === undefined) {
-      throw new VaultError('invalid_request', { field: 'query.algorithm' });
+      throw new VaultError('invalid_request', {
+        field: 'query.algorithm',
+        expected: 'must be a format of tokens',
+      });
     }
     const order = readOrder(sent);
     const job = sealJob(context, params, {

@@ -95,7 +95,10 @@ export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
   checkRule(_context, { body }) {
     const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));
     if (operations.length > RULE_BYTES_MAX) {
-      throw new VaultError('invalid_request', { field: 'body' });
+      throw new VaultError('invalid_request', {
+        field: 'body',
+        expected: `must have at most ${RULE_BYTES_MAX} bytes of operations`,
+      });
     }
     return operations;
   },
