@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { JsonValue } from '../json/json.ts';
+import type { JsonObject, JsonValue } from '../json/json.ts';
 
 /** What an operation may use during a run, in addition to its input. */
 export interface RuleRun {
@@ -9,6 +9,8 @@ export interface RuleRun {
   readonly checkTime: () => void;
   /** Counts steps in templates; see `createRuleBudget`. */
   readonly spend: (steps: number) => void;
+  /** The working object as it is now. Names that an input cannot have are looked up in it. */
+  readonly whole: () => JsonObject;
 }
 
 /** A compiled operation: its output for an input, or undefined if it does not support that input. */

@@ -69,8 +69,9 @@ function runOperation(operation: CompiledOperation, working: WorkingObject, run:
  * than 64 levels.
  */
 export function runRules(rules: CompiledRules, object: JsonObject, environment: RuleEnvironment): JsonObject {
-  const run: RuleRun = { ...createRuleBudget(environment.now), randomBytes: environment.randomBytes };
   const working = createWorkingObject(object);
+  const { now, randomBytes } = environment;
+  const run: RuleRun = { ...createRuleBudget(now), randomBytes, whole: working.current };
   for (const operation of rules.operations) {
     runOperation(operation, working, run);
     run.checkTime();

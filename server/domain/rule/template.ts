@@ -48,7 +48,7 @@ function readTemplate(args: RuleArguments): Template {
 }
 
 /**
- * `template`: the template, filled from the input. A template that starts with `{` or `[` is JSON: values are escaped
+ * `template`: the template, filled from the input, and from the whole working object where the input is no object. A template that starts with `{` or `[` is JSON: values are escaped
  * for their position (`createJsonEscape`), and the result is the parsed object or array. If the filled text is
  * invalid, for example because a value has duplicated a member name, the input counts as unsupported. Any other
  * template results in a text without escaping.
@@ -56,8 +56,9 @@ function readTemplate(args: RuleArguments): Template {
 export function compileTemplate(args: RuleArguments): RuleStep {
   const template = readTemplate(args);
   const isJson = template.firstCharacter === '{' || template.firstCharacter === '[';
-  return (input, { spend, checkTime }) => {
+  return (input, { spend, checkTime, whole }) => {
     const text = renderTemplate(template, input, {
+      outer: input instanceof Map ? undefined : whole(),
       escape: isJson ? createJsonEscape() : plainEscape,
       meter: { spend, write: createTextMeter() },
     });

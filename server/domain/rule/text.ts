@@ -114,14 +114,10 @@ export function compileMask(args: RuleArguments): RuleStep {
   };
 }
 
-function isContainer(value: JsonValue): boolean {
-  return value instanceof Map || Array.isArray(value);
-}
-
 /**
  * `format`: `format_string` with each `%v` replaced by the plain text of the next field in `keys`; a missing field is
- * empty. `%%` is one percent sign, any other `%` is literal. Keys are paths from the input. `*` is the input itself,
- * the only key that supports an input without members.
+ * empty. `%%` is one percent sign, any other `%` is literal. Keys are paths from the input, and from the whole working
+ * object where the input is no object. `*` is the input itself.
  */
 export function compileFormat(args: RuleArguments): RuleStep {
   const format = args.text('format_string', { lengthMax: TEXT_LENGTH_MAX });
@@ -135,14 +131,12 @@ export function compileFormat(args: RuleArguments): RuleStep {
     throw args.invalid('keys', 'must have one name for each placeholder of `format_string`');
   }
   const paths = keys.map(parsePath);
-  const needsMembers = paths.some((path) => path !== undefined);
-  return (input) => {
-    if (needsMembers && !isContainer(input)) {
-      return undefined;
-    }
+  return (input, { whole }) => {
     const write = createTextMeter();
     return pieces.reduce((text, piece, at) => {
-      const value = plainText(readPath(input, paths[at - 1]));
+      const path = paths[at - 1];
+      const found = readPath(input, path) ?? (input instanceof Map ? undefined : readPath(whole(), path));
+      const value = plainText(found);
       write(Buffer.byteLength(value));
       return text + value + piece;
     });

@@ -143,9 +143,18 @@ export function findMissing({ parts }: Template, view: JsonValue): string | unde
 export function renderTemplate(
   template: Template,
   view: JsonValue,
-  options: { readonly escape: TemplateEscape; readonly meter: TemplateMeter },
+  {
+    outer,
+    ...options
+  }: {
+    readonly escape: TemplateEscape;
+    readonly meter: TemplateMeter;
+    /** Where names are searched that the value does not have. */
+    readonly outer?: JsonValue | undefined;
+  },
 ): string {
   const rendering: Rendering = { ...options, output: '' };
-  renderParts(rendering, template.parts, { value: view, outer: undefined });
+  const frame = outer === undefined ? undefined : { value: outer, outer: undefined };
+  renderParts(rendering, template.parts, { value: view, outer: frame });
   return rendering.output;
 }
