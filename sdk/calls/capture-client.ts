@@ -13,7 +13,8 @@ export interface CaptureClient {
    * text of one, at most 262,144 bytes; `reference` is by default the endpoint's unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
-   * `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
+   * `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */

@@ -43,11 +43,12 @@ export interface CaptureCalls {
   readonly list: (query?: ListEndpoints, options?: CallOptions) => Promise<Endpoint[]>;
   /**
    * Stores an object through an endpoint, without the account's credentials and without the passphrase. `data` is an
-   * object, or the exact JSON text of one, at most 262,144 bytes; `reference` is by default the endpoint's
-   * unique id.
+   * object, or the exact JSON text of one, at most 262,144 bytes; `reference` is by default that of the
+   * endpoint, otherwise its unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
-   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `rule_not_found`, `rule_limit`
+   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
+   * `rule_not_found`, `rule_limit`
    * @example
    * const made = await client.capture.create({ user: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });

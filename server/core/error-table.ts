@@ -225,6 +225,11 @@ export const ERRORS = defineErrors({
     advice:
       'Choose another id, or omit `unique_id` to get a generated one. Ids are unique over all accounts.',
   },
+  token_exists: {
+    status: 409,
+    text: 'An item with this number is stored already, and this endpoint does not replace it.',
+    advice: 'Send another number, or ask the owner for an endpoint that overwrites.',
+  },
   rule_exists: {
     status: 409,
     text: 'A rule with this id already exists.',

@@ -72,11 +72,12 @@ const capture = defineRoute({
   passphrase: 'none',
   body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
   response: Captured,
-  errors: ['number_missing', 'test_card', 'rule_not_found', 'rule_limit', 'integrity_failed'],
+  errors: ['number_missing', 'test_card', 'token_exists', 'rule_not_found', 'rule_limit', 'integrity_failed'],
   meter: ['capture'],
   idempotent: true,
-  handle: async ({ ctx, params, secret, query, body, services }) => {
-    const input = { ...query, unique_id: params.unique_id, secret, body };
+  handle: async ({ ctx, params, secret, query, body, request, services }) => {
+    const contentType = request.headers.get('content-type') ?? undefined;
+    const input = { ...query, unique_id: params.unique_id, secret, body, contentType };
     const { reply, replayed } = await services.captures.use(ctx, input);
     return { json: reply, headers: replayHeader(replayed) };
   },

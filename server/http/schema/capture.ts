@@ -3,7 +3,27 @@ import { Reference, ShownReference, Token, User } from './common.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
 import { Algorithm, CardMetadata, NumberParameter, OwnAlgorithm } from './vault.ts';
 
-export const CreateCaptureQuery = Type.Object({ ...CREATE_MEMBERS, algorithm: Type.Optional(Algorithm) });
+export const CreateCaptureQuery = Type.Object({
+  ...CREATE_MEMBERS,
+  algorithm: Type.Optional(Algorithm),
+  reference: Type.Optional({
+    ...Reference,
+    description: 'The reference of items that are sent without one. Default: the unique id of the endpoint.',
+  }),
+  smart_parse: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text.',
+      default: false,
+    }),
+  ),
+  overwrite: Type.Optional(
+    Type.Boolean({
+      description: 'Whether an item that is stored already is replaced; otherwise its token is refused.',
+      default: true,
+    }),
+  ),
+});
 
 export const CaptureEndpoint = Type.Object(
   {
@@ -28,7 +48,7 @@ export const FormType = Type.Union(
 export const CaptureQuery = Type.Object({
   reference: Type.Optional({
     ...Reference,
-    description: 'The reference of the item. Default: the unique id of the endpoint.',
+    description: 'The reference of the item. Default: that of the endpoint, otherwise its unique id.',
   }),
   number: Type.Optional(NumberParameter),
   algorithm: Type.Optional(OwnAlgorithm),

@@ -12,14 +12,24 @@ import type { Storing } from '../vault/store.ts';
 
 /** What is sent to a capture endpoint. */
 export interface CaptureInput extends EndpointAddress {
-  /** The JSON text as sent, not yet parsed. */
+  /** The text as sent, not yet parsed. */
   readonly body: Uint8Array;
+  readonly contentType?: string | undefined;
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
   readonly return_card_metadata?: boolean | undefined;
   /** The hosted form that sends the data, when one does. */
   readonly form_type?: string | undefined;
+}
+
+/** What a capture endpoint is created with. */
+export interface CreateCaptureInput extends CreateEndpointInput {
+  readonly algorithm?: string | undefined;
+  /** The default of its captures. */
+  readonly reference?: string | undefined;
+  readonly smart_parse?: boolean | undefined;
+  readonly overwrite?: boolean | undefined;
 }
 
 interface CaptureParts {
@@ -44,11 +54,13 @@ export function createCaptures(parts: CaptureParts) {
 function create(
   { endpoints }: CaptureParts,
   ctx: AccountContext,
-  input: CreateEndpointInput & { readonly algorithm?: string | undefined },
+  input: CreateCaptureInput,
 ): Promise<EndpointWithSecret> {
   // What tokens look like is settled here: the same number must not get another token when a preference changes.
-  const { algorithm = ctx.account.preferences.default_algorithm, ...common } = input;
-  return endpoints.create(ctx, 'capture', common, { algorithm });
+  const { algorithm = ctx.account.preferences.default_algorithm, reference, ...rest } = input;
+  const { smart_parse: smartParse, overwrite, ...common } = rest;
+  const keeps = overwrite === false ? true : undefined;
+  return endpoints.create(ctx, 'capture', common, { algorithm, reference, keeps, smartParse });
 }
 
 async function store(
@@ -60,19 +72,21 @@ async function store(
 ): Promise<Captured> {
   const { id, policy, records, key } = endpoint;
   const applied = await rules.find(key.aid, policy.rules);
-  const reference = input.reference ?? id;
+  const reference = input.reference ?? policy.reference ?? id;
   const request = {
     number: input.number,
     reference,
     algorithm: input.algorithm ?? policy.algorithm,
     return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
     seed,
+    keeps: policy.keeps,
     onSealed: () => metering.countAhead(ctx, 'capture'),
   };
   const own = {
     endpoint: { id, gen: key.gen },
     bytesMax: STORED_BYTES_MAX,
     forcedMask: !ctx.account.unmasked,
+    ...(policy.smartParse ? { smartParse: { contentType: input.contentType } } : {}),
   };
   const write = () =>
     storing.storeUnder(ctx, key, request, (wanted) =>

@@ -134,7 +134,7 @@ async function create(
   ctx: AccountContext,
   kind: Kind,
   input: CreateEndpointInput,
-  own: Pick<EndpointPolicy, 'algorithm' | 'token' | 'reference' | 'maskFields'>,
+  own: Pick<EndpointPolicy, 'algorithm' | 'keeps' | 'maskFields' | 'reference' | 'smartParse' | 'token'>,
 ): Promise<EndpointWithSecret> {
   const { crypto, keys, metering, now, randomId } = parts;
   const { account } = ctx;

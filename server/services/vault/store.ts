@@ -33,6 +33,8 @@ export interface StoreRequest {
   readonly return_card_metadata: boolean;
   /** Of an idempotent request; choices that are otherwise random follow from it. */
   readonly seed: string | undefined;
+  /** Whether an item that is stored already is left as it is: `token_exists`. */
+  readonly keeps?: boolean | undefined;
   /** Called when the item is sealed, right before each try to write it: nothing of the request is wrong any more. */
   readonly onSealed?: () => void;
 }
@@ -94,7 +96,7 @@ async function writeItem(
   kid: string,
   params: StoreParams,
   { facts: { token, gen, sadExpiresAt }, item, meta, sad, refMember, logEntry: first, identity }: SealedItem,
-  seed: string | undefined,
+  { seed, keeps }: Pick<StoreRequest, 'keeps' | 'seed'>,
 ): Promise<WriteOutcome> {
   const write = {
     token,
@@ -109,6 +111,9 @@ async function writeItem(
     seed,
   };
   let outcome = await itemStore.write(kid, write);
+  if (outcome.kind === 'exists' && keeps) {
+    throw new VaultError('token_exists');
+  }
   for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
     const { logLength: seen, logTail: tail } = outcome;
     const entry = { ...params, token, action: 'encrypt', outcome: 'ok', seen } as const;
@@ -138,7 +143,7 @@ async function storeUnder(
     await confirmAccount(ctx);
     request.onSealed?.();
     const { facts } = sealed;
-    const outcome = await writeItem(parts, key.kid, params, sealed, request.seed);
+    const outcome = await writeItem(parts, key.kid, params, sealed, request);
     switch (outcome.kind) {
       case 'ok':
         return done(await tokenInfo(parts, facts, key.user, outcome.storedAt));

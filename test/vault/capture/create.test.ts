@@ -315,7 +315,6 @@ describe('what a creation is not asked', () => {
     wrap: 'w',
     policy: '{}',
     token: 'tok',
-    reference: 'ref',
     mask_fields: 'a',
     maskFields: 'a',
     wantsCard: true,

@@ -69,6 +69,7 @@ const OUTCOMES = [
   'content_encoding_unsupported',
   'unknown_parameter',
   'template_missing',
+  'token_exists',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

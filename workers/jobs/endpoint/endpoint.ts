@@ -1,7 +1,8 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import { parseStoredObject } from '../../../server/domain/json/json.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import {
   openCaptureWrap,
   openPolicy,
@@ -23,6 +24,15 @@ const DECOY_POLICY = {
   ...{ account: '', user: '', kid: DECOY_KID, gen: 1 },
   ...{ expiresAt: null, rules: [], wantsCard: false },
 };
+
+/** The card in a body of any format, with the body around it. */
+function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
+  const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
+  if (object === undefined) {
+    throw new VaultError('number_missing');
+  }
+  return object;
+}
 
 /** The handlers of `ENDPOINT_JOBS`. */
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
@@ -74,7 +84,9 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
 
   captureItem(context, { params, records, secret, rules, body }) {
     const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    const sent = parseStoredObject(body);
+    const sent = params.smartParse
+      ? readAnything(body, params.smartParse.contentType)
+      : parseStoredObject(body);
     if (rules.length === 0) {
       return sealNew(context, params, sent, key);
     }

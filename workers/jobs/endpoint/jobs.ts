@@ -31,8 +31,13 @@ export interface EndpointPolicy {
   readonly wantsCard: boolean;
   /** Of a capture endpoint: the default of its captures. */
   readonly algorithm?: string | undefined;
-  /** Of a retrieval endpoint: the only token, the only reference, and what is masked. */
+  /** Of a capture endpoint: whether bodies of any format are taken. */
+  readonly smartParse?: boolean | undefined;
+  /** Of a capture endpoint: whether an item that is stored already is left as it is. */
+  readonly keeps?: boolean | undefined;
+  /** Of a retrieval endpoint: the only token, and what is masked. */
   readonly token?: string | undefined;
+  /** The only reference of a retrieval endpoint; the default of a capture endpoint. */
   readonly reference?: string | undefined;
   readonly maskFields?: readonly string[] | undefined;
 }
@@ -43,6 +48,8 @@ export interface CaptureParams extends StoreParams {
   readonly bytesMax: number;
   /** Whether the account sees numbers masked, and so do the rules that it has made. */
   readonly forcedMask: boolean;
+  /** The Content-Type of a body that is searched for a card, whatever its format. */
+  readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
 /** The two sealed records of an endpoint. */
