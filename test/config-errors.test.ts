@@ -152,6 +152,9 @@ describe('a bad value stops the start, named and not repeated', () => {
     VAULT_TLS_CERT_FILE: [`/${CANARY}`, KEY],
     VAULT_TLS_KEY_FILE: [`/${CANARY}`, KEY],
     VAULT_ALLOW_PLAIN_HTTP: [CANARY, 'on'],
+    VAULT_REDIS_CA_FILE: [`/${CANARY}`, KEY, '/'],
+    VAULT_REDIS_CERT_FILE: [`/${CANARY}`, KEY],
+    VAULT_REDIS_KEY_FILE: [`/${CANARY}`, CERT],
     OTEL_EXPORTER_OTLP_ENDPOINT: [CANARY, 'grpc://a:4317', 'https://user:pass@a', 'https://a/?q'],
     OTEL_EXPORTER_OTLP_HEADERS: [CANARY, 'a', `a=${CANARY},`, 'a=%0a', 'a=%', 'a b=c'],
   };

@@ -157,6 +157,41 @@ describe('a value is taken', () => {
     expect(many.shown).not.toContain('pw');
   });
 
+  test('Sentinels with the name of what they watch, whose passwords stay hidden', () => {
+    const { redis } = loadConfig({
+      VAULT_REDIS_URL: 'rediss+sentinel://me:p%40ss@a,[::1]:7002/cards/2?sentinel_password=of%2Ftheirs',
+    });
+    if (redis.kind !== 'sentinel') {
+      throw new Error('not Sentinels');
+    }
+    expect(redis.group.expose()).toEqual({
+      sentinels: [
+        { host: 'a', port: 26_379 },
+        { host: '::1', port: 7_002 },
+      ],
+      ...{ name: 'cards', database: 2, isTls: true },
+      credentials: { username: 'me', password: 'p@ss' },
+      sentinelCredentials: { username: '', password: 'of/theirs' },
+    });
+    expect(redis.shown).toBe('rediss+sentinel://me:[secret]@a:26379,[::1]:7002/cards/2');
+    expect(loadConfig({ VAULT_REDIS_URL: 'redis+sentinel://a/b' }).redis).toMatchObject({
+      shown: 'redis+sentinel://a:26379/b',
+    });
+  });
+
+  test('TLS to Redis, whose private key stays hidden', () => {
+    const { redisTls } = loadConfig({
+      VAULT_REDIS_URL: 'rediss://a',
+      VAULT_REDIS_CA_FILE: CERT,
+      VAULT_REDIS_CERT_FILE: CERT,
+      VAULT_REDIS_KEY_FILE: KEY,
+    });
+    const pem = readFileSync(CERT, 'utf8');
+    expect(redisTls).toMatchObject({ ca: pem, client: { cert: pem } });
+    expect(redisTls?.client?.key.expose()).toBe(readFileSync(KEY, 'utf8'));
+    expect(JSON.stringify(redisTls)).not.toContain('PRIVATE');
+  });
+
   test('TLS, with which any address may be listened on', () => {
     const config = loadConfig({ VAULT_HOST: '0.0.0.0', VAULT_TLS_CERT_FILE: CERT, VAULT_TLS_KEY_FILE: KEY });
     expect(config.tls?.key.expose()).toBe(readFileSync(KEY, 'utf8'));

@@ -153,6 +153,11 @@ export const CONTENTS: readonly Group[] = [
       page('guides/master-key.md', 'Master key', 'Change it while servers run'),
       page('guides/monitoring.md', 'Monitoring', 'Metrics, traces, alerts'),
       page('guides/backup.md', 'Backups', 'One sealed file, made while servers run'),
+      page(
+        'guides/redis.md',
+        'Your own Redis',
+        'TLS, Sentinel, a Cluster, managed services, and what was tried',
+      ),
       page('guides/redis-cluster.md', 'Redis Cluster', 'When one Redis is too small'),
       page('pci-dss.md', 'PCI DSS', 'What the vault does, and what stays with you'),
     ],

@@ -6,7 +6,7 @@ import { createRewrites } from '../services/maintenance/rewrite.ts';
 import { isHalfRestored, probeRedis } from '../store/installation.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import { readRedisStats } from '../store/redis/info.ts';
-import { openRedis } from '../store/redis/open.ts';
+import { findRedis } from '../store/redis/open.ts';
 import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
 import { createBackground } from './background.ts';
@@ -30,7 +30,7 @@ export type System = Awaited<ReturnType<typeof assemble>>;
  */
 export async function assemble(options: SystemOptions) {
   const { observer = NOOP_OBSERVER, recordEvent = () => undefined } = options;
-  const redis = await openRedis(options.redis, {
+  const { redis, target } = await findRedis(options.redis, {
     replicas: options.redisWait,
     onCall: observer.redisCall,
     onLink: (state) => recordEvent(`redis_${state}`),
@@ -40,7 +40,7 @@ export async function assemble(options: SystemOptions) {
     if (options.restoring !== true && (await isHalfRestored(redis))) {
       throw new StartError(HALF_RESTORED);
     }
-    return await assembleOn(redis, { ...options, observer, recordEvent });
+    return await assembleOn(redis, { ...options, redis: target, observer, recordEvent });
   } catch (error) {
     await redis.close();
     throw error;

@@ -7,14 +7,15 @@ import {
   type PriceSetting,
   parseCertificates,
   parseExecutable,
+  parseOwnCertificates,
   parsePrices,
   parseRequesters,
-  parseServerCertificates,
   privateKeyOf,
 } from './files.ts';
 import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
+import { type RedisTls, readRedisTls } from './redis-tls.ts';
 import { checkTlsPair, rejectInspector, rejectPlainHttp } from './rejections.ts';
 import { type AuditSink, parseAuditSink } from './sink.ts';
 import {
@@ -77,6 +78,8 @@ export interface Config {
   /** The folder of the embedded Redis and of the generated master key. */
   readonly dataDir: string;
   readonly redis: RedisSetting;
+  /** Files for TLS to Redis; undefined: none are needed. */
+  readonly redisTls: RedisTls | undefined;
   /** The redis-server to run, for the embedded Redis only. */
   readonly redisBinary: string | undefined;
   /** Unsafe settings of Redis that are tolerated in production. */
@@ -165,12 +168,15 @@ function readListeners(
   const admin = readAdmin(reader, port);
   const drainSeconds = reader.withDefault('VAULT_DRAIN_SECONDS', integerFrom(0, 300), '0');
   const allowPlain = reader.withDefault('VAULT_ALLOW_PLAIN_HTTP', parseBoolean, 'false');
-  const cert = reader.optional('VAULT_TLS_CERT_FILE', parseServerCertificates);
-  const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert));
+  const cert = reader.optional('VAULT_TLS_CERT_FILE', parseOwnCertificates);
+  const key = reader.optional('VAULT_TLS_KEY_FILE', privateKeyOf(cert, 'VAULT_TLS_CERT_FILE'));
   if (cert !== undefined && key !== undefined) {
     return { host, port, admin, drainSeconds, tls: Object.freeze({ cert, key }) };
   }
-  checkTlsPair(reader, { cert: cert !== undefined, key: key !== undefined });
+  checkTlsPair(reader, ['VAULT_TLS_CERT_FILE', 'VAULT_TLS_KEY_FILE'], {
+    cert: cert !== undefined,
+    key: key !== undefined,
+  });
   // An invalid file is already an error; the missing TLS is then not reported as well.
   const meansTls = reader.isSet('VAULT_TLS_CERT_FILE') || reader.isSet('VAULT_TLS_KEY_FILE');
   if (!allowPlain && !meansTls) {
@@ -194,9 +200,11 @@ function readUrls(reader: SettingReader): Pick<Config, 'publicUrl' | 'formsUrl' 
 /** The Redis to use, and what is required of it. */
 function readRedis(
   reader: SettingReader,
-): Pick<Config, 'redis' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> {
+): Pick<Config, 'redis' | 'redisTls' | 'redisBinary' | 'redisAllowUnsafe' | 'redisWait' | 'dataDir'> {
+  const redis = reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis);
   return {
-    redis: reader.secret('VAULT_REDIS_URL', parseRedisUrl, showRedis) ?? Object.freeze({ kind: 'embedded' }),
+    redis: redis ?? Object.freeze({ kind: 'embedded' }),
+    redisTls: readRedisTls(reader, redis),
     redisBinary: reader.optional('VAULT_REDIS_BIN', parseExecutable),
     redisAllowUnsafe: new Set(
       reader.optional('VAULT_REDIS_ALLOW_UNSAFE', listOf(choiceOf(...UNSAFE_CHECKS))),

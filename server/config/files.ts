@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
+import type { SettingName } from './names.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
 import { parseFilePath } from './values.ts';
 
@@ -98,8 +99,8 @@ export const parseCertificates: Parse<string> = (path) => {
   }
 };
 
-/** Like `parseCertificates`, for the certificate of the server: the first one must be within its validity period. */
-export const parseServerCertificates: Parse<string> = (path) => {
+/** Like `parseCertificates`, for a certificate of this server's own: the first one must be within its validity period. */
+export const parseOwnCertificates: Parse<string> = (path) => {
   const pem = parseCertificates(path);
   const { validFromDate, validToDate } = new X509Certificate(pem);
   if (validToDate.getTime() <= Date.now()) {
@@ -119,13 +120,16 @@ function isPrivateKeyOf(cert: string, pem: string): boolean {
   }
 }
 
-/** Parses the private PEM file of the private key of `cert`; without `cert` the pair is not checked. */
-export function privateKeyOf(cert: string | undefined): Parse<Secret<string>> {
+/**
+ * Parses the private PEM file of the private key of `cert`, which `certName` names; without `cert` the pair is not
+ * checked.
+ */
+export function privateKeyOf(cert: string | undefined, certName: SettingName): Parse<Secret<string>> {
   return (path) => {
     const pem = readPrivateFile(path);
     return cert === undefined || isPrivateKeyOf(cert, pem)
       ? new Secret(pem)
-      : rejectValue('does not name the unencrypted PEM private key of VAULT_TLS_CERT_FILE');
+      : rejectValue(`does not name the unencrypted PEM private key of ${certName}`);
   };
 }
 

@@ -6,11 +6,30 @@ export type RedisSetting =
   | { readonly kind: 'embedded' }
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: Secret<string>; readonly shown: string }
-  | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string };
+  | { readonly kind: 'cluster'; readonly urls: Secret<readonly string[]>; readonly shown: string }
+  | { readonly kind: 'sentinel'; readonly group: Secret<SentinelGroup>; readonly shown: string };
+
+/** User name and password; an empty text where there is none. */
+interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** The servers of one name, of which Sentinels know the primary. */
+export interface SentinelGroup {
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly name: string;
+  readonly database: number;
+  /** Whether Sentinels and servers are reached with TLS. */
+  readonly isTls: boolean;
+  readonly credentials: Credentials;
+  /** For the Sentinels; undefined: those of the servers, if a Sentinel asks for any. */
+  readonly sentinelCredentials: Credentials | undefined;
+}
 
 /** The reason for a text of another form. */
 const EXPECTED =
-  'must be redis://host:port, rediss://host:port or unix:/path; for a Cluster, several of the first two, comma-separated';
+  'must be redis://host:port, rediss://host:port, redis+sentinel://host:port/name or unix:/path; for a Cluster, several of the first two, comma-separated';
 
 /** `unix:/path` or `unix:///path`; at most 107 bytes, as unix(7) allows. */
 const parseSocket: Parse<RedisSetting> = (text) => {
@@ -89,10 +108,82 @@ function parseCluster(parts: readonly string[]): RedisSetting {
   };
 }
 
-/** Parses `VAULT_REDIS_URL`: one server, a Unix socket, or several nodes of a Cluster, comma-separated. */
+/** The parts of a Sentinel URL. */
+const SENTINEL_URL =
+  /^redis(?<tls>s?)\+sentinel:\/\/(?:(?<access>[^@/?#]*)@)?(?<hosts>[^@/?#]+)\/(?<name>[\w.-]{1,128})(?:\/(?<database>0|[1-9]\d{0,3}))?(?:\?(?<query>[^?#]*))?$/;
+
+const SENTINEL_EXPECTED =
+  'must have the form redis+sentinel://user:password@host:port,host:port/name/database, of which only a host and the name are needed';
+
+/** `user:password`, percent-encoded. */
+function parseCredentials(text: string): Credentials {
+  const [, username = '', password = ''] = /^([^:]*):?(.*)$/.exec(text) ?? [];
+  return { username: decode(username), password: decode(password) };
+}
+
+/** The credentials for the Sentinels themselves: `sentinel_user` and `sentinel_password`. */
+function parseSentinelQuery(query: string | undefined): Credentials | undefined {
+  const given = (query ?? '').split('&').flatMap((part) => {
+    const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(part) ?? [];
+    return part === '' ? [] : [[name, decode(value)] as const];
+  });
+  const names = given.map(([name]) => name);
+  if (!names.every((name) => name === 'sentinel_user' || name === 'sentinel_password')) {
+    rejectValue('must not contain a query other than sentinel_user=… and sentinel_password=…');
+  }
+  const { sentinel_user: username = '', sentinel_password: password = '' } = Object.fromEntries(given);
+  if (new Set(names).size < names.length || (given.length > 0 && password === '')) {
+    rejectValue('must contain sentinel_password once, and sentinel_user only with it');
+  }
+  return given.length === 0 ? undefined : { username, password };
+}
+
+/** Sentinels, comma-separated, then the name of the servers that they watch. */
+function parseSentinel(text: string): RedisSetting {
+  const found = SENTINEL_URL.exec(text.replaceAll(/, +/g, ','))?.groups;
+  if (found === undefined) {
+    return rejectValue(SENTINEL_EXPECTED);
+  }
+  const { tls, access = '', hosts = '', name = '', database = '0', query } = found;
+  const nodes = hosts.split(',').map((host) => {
+    if (!/^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?$/i.test(host) || !URL.canParse(`redis://${host}`)) {
+      rejectValue(SENTINEL_EXPECTED);
+    }
+    const url = new URL(`redis://${host}`);
+    return { host: url.hostname.replaceAll(/[[\]]/g, ''), port: Number(url.port || 26_379) };
+  });
+  const shownHosts = nodes.map(({ host, port }) =>
+    host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+  );
+  if (new Set(shownHosts).size < nodes.length) {
+    rejectValue('contains the same host twice');
+  }
+  const credentials = parseCredentials(access);
+  const group: SentinelGroup = {
+    ...{ sentinels: nodes, name, database: Number(database), isTls: tls === 's', credentials },
+    sentinelCredentials: parseSentinelQuery(query),
+  };
+  const user = access === '' ? '' : `${encodeURIComponent(credentials.username)}:[secret]@`;
+  const path = database === '0' ? name : `${name}/${database}`;
+  const shown = `redis${tls}+sentinel://${user}${shownHosts.join(',')}/${path}`;
+  return { kind: 'sentinel', group: new Secret(group), shown };
+}
+
+/** Whether Redis is reached with TLS. */
+export function isRedisTls(setting: RedisSetting): boolean {
+  return 'shown' in setting && setting.shown.startsWith('rediss');
+}
+
+/**
+ * Parses `VAULT_REDIS_URL`: one server, a Unix socket, several nodes of a Cluster, comma-separated, or Sentinels with the name
+ * of what they watch.
+ */
 export const parseRedisUrl: Parse<RedisSetting> = (text) => {
   if (text.startsWith('unix:')) {
     return parseSocket(text);
+  }
+  if (/^rediss?\+sentinel:/.test(text)) {
+    return parseSentinel(text);
   }
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > 1) {

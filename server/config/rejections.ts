@@ -3,16 +3,20 @@ import type { SettingName } from './names.ts';
 import type { Environment, SettingReader } from './reader.ts';
 import { isLoopback } from './values.ts';
 
-/** Reports the missing half of the pair. An unreadable file has already been reported. */
+/** Two settings that are given together. */
+type SettingPair = readonly [cert: SettingName, key: SettingName];
+
+/** Reports the missing half of a pair of certificate and key. An unreadable file has already been reported. */
 export function checkTlsPair(
   reader: SettingReader,
+  [certName, keyName]: SettingPair,
   read: { readonly cert: boolean; readonly key: boolean },
 ): void {
-  if (read.cert && !reader.isSet('VAULT_TLS_KEY_FILE')) {
-    reader.report('VAULT_TLS_KEY_FILE', 'is required with VAULT_TLS_CERT_FILE');
+  if (read.cert && !reader.isSet(keyName)) {
+    reader.report(keyName, `is required with ${certName}`);
   }
-  if (read.key && !reader.isSet('VAULT_TLS_CERT_FILE')) {
-    reader.report('VAULT_TLS_CERT_FILE', 'is required with VAULT_TLS_KEY_FILE');
+  if (read.key && !reader.isSet(certName)) {
+    reader.report(certName, `is required with ${keyName}`);
   }
 }
 

@@ -50,7 +50,7 @@ export async function launchRedis(
   durable: boolean,
   options: readonly string[] = ['--port', '0'],
 ): Promise<Bun.Subprocess> {
-  const binary = findRedisBinary();
+  const binary = findRedisBinary(process.env['VAULT_REDIS_BIN']);
   if (binary === undefined) {
     throw new Error('No redis-server for the tests: run scripts/redis-vendor.sh');
   }

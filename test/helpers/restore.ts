@@ -11,6 +11,8 @@ function urlOf(target: RedisTarget): string {
       return target.url;
     case 'cluster':
       return target.urls.join(',');
+    case 'sentinel':
+      throw new Error('no test restores by Sentinels');
   }
 }
 

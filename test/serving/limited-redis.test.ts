@@ -5,6 +5,7 @@ import Redis from 'ioredis';
 import { StartError, VaultError } from '../../server/core/errors.ts';
 import { toVaultError } from '../../server/store/redis/client.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
+import { REQUIRED_COMMANDS } from '../../server/store/redis/requirements.ts';
 import { ReplyError } from '../../server/store/redis/resp.ts';
 import { findUnsafe } from '../../server/store/redis/safety.ts';
 import { createServerStore } from '../../server/store/server.ts';
@@ -174,6 +175,16 @@ test('every command that the code names is one that the user may call', async ()
   const names = [...called, ...named].map(([, name = '']) => name.toLowerCase());
   expect(names.length).toBeGreaterThan(100);
   expect([...new Set(names)].filter((name) => !allowed.has(name))).toEqual([]);
+});
+
+test('a start asks for every documented command, but for those that a vault can do without or needs to connect', () => {
+  const asked = new Set(REQUIRED_COMMANDS);
+  const documented = documentedUsers()
+    .join(' ')
+    .matchAll(/ \+(\S+)/g);
+  const others = [...documented].map(([, name = '']) => name).filter((name) => !asked.has(name));
+  const connecting = ['auth', 'hello', 'client|setname', 'client|id', 'readonly'];
+  expect(others.toSorted()).toEqual([...connecting, 'config|get', 'scan', 'bgrewriteaof'].toSorted());
 });
 
 test('a script that may not call a command is no damage to what is stored', async () => {

@@ -37,7 +37,7 @@ afterEach(async () => {
 /** What the library asks when a connection is opened. */
 const HANDSHAKE: Readonly<Record<string, string>> = {
   CLIENT: '+OK\r\n',
-  INFO: '$25\r\nloading:0\r\nrole:master\r\n\r\n\r\n',
+  INFO: '$26\r\nloading:0\r\nrole:master\r\n\r\n\r\n',
   PING: '+PONG\r\n',
 };
 

@@ -66,10 +66,10 @@ export interface RedisNode {
 const UNAVAILABLE =
   /^(?:OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOPERM|NOREPLICAS|BUSY|UNKILLABLE|NOAUTH|WRONGPASS)\b|ACL failure in script/;
 
-/** Commands that a managed Redis may forbid, and without which a vault works. */
-const OPTIONAL_COMMANDS: ReadonlySet<string> = new Set(['SCAN', 'BGREWRITEAOF']);
+/** Commands whose refusal callers tell from a Redis that is away: they do without, or say so. */
+const OPTIONAL_COMMANDS: ReadonlySet<string> = new Set(['SCAN', 'BGREWRITEAOF', 'INFO', 'EVAL']);
 
-/** Whether Redis forbids or does not know a command that callers are prepared to do without. */
+/** Whether Redis forbids or does not know a command whose callers are prepared for that. */
 export function isRefusal(name: string, error: unknown): boolean {
   return OPTIONAL_COMMANDS.has(name) && isForbiddenCommand(error);
 }

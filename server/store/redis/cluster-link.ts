@@ -12,7 +12,7 @@ import {
   toVaultError,
 } from './client.ts';
 import { refreshSlots } from './cluster.ts';
-import { connectCluster, waitUntilReady, watchLink } from './connect.ts';
+import { type ClusterTarget, connectCluster, waitUntilReady, watchLink } from './connect.ts';
 import { createReplicaWait } from './replica-wait.ts';
 import { asList, asOptionalBytes } from './reply.ts';
 import { type Argument, CommandWriter } from './resp.ts';
@@ -180,9 +180,9 @@ async function readLists(
   return writer.size > bytesMax ? undefined : writer.take();
 }
 
-/** Opens a Cluster. Throws a `StartError` if it does not answer within 30 s. */
-export async function openClusterLink(urls: readonly string[], options: LinkOptions): Promise<RedisLink> {
-  const client = connectCluster(urls);
+/** Opens a Cluster. Throws a `StartError` if it does not answer in time. */
+export async function openClusterLink(target: ClusterTarget, options: LinkOptions): Promise<RedisLink> {
+  const client = connectCluster(target);
   const { onCall, replicas } = options;
   const link: Link = {
     send: sendToCluster(client),
@@ -190,11 +190,14 @@ export async function openClusterLink(urls: readonly string[], options: LinkOpti
     waitForReplicas: replicas === 0 ? undefined : createNodeWaits(replicas, onCall),
   };
   const ping = async (): Promise<void> => {
+    if (client.status !== 'ready') {
+      throw new Error('no node is connected');
+    }
     await client.call('PING');
     // Otherwise the first requests would wait for the connections to their nodes.
     await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
   };
-  await waitUntilReady(client, ping, 30_000);
+  await waitUntilReady(client, ping, target);
   const watch = watchLink(client, options.onLink);
   return {
     command: (name, args) => execute(link, name, args, false),

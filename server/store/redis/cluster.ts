@@ -11,7 +11,11 @@ const REFRESH_MS = 100;
  * been executed and is never sent again. Every failure refreshes the slot table, so that the client finds a promoted replica
  * as soon as the Cluster knows it.
  */
-export function openCluster(urls: readonly string[], options: NodeOptions): Cluster {
+export function openCluster(
+  urls: readonly string[],
+  options: NodeOptions,
+  tls: NonNullable<NodeOptions['tls']>,
+): Cluster {
   // Nodes that the Cluster announces are reached with the protocol and credentials of the first URL.
   const { protocol, username, password } = new URL(urls[0] ?? '');
   const client = new Cluster([...urls], {
@@ -19,7 +23,7 @@ export function openCluster(urls: readonly string[], options: NodeOptions): Clus
       ...options,
       ...(username ? { username: decodeURIComponent(username) } : {}),
       ...(password ? { password: decodeURIComponent(password) } : {}),
-      ...(protocol === 'rediss:' ? { tls: {} } : {}),
+      ...(protocol === 'rediss:' ? { tls } : {}),
     },
     // Commands wait while a node is being connected, up to the command timeout.
     enableOfflineQueue: true,

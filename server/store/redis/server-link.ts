@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { VaultError } from '../../core/errors.ts';
 import {
   isRefusal,
@@ -76,18 +77,22 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
   };
 }
 
-/** Opens the connection to one server. Throws a `StartError` if it does not answer within 30 s. */
+/** The name of the server, for operators. */
+function nameOf(target: ServerTarget, { path, host, port }: Redis['options']): string {
+  return target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`);
+}
+
+/** Opens the connection to one server. Throws a `StartError` if it does not answer in time. */
 export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
   const client = connectServer(target);
   const wire = openWire(client);
   const { onCall } = options;
   const line: Line = { wire, onCall };
-  await waitUntilReady(client, () => wire.send(['PING']), 30_000);
+  await waitUntilReady(client, () => wire.send(['PING']), target);
   const watch = watchLink(client, options.onLink);
   const command = (name: string, args: readonly Argument[]) =>
     execute(onCall, name, wire.send([name, ...args]));
-  const { path, host, port } = client.options;
-  const node: RedisNode = { name: path ?? `${host}:${port}`, isReplica: false, command };
+  const node: RedisNode = { name: nameOf(target, client.options), isReplica: false, command };
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
   return {
     command,

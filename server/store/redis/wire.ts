@@ -210,6 +210,10 @@ function answer(state: WireState, reply: unknown): void {
     } else {
       fail(call, reply);
     }
+    if (reply.message.startsWith('READONLY')) {
+      // A failover has made it a replica: the next connection finds the primary.
+      state.stream?.destroy();
+    }
     return;
   }
   call.resolve(reply);
