@@ -30,7 +30,7 @@ export async function startPlace(
   settings: Parameters<typeof startServers>[1],
 ): Promise<Place> {
   const cluster = await startTestCluster({ replicas });
-  const both = await startServers(cluster, settings);
+  const both = await startServers(cluster.target.urls.join(','), settings);
   await both.client.key('u');
   await both.client.store('u', { number: '0' });
   return {

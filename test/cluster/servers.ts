@@ -1,10 +1,9 @@
-/** Two servers of one vault as processes of their own, on one Redis Cluster. */
+/** Two servers of one vault as processes of their own, on one Redis that others run. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AccountClient, createAccountClient, type Handle } from '../helpers/clients.ts';
-import type { TestCluster } from '../helpers/cluster.ts';
 import {
   handleOf,
   OWNER,
@@ -68,9 +67,12 @@ async function runCommand(folder: string, settings: Settings, args: readonly str
   return out;
 }
 
-/** Starts both; `caPem` is trusted of third parties, `settings` are added to what every such server has. */
+/**
+ * Starts both on the Redis of an address of the settings; `caPem` is trusted of third parties, `settings` are added to
+ * what every such server has.
+ */
 export async function startServers(
-  { target }: Pick<TestCluster, 'target'>,
+  redisUrl: string,
   { caPem, ...settings }: Settings & { readonly caPem?: string } = {},
 ): Promise<ClusterServers> {
   const folder = mkdtempSync(join(tmpdir(), 'cv-servers-'));
@@ -78,7 +80,7 @@ export async function startServers(
     writeFileSync(join(folder, 'ca.pem'), caPem);
   }
   const all: Settings = {
-    VAULT_REDIS_URL: target.urls.join(','),
+    VAULT_REDIS_URL: redisUrl,
     VAULT_MASTER_KEY: MASTER_KEY,
     VAULT_PROXY_ALLOW: '127.0.0.0/8',
     ...(caPem === undefined ? {} : { VAULT_PROXY_CA_FILE: join(folder, 'ca.pem') }),

@@ -13,7 +13,7 @@ let servers: ClusterServers;
 
 beforeAll(async () => {
   cluster = await startTestCluster();
-  servers = await startServers(cluster);
+  servers = await startServers(cluster.target.urls.join(','));
   await servers.client.key('u');
 }, 60_000);
 afterAll(async () => {

@@ -19,7 +19,9 @@ let two: AccountClient;
 beforeAll(async () => {
   cluster = await startTestCluster();
   party = await startThirdParty();
-  servers = await startServers(cluster, { caPem: (await thirdPartyTrust()).authority.pem });
+  servers = await startServers(cluster.target.urls.join(','), {
+    caPem: (await thirdPartyTrust()).authority.pem,
+  });
   [one, two] = [servers.servers[0].client, servers.servers[1].client];
   await one.key('u');
 }, 60_000);
