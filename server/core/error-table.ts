@@ -51,6 +51,12 @@ export const ERRORS = defineErrors({
     text: 'The body has a Content-Encoding; bodies are only taken as they are.',
     advice: 'Send the body uncompressed, without the header Content-Encoding.',
   },
+  connection_closed: {
+    status: 400,
+    text: 'The connection was closed before the request had any effect.',
+    advice:
+      'Send the next request on a connection when the one before is answered (no pipelining), and repeat this one. The code is in the log alone.',
+  },
   json_too_deep: {
     status: 400,
     text: 'The JSON body is nested more than 64 levels deep.',

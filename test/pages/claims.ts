@@ -4,6 +4,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob } from 'bun';
 import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
+import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
@@ -46,6 +47,13 @@ function settingFaults({ code }: CodeBlock): readonly string[] {
     .map((line) => line.split(/=(.*)/s));
   const { redis } = loadConfig(Object.fromEntries(settings));
   return redis.kind === 'cluster' ? [] : ['does not name a Cluster'];
+}
+
+/** Settings whose files the page tells where to put: their names are known. */
+function nameFaults({ code }: CodeBlock): readonly string[] {
+  const names = [...code.matchAll(/\b(VAULT_\w+)=/g)].map(([, name = '']) => name);
+  const unknown = names.filter((name) => !SERVER_SETTING_NAMES.some((known) => known === name));
+  return names.length === 0 ? ['has no setting'] : unknown.map((name) => `${name} is no setting`);
 }
 
 /** Data that a page tells of before it is sent: by a block that is run, to the letter. */
@@ -91,6 +99,7 @@ export const CLAIMS: readonly Claim[] = [
   },
   { page: /^docs\/architecture\.md$/, info: 'text', by: 'the files that it names', faults: figureFaults },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
+  { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/webhooks\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
   { page: /^docs\/recipes\//, info: 'json', by: 'the block that sends it', faults: sentFaults },
   { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },

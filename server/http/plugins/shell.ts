@@ -1,7 +1,8 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
-import { confirmAccount, hasAccount } from '../../services/common/request-context.ts';
+import { runAtTickEnd } from '../../core/tick-end.ts';
+import { confirmAccount, hasAccount, rejectAbandoned } from '../../services/common/request-context.ts';
 import { recordRejection, recordSuccess } from './audit.ts';
 import { dropBody, hasLongBody } from './body.ts';
 import { releaseBody } from './body-budget.ts';
@@ -107,10 +108,15 @@ async function handle(
   await admit(reader, ctx, received, assumes);
   const call = readCall(reader, ctx, found.params, received);
   progress.call = call;
+  if (route.confirmsAccount !== true && route.auth === 'basic' && route.method !== 'GET') {
+    // What has come in one segment with the request was read by then. Other routes ask before their effect.
+    await new Promise<void>(runAtTickEnd);
+    rejectAbandoned(ctx.request);
+  }
   const reply = await route.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
-  await confirmAccount(ctx);
+  await confirmAccount({ accountCheck: ctx.accountCheck });
   await recordAndCount(mounted, ctx, call, reply, parts);
   // A stream that fails half-way is logged.
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));

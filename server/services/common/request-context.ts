@@ -1,5 +1,6 @@
 import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { ActorParams } from '../../../workers/jobs/item/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
 import type { MeterOperation, Preferences } from '../../http/schema/admin.ts';
 
 /**
@@ -74,6 +75,8 @@ export interface RequestContext extends RequestOrigin {
   readonly usage: RequestUsage;
   /** What the request has changed of a record whose rollback is to be found: for its entry in the security log. */
   change: RecordChange | undefined;
+  /** Tells whether its caller still waits for the answer; undefined where no caller does. */
+  readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
   /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where no caller waits. */
@@ -123,11 +126,26 @@ export class AccountChangedError extends Error {
 
 /**
  * Makes sure that the account is stored as the request assumes it: its password, its rights and its preferences. To be
- * awaited before the first effect of the request, and before anything of its data is shown.
+ * awaited before the first effect of the request, and before anything of its data is shown. With `request`, also makes sure
+ * that its caller still waits: a request without an answer has no effect.
  */
-export async function confirmAccount({ accountCheck }: Pick<RequestContext, 'accountCheck'>): Promise<void> {
+export async function confirmAccount({
+  accountCheck,
+  request,
+}: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
   if (accountCheck !== undefined && !(await accountCheck)) {
     throw new AccountChangedError();
+  }
+  rejectAbandoned(request);
+}
+
+/**
+ * Rejects a request whose connection has been closed. The runtime closes one on which a second request arrives before the
+ * first is answered, and answers neither.
+ */
+export function rejectAbandoned(request: RequestContext['request']): void {
+  if (request?.signal.aborted === true) {
+    throw new VaultError('connection_closed');
   }
 }
 

@@ -82,6 +82,16 @@ async function createOnce(
   await opener.prove(ctx, user, passphrase);
 }
 
+/** Says of a key that is not there where the request names it, which elsewhere is the query. */
+async function namedInBody<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const isMissing = error instanceof VaultError && error.code === 'key_not_found';
+    throw isMissing ? new VaultError('key_not_found', { field: 'body.user' }) : error;
+  }
+}
+
 /**
  * Creates a key, with a generated passphrase when none is given. Rejects with `key_exists`, and with
  * `idempotency_passphrase_required` when a passphrase is to be generated for a request with an Idempotency-Key.
@@ -113,7 +123,7 @@ async function create(
   });
   if (replayed) {
     // The kept reply has no passphrase: the repeat shows that it knows it.
-    await opener.prove(ctx, user, passphrase);
+    await namedInBody(opener.prove(ctx, user, passphrase));
   }
   return { reply: { user, passphrase: decodeSecret(passphrase) }, replayed };
 }
@@ -190,7 +200,7 @@ async function changePassphrase(
   },
 ): Promise<NewPassphrase> {
   const { opener, metering } = parts;
-  let key = await opener.find(ctx.account, input.user);
+  let key = await namedInBody(opener.find(ctx.account, input.user));
   const next = input.new_passphrase ?? (await generate(parts));
   metering.count(ctx, 'key');
   for (let tries = 1; !(await changeRecord(parts, ctx, key, input.passphrase, next)); tries++) {

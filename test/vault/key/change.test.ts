@@ -117,7 +117,8 @@ describe('changing a passphrase', () => {
 
   test('knows no key that is not there, nor one of another account', async () => {
     await account.key('mine');
-    expect((await change('nobody', PASSPHRASE, NEW)).outcome).toBe('404 key_not_found');
+    const nobody = await change('nobody', PASSPHRASE, NEW);
+    expect([nobody.outcome, nobody.field]).toEqual(['404 key_not_found', 'body.user']);
     expect((await change('mine', PASSPHRASE, NEW, await vault.account())).outcome).toBe('404 key_not_found');
   });
 });

@@ -341,6 +341,17 @@ describe('keys', () => {
     );
   });
 
+  test('that were deleted since are missing, and are not made again', async () => {
+    const key = freshKey();
+    const body = { user: 'deleted', passphrase: PASSPHRASE };
+    expect((await create(key, body)).status).toBe(200);
+    await account.sdk.keys.delete({ user: 'deleted' });
+    const again = await create(key, body);
+    expect([again.outcome, again.field]).toEqual(['404 key_not_found', 'body.user']);
+    expect((await account.sdk.keys.list()).data).not.toContainEqual({ user: 'deleted' });
+    expect((await create(freshKey(), body)).status).toBe(200);
+  });
+
   test('that were taken are not remembered', async () => {
     const key = freshKey();
     await account.key('taken');

@@ -70,6 +70,7 @@ const OUTCOMES = [
   'unknown_parameter',
   'template_missing',
   'token_exists',
+  'connection_closed',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */
