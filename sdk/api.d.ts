@@ -808,31 +808,9 @@ export interface components {
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** An item in a listing; `data` and `card_metadata` are present only with decrypt_all. */
-        TreeItem: {
-            /**
-             * The token that storing returned.
-             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
-             */
-            token: string;
-            /**
-             * The reference that the item was stored with.
-             * @example customer-4711
-             */
-            reference?: string;
-            /**
-             * When the item was stored or last updated.
-             * @example 2026-01-31T12:00:00.123Z
-             */
-            stored_at: string;
-            /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
-            data?: components["schemas"]["StoredObject"];
-            /** Data derived from a card number. */
-            card_metadata?: components["schemas"]["CardMetadata"];
-        };
-        /** Identifiers of keys, each with a list of its items in ascending order of stored_at. */
-        Tree: {
-            [key: string]: components["schemas"]["TreeItem"][];
+        /** The stored object if one item was decrypted, as StoredObject; otherwise identifiers of keys, each with a list of TreeItem, as Tree. */
+        ItemsReply: {
+            [key: string]: unknown;
         };
         /** What was done. */
         Message: {
@@ -1183,6 +1161,10 @@ export interface components {
                 logo_image?: string;
             };
         };
+        /** In ascending order of id. */
+        FormList: components["schemas"]["Form"][];
+        /** With `id` that form, otherwise all forms. */
+        FormsReply: components["schemas"]["Form"] | components["schemas"]["FormList"];
         CreateKey: {
             /**
              * Identifier of the vault key.
@@ -1238,8 +1220,9 @@ export interface components {
             /**
              * The operation to apply; GET /rule/operations lists them.
              * @example substr
+             * @enum {string}
              */
-            name: string;
+            name: "noop" | "stringify" | "substr" | "parse_float" | "parse_json" | "convert_to_int" | "replace" | "mask" | "format" | "template" | "hash" | "encode" | "nonce" | "encrypt";
             /**
              * The field to read, a dotted path. Default: `*`, the whole object.
              * @example expiry_year
@@ -1265,6 +1248,14 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** Applied one after another. */
+        OperationList: components["schemas"]["Operation"][];
+        RuleOperations: {
+            /** Applied one after another. */
+            operations: components["schemas"]["OperationList"];
+        };
+        /** The operations, alone or as a member. */
+        CreateRule: components["schemas"]["OperationList"] | components["schemas"]["RuleOperations"];
         /** A named list of operations. */
         Rule: {
             /**
@@ -1275,6 +1266,10 @@ export interface components {
             /** Applied one after another. */
             operations: components["schemas"]["Operation"][];
         };
+        /** In ascending order of id. */
+        RuleList: components["schemas"]["Rule"][];
+        /** With `id` that rule, otherwise all rules. */
+        RulesReply: components["schemas"]["Rule"] | components["schemas"]["RuleList"];
         /** All operations that a rule can contain. */
         OperationNames: {
             /**
@@ -1403,6 +1398,8 @@ export interface components {
             /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
+        /** With `synchronous` the reply of the third party. */
+        ProxyPostReply: components["schemas"]["ProxyReply"] | components["schemas"]["ProxyAccepted"];
         /** Data fetched from a third party was stored. If the last attempt got 429 or 5xx, nothing was stored and `token_info` is absent. */
         GetWebhook: {
             /** Objects with one member each, in the order of the headers; a name may occur more than once. */
@@ -1419,10 +1416,14 @@ export interface components {
             /** The reply with mustache tags in place of the stored values; only with `smart_parse`. */
             body?: string;
         };
+        /** With `synchronous` what was stored. */
+        ProxyGetReply: components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
         NetworkTokenOrder: {
             /** The webhook that receives the result. */
             webhook: components["schemas"]["ProxyWebhook"];
         };
+        /** The webhook, alone or as a member. */
+        NetworkTokenBody: components["schemas"]["ProxyWebhook"] | components["schemas"]["NetworkTokenOrder"];
         CreateCsr: {
             /**
              * Common name, 1 to 64 characters.
@@ -1503,6 +1504,10 @@ export interface components {
              */
             data: string;
         };
+        /** In ascending order of id. */
+        CsrList: components["schemas"]["Csr"][];
+        /** With `id` that certificate signing request, otherwise all of them. */
+        CsrsReply: components["schemas"]["Csr"] | components["schemas"]["CsrList"];
         Certificate: {
             /**
              * Identifier of the certificate: client_cert_id in proxy requests.
@@ -1526,6 +1531,10 @@ export interface components {
              */
             expiry: string;
         };
+        /** In ascending order of id. */
+        CertificateList: components["schemas"]["Certificate"][];
+        /** With `id` that certificate, otherwise a list. */
+        CertificatesReply: components["schemas"]["Certificate"] | components["schemas"]["CertificateList"];
         /** The account of the credentials, and the server. */
         WhoAmI: {
             /**
@@ -1664,6 +1673,10 @@ export interface components {
             /** True if the account has not set it, and this is the default. */
             is_default: boolean;
         };
+        /** In ascending order of key. Preferences that the vault uses are always included. */
+        PreferenceList: components["schemas"]["Preference"][];
+        /** With `key` that preference, otherwise all of them. */
+        PreferencesReply: components["schemas"]["Preference"] | components["schemas"]["PreferenceList"];
         /** One event of the security log. */
         AuditEntry: {
             /**
@@ -1732,6 +1745,32 @@ export interface components {
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
             field?: string;
+        };
+        /** An item in a listing; `data` and `card_metadata` are present only with decrypt_all. */
+        TreeItem: {
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * The reference that the item was stored with.
+             * @example customer-4711
+             */
+            reference?: string;
+            /**
+             * When the item was stored or last updated.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            stored_at: string;
+            /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
+            data?: components["schemas"]["StoredObject"];
+            /** Data derived from a card number. */
+            card_metadata?: components["schemas"]["CardMetadata"];
+        };
+        /** Identifiers of keys, each with a list of its items in ascending order of stored_at. */
+        Tree: {
+            [key: string]: components["schemas"]["TreeItem"][];
         };
         /** The reply of a third party to a request with stored data, with any status. */
         PostWebhook: {
@@ -2086,7 +2125,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StoredObject"] | components["schemas"]["Tree"];
+                    "application/json": components["schemas"]["ItemsReply"];
                 };
             };
             /**
@@ -2251,14 +2290,14 @@ export interface operations {
                 /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -2573,14 +2612,14 @@ export interface operations {
                 /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3042,14 +3081,14 @@ export interface operations {
                 /** Whether an item that is stored already is replaced; otherwise its token is refused. */
                 overwrite?: boolean;
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3648,14 +3687,14 @@ export interface operations {
                 /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
                 mask_fields?: string[];
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -3833,7 +3872,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StoredObject"] | components["schemas"]["Tree"];
+                    "application/json": components["schemas"]["ItemsReply"];
                 };
             };
             /**
@@ -4076,7 +4115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Form"] | components["schemas"]["Form"][];
+                    "application/json": components["schemas"]["FormsReply"];
                 };
             };
             /**
@@ -4548,7 +4587,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Form"] | components["schemas"]["Form"][];
+                    "application/json": components["schemas"]["FormsReply"];
                 };
             };
             /**
@@ -5544,7 +5583,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Rule"] | components["schemas"]["Rule"][];
+                    "application/json": components["schemas"]["RulesReply"];
                 };
             };
             /**
@@ -5655,10 +5694,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Operation"][] | {
-                    /** Applied one after another. */
-                    operations: components["schemas"]["Operation"][];
-                };
+                "application/json": components["schemas"]["CreateRule"];
             };
         };
         responses: {
@@ -6020,14 +6056,14 @@ export interface operations {
                 /** Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -6054,7 +6090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ProxyReply"] | components["schemas"]["ProxyAccepted"];
+                    "application/json": components["schemas"]["ProxyPostReply"];
                 };
             };
             /**
@@ -6256,14 +6292,14 @@ export interface operations {
                 /** Ids of rules, applied in this order to the received data before it is stored. Comma-separated in a query. */
                 rules?: string[];
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -6290,7 +6326,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
+                    "application/json": components["schemas"]["ProxyGetReply"];
                 };
             };
             /**
@@ -6487,14 +6523,14 @@ export interface operations {
                  */
                 requester_id: string;
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required, in the header or in the query.
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 passphrase?: string;
             };
             header?: {
                 /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required, in the header or in the query.
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
                 "X-Vault-Passphrase"?: string;
@@ -6509,7 +6545,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ProxyWebhook"] | components["schemas"]["NetworkTokenOrder"];
+                "application/json": components["schemas"]["NetworkTokenBody"];
             };
         };
         responses: {
@@ -6688,7 +6724,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Csr"] | components["schemas"]["Csr"][];
+                    "application/json": components["schemas"]["CsrsReply"];
                 };
             };
             /**
@@ -7053,7 +7089,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Certificate"] | components["schemas"]["Certificate"][];
+                    "application/json": components["schemas"]["CertificatesReply"];
                 };
             };
             /**
@@ -7997,7 +8033,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Preference"] | components["schemas"]["Preference"][];
+                    "application/json": components["schemas"]["PreferencesReply"];
                 };
             };
             /**

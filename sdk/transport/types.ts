@@ -191,9 +191,15 @@ export interface ReadForm extends PathOf<'deleteForm'> {}
 export interface DeleteForm extends PathOf<'deleteForm'> {}
 
 /** A named list of operations. */
-export interface Rule extends Schema<'Rule'> {}
+export interface Rule extends Omit<Schema<'Rule'>, 'operations'> {
+  /** Applied one after another. */
+  operations: Operation[];
+}
 /** One change of the data, by name. */
-export interface Operation extends Schema<'Operation'> {}
+export interface Operation extends Omit<Schema<'Operation'>, 'name'> {
+  /** The operation to apply; `rules.operations()` lists them. */
+  name: string;
+}
 /** All operations that a rule can be made of. */
 export interface OperationNames extends Schema<'OperationNames'> {}
 

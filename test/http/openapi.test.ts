@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
+import { OPERATION_NAMES } from '../../server/http/schema/rule.ts';
 import { stubRoutes } from './stub-routes.ts';
 
 interface Parameter {
@@ -56,6 +57,62 @@ test('aliases and both places of the passphrase are shown', () => {
 test('the marks that only the code needs stay out of it', () => {
   expect(text).not.toContain('patternProperties');
   expect(text).not.toContain('$id');
+});
+
+/** All values of a member of this name, wherever it stands. */
+function valuesOf(name: string, within: unknown): readonly unknown[] {
+  if (typeof within !== 'object' || within === null) {
+    return [];
+  }
+  const deeper = Object.values(within).flatMap((inner) => valuesOf(name, inner));
+  return Object.hasOwn(within, name) ? [Reflect.get(within, name), ...deeper] : deeper;
+}
+
+describe('code that is generated from it', () => {
+  test('compiles every pattern in any language: no lookaround, no reference back, no escape of JavaScript', () => {
+    const patterns = valuesOf('pattern', document).filter((pattern) => typeof pattern === 'string');
+    expect(patterns).not.toBeEmpty();
+    for (const pattern of patterns) {
+      expect(pattern).not.toMatch(/\(\?(?!:)|\\[1-9ucpPk]/);
+      const repeated = [...pattern.matchAll(/\{(?:\d+,)?(\d+)\}/g)].map(([, most]) => Number(most));
+      // RE2 repeats nothing more often.
+      expect(Math.max(0, ...repeated)).toBeLessThanOrEqual(1000);
+    }
+  });
+
+  test('has a name for every reply and body of several kinds', () => {
+    for (const schema of valuesOf('schema', document.paths)) {
+      expect(schema).not.toHaveProperty('anyOf');
+    }
+  });
+
+  test('knows which lifetimes, keys of repeats, passphrases and operations are valid', () => {
+    const parametersOf = (path: string, method: string) =>
+      (document.paths[path]?.[method]?.['parameters'] ?? []) as readonly (Parameter & {
+        readonly schema: { readonly pattern?: string };
+      })[];
+    const patternOf = (path: string, name: string) => {
+      const found = parametersOf(path, 'post').find((parameter) => parameter.name === name);
+      return new RegExp(found?.schema.pattern ?? 'missing');
+    };
+    const ttl = patternOf('/capture', 'ttl');
+    for (const valid of '0 0s P0T P0T0 PT0S P0D 45m 24h60m60s 1h30m PT10M P1D P1W P1DT2H'.split(' ')) {
+      expect(valid).toMatch(ttl);
+    }
+    for (const invalid of ['', '-1h', '1.5h', '10', 'P', 'PT', 'P1DT', '1h P1D', 'forever']) {
+      expect(invalid).not.toMatch(ttl);
+    }
+    const repeat = patternOf('/vault', 'Idempotency-Key');
+    expect('order 4711').toMatch(repeat);
+    expect(['', ' order', 'order ', 'a\nb', 'ä'].filter((key) => repeat.test(key))).toEqual([]);
+    const passphrase = patternOf('/vault', 'X-Vault-Passphrase');
+    expect('p%C3%A4ss+word').toMatch(passphrase);
+    expect(['', '50%', 'pä'].filter((text) => passphrase.test(text))).toEqual([]);
+    expect(parametersOf('/passphrase', 'get')[0]?.schema).toMatchObject({ minimum: 32, maximum: 4096 });
+    expect(document.components.schemas['Operation']).toMatchObject({
+      properties: { name: { enum: [...OPERATION_NAMES] } },
+    });
+  });
 });
 
 describe('routes that are used with a secret', () => {

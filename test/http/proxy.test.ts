@@ -4,7 +4,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import {
-  NetworkTokenOrder,
+  NetworkTokenBody,
   ProxyAccepted,
   ProxyGetReply,
   ProxyOrder,
@@ -227,9 +227,9 @@ describe('the published schemas', () => {
     ['headers as one object', ProxyOrder, { request: { ...request, headers: { A: '1' } } }, false],
     ['nine calls', ProxyOrder, { request, webhook: { ...webhook, max_attempts: 9 } }, false],
     ['a secret with a line break', ProxyOrder, { request, webhook: { ...webhook, secret: 'a\nb' } }, false],
-    ['a bare webhook', NetworkTokenOrder, webhook, true],
-    ['a named webhook', NetworkTokenOrder, { webhook }, true],
-    ['no webhook', NetworkTokenOrder, {}, false],
+    ['a bare webhook', NetworkTokenBody, webhook, true],
+    ['a named webhook', NetworkTokenBody, { webhook }, true],
+    ['no webhook', NetworkTokenBody, {}, false],
     ['a reply', ProxyPostReply, reply, true],
     ['a reply with the request', ProxyPostReply, { ...reply, populated_template: request }, true],
     ['half a reply', ProxyPostReply, { status_code: 200 }, false],

@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import type { OPERATION_NAMES } from '../../http/schema/rule.ts';
 import { type RuleArguments, type RuleStep, readArguments } from './arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './number.ts';
@@ -12,7 +13,7 @@ interface OperationKind {
   readonly compile: (args: RuleArguments) => RuleStep;
 }
 
-/** The operations in their published order. */
+/** How each operation that is published is done. */
 const OPERATIONS = {
   noop: { arguments: [], compile: () => (input) => input },
   stringify: { arguments: [], compile: compileStringify },
@@ -28,7 +29,7 @@ const OPERATIONS = {
   encode: { arguments: ['scheme', 'hex_input'], compile: compileEncode },
   nonce: { arguments: ['length', 'encoding'], compile: compileNonce },
   encrypt: { arguments: ['algorithm', 'public_key'], compile: compileEncrypt },
-} as const satisfies Record<string, OperationKind>;
+} as const satisfies Record<(typeof OPERATION_NAMES)[number], OperationKind>;
 
 /** The name of an operation. */
 export type OperationName = keyof typeof OPERATIONS;
@@ -37,9 +38,6 @@ export type OperationName = keyof typeof OPERATIONS;
 export function isOperationName(value: unknown): value is OperationName {
   return typeof value === 'string' && Object.hasOwn(OPERATIONS, value);
 }
-
-/** The names of all operations, in their published order. */
-export const OPERATION_NAMES: readonly OperationName[] = Object.keys(OPERATIONS).filter(isOperationName);
 
 /** What an object must be that may have these members alone. */
 export function onlyExpected(names: readonly string[]): string {

@@ -8,6 +8,7 @@ import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors }
 import { closed } from '../schema/closed.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
+import { Tree } from '../schema/vault.ts';
 import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -132,6 +133,9 @@ function parameter(name: string, place: 'path' | 'query' | 'header', required: b
   return { name, in: place, required, description, ...list, schema: rest, ...example };
 }
 
+/** The longest has 4096 characters of four bytes each, in three characters a byte. */
+const ENCODED_PASSPHRASE = { maxLength: 49_152, pattern: '^(?:[ -$&-~]|%[0-9A-Fa-f]{2})+$' };
+
 function pathParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   return Object.entries(route.params.properties).map(([name, property]) =>
     parameter(name, 'path', true, writer.write(property)),
@@ -152,11 +156,16 @@ function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Js
 function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
   if (route.passphrase !== 'none') {
-    const needed = route.passphrase === 'required' ? ' Required, in the header or in the query.' : '';
+    const needed =
+      route.passphrase === 'required' ? ' Required in one of two places, the header or the query.' : '';
     const schema = writer.write(PassphraseParameter);
     const inHeader = `The passphrase of the key, as percent-encoded UTF-8; \`+\` is a literal plus.${needed}`;
     parameters.push(
-      parameter(PASSPHRASE_HEADER, 'header', false, { ...schema, description: inHeader }),
+      parameter(PASSPHRASE_HEADER, 'header', false, {
+        ...schema,
+        ...ENCODED_PASSPHRASE,
+        description: inHeader,
+      }),
       parameter('passphrase', 'query', false, {
         ...schema,
         description: `${schema['description']}${needed}`,
@@ -169,6 +178,7 @@ function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] 
         type: 'string',
         minLength: 1,
         maxLength: 255,
+        pattern: '^[!-~](?:[ -~]*[!-~])?$',
         description: 'Makes a retry safe: for 24 hours a repeated request gets the first reply.',
         examples: ['order-4711'],
       }),
@@ -282,6 +292,8 @@ export function buildOpenApi(
     );
   }
   writer.write(ErrorBody);
+  // Only the description of a reply names it.
+  writer.write(Tree);
   const webhooks = withWebhooks ? { webhooks: webhooksOf(writer.write) } : {};
   const code = {
     type: 'string',

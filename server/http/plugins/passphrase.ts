@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
+import { PUBLISHED } from '../schema/kinds.ts';
 import type { PassphraseRule } from './route.ts';
 
 /** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
@@ -15,6 +16,7 @@ export const PassphraseParameter = Type.Optional(
     description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
+    [PUBLISHED]: { minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
   }),
 );
 

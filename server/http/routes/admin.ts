@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
@@ -10,9 +9,9 @@ import {
   ChangePasswordQuery,
   PdfFile,
   Preference,
-  PreferenceList,
   PreferenceQuery,
   PreferenceReadQuery,
+  PreferencesReply,
   SetPreference,
   Usage,
   UsageQuery,
@@ -145,7 +144,7 @@ const readPreferences = defineRoute({
     'With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.',
   query: PreferenceReadQuery,
   body: { kind: 'none' },
-  response: Type.Union([Preference, PreferenceList]),
+  response: PreferencesReply,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
   handle: async ({ ctx, query: { key }, services }) => ({

@@ -1,18 +1,17 @@
-import { Type } from '@sinclair/typebox';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
   Certificate,
-  CertificateList,
   CertificatePem,
   CertificateQuery,
   CertificateReadQuery,
+  CertificatesReply,
   CreateCertificateQuery,
   CreateCsrBody,
   Csr,
-  CsrList,
   CsrQuery,
   CsrReadQuery,
+  CsrsReply,
 } from '../schema/cert.ts';
 import { Message } from '../schema/common.ts';
 import { NO_QUERY } from './endpoint.ts';
@@ -57,7 +56,7 @@ const readCsrs = defineRoute({
   description: 'With `id`, returns that request; otherwise all requests of the account.',
   query: CsrReadQuery,
   body: { kind: 'none' },
-  response: Type.Union([Csr, CsrList]),
+  response: CsrsReply,
   errors: ['csr_not_found', 'integrity_failed'],
   handle: async ({ ctx, query: { id }, services }) => ({
     json: id === undefined ? await services.certs.listCsrs(ctx) : await services.certs.readCsr(ctx, id),
@@ -119,7 +118,7 @@ const readCertificates = defineRoute({
     'With `id`, returns that certificate; otherwise all certificates of the account, or of one signing request.',
   query: CertificateReadQuery,
   body: { kind: 'none' },
-  response: Type.Union([Certificate, CertificateList]),
+  response: CertificatesReply,
   errors: ['certificate_not_found', 'integrity_failed'],
   handle: async ({ ctx, query: { id, ...filter }, services }) => ({
     json:

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import type { HostedForm } from '../../services/form/form.ts';
 import { objectOf } from '../plugins/audit.ts';
 import type { HttpServices } from '../plugins/http-parts.ts';
@@ -8,10 +7,10 @@ import { Message } from '../schema/common.ts';
 import {
   CreateFormQuery,
   Form,
-  FormList,
   FormPath,
   FormQuery,
   FormSettings,
+  FormsReply,
   HtmlPage,
   ShowFormQuery,
 } from '../schema/form.ts';
@@ -70,7 +69,7 @@ function readForms({ path, suffix }: Base): Route {
     auth: 'basic',
     query: FormQuery,
     body: { kind: 'none' },
-    response: Type.Union([Form, FormList]),
+    response: FormsReply,
     errors: ['form_not_found', 'integrity_failed'],
     handle: async ({ ctx, query: { form_id: id }, services }) =>
       id === undefined

@@ -3,7 +3,7 @@ import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
-  NetworkTokenOrder,
+  NetworkTokenBody,
   NetworkTokenQuery,
   PROXY_BYTES_MAX,
   ProxyAccepted,
@@ -102,7 +102,7 @@ const networkToken = defineRoute({
   description:
     'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.',
   query: NetworkTokenQuery,
-  body: { kind: 'stored', schema: NetworkTokenOrder, bytesMax: PROXY_BYTES_MAX },
+  body: { kind: 'stored', schema: NetworkTokenBody, bytesMax: PROXY_BYTES_MAX },
   response: ProxyAccepted,
   errors: [...ITEM, 'number_missing', ...ACCEPTING, 'key_changed'],
   meter: ['network_token'],

@@ -1,11 +1,10 @@
-import { Type } from '@sinclair/typebox';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from '../schema/retrieve.ts';
-import { StoredObject, Tree } from '../schema/vault.ts';
+import { ItemsReply } from '../schema/vault.ts';
 import { NO_QUERY, readyPage, rejectUnlockedPage, shownOnce } from './endpoint.ts';
 
 const createRetrieve = defineRoute({
@@ -75,7 +74,7 @@ const retrieve = defineRoute({
   query: RetrieveQuery,
   passphrase: 'none',
   body: { kind: 'none' },
-  response: Type.Union([StoredObject, Tree]),
+  response: ItemsReply,
   errors: [
     'endpoint_out_of_scope',
     'reference_required',

@@ -1,8 +1,7 @@
-import { Type } from '@sinclair/typebox';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
-import { OperationNames, Rule, RuleBody, RuleList, RuleQuery, RuleReadQuery } from '../schema/rule.ts';
+import { OperationNames, Rule, RuleBody, RuleQuery, RuleReadQuery, RulesReply } from '../schema/rule.ts';
 import { NO_QUERY } from './endpoint.ts';
 
 const BODY_BYTES_MAX = 1_048_576;
@@ -40,7 +39,7 @@ const readRules = defineRoute({
   query: RuleReadQuery,
   passphrase: 'none',
   body: { kind: 'none' },
-  response: Type.Union([Rule, RuleList]),
+  response: RulesReply,
   errors: ['rule_not_found', 'integrity_failed'],
   meter: ['rule'],
   idempotent: false,

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
@@ -6,6 +5,7 @@ import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
 import {
   ItemQuery,
+  ItemsReply,
   LogEntries,
   LogQuery,
   ReadQuery,
@@ -13,7 +13,6 @@ import {
   StoredObject,
   StoreQuery,
   TokenInfo,
-  Tree,
   UpdateObject,
   UpdateQuery,
 } from '../schema/vault.ts';
@@ -65,7 +64,7 @@ const readItems = defineRoute({
   query: ReadQuery,
   passphrase: 'optional',
   body: { kind: 'none' },
-  response: Type.Union([StoredObject, Tree]),
+  response: ItemsReply,
   errors: [
     'reference_required',
     'cursor_invalid',

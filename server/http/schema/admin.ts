@@ -208,8 +208,14 @@ export const Preference = Type.Object(
   { $id: 'Preference' },
 );
 
-export const PreferenceList = Type.Array(Preference, {
+const PreferenceList = Type.Array(Preference, {
+  $id: 'PreferenceList',
   description: 'In ascending order of key. Preferences that the vault uses are always included.',
+});
+
+export const PreferencesReply = Type.Union([Preference, PreferenceList], {
+  $id: 'PreferencesReply',
+  description: 'With `key` that preference, otherwise all of them.',
 });
 
 /** A file, not a text: published so that clients know its type. */

@@ -56,7 +56,13 @@ export const Csr = Type.Object(
 );
 export type Csr = Static<typeof Csr>;
 
-export const CsrList = Type.Array(Csr, { description: 'In ascending order of id.' });
+const CsrList = Type.Array(Csr, { $id: 'CsrList', description: 'In ascending order of id.' });
+
+export const CsrsReply = Type.Union([Csr, CsrList], {
+  $id: 'CsrsReply',
+  description: 'With `id` that certificate signing request, otherwise all of them.',
+});
+
 export const CsrQuery = Type.Object({ id: CsrId });
 export const CsrReadQuery = Type.Object({ id: Type.Optional(CsrId) });
 
@@ -85,7 +91,16 @@ export const Certificate = Type.Object(
 );
 export type Certificate = Static<typeof Certificate>;
 
-export const CertificateList = Type.Array(Certificate, { description: 'In ascending order of id.' });
+const CertificateList = Type.Array(Certificate, {
+  $id: 'CertificateList',
+  description: 'In ascending order of id.',
+});
+
+export const CertificatesReply = Type.Union([Certificate, CertificateList], {
+  $id: 'CertificatesReply',
+  description: 'With `id` that certificate, otherwise a list.',
+});
+
 export const CertificateQuery = Type.Object({ id: CertificateId });
 export const CertificateReadQuery = Type.Object({
   id: Type.Optional(CertificateId),

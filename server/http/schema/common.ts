@@ -29,6 +29,9 @@ FormatRegistry.Set('passphrase', (text) => {
   return text.isWellFormed() && length >= 1 && length <= PASSPHRASE_CHARACTERS_MAX;
 });
 
+/** What identifiers are made of, without the words that are none: RE2 and others know no lookahead. */
+const ID_PATTERN = '^[A-Za-z0-9._@:-]{1,128}$';
+
 /** An identifier that a caller may choose: of a key, an endpoint, a form or a rule. */
 export function Identifier(description: string) {
   return Type.String({
@@ -36,6 +39,18 @@ export function Identifier(description: string) {
     description,
     [EXPECTED]: IDENTIFIER_EXPECTED,
     examples: ['customers-2026'],
+    [PUBLISHED]: { pattern: ID_PATTERN, not: { enum: ['iframe'] } },
+  });
+}
+
+/** An identifier that is used in a URL, which cannot contain `.` and `..` as a segment. */
+export function NewIdentifier(description: string) {
+  return Type.String({
+    ...Identifier(description),
+    pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
+    [EXPECTED]:
+      'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`, `.` or `..`',
+    [PUBLISHED]: { pattern: ID_PATTERN, not: { enum: ['iframe', '.', '..'] } },
   });
 }
 

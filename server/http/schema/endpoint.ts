@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { Identifier, RuleIds, ShownReference, Token, User } from './common.ts';
-import { EXPECTED, PUBLISHED } from './kinds.ts';
+import { Identifier, NewIdentifier, RuleIds, ShownReference, Token, User } from './common.ts';
+import { PUBLISHED } from './kinds.ts';
 import { CardMetadataFlag } from './vault.ts';
 
 /** What capture and retrieval endpoints have in common. */
@@ -8,12 +8,9 @@ import { CardMetadataFlag } from './vault.ts';
 export const UniqueId = Identifier('Identifier of the endpoint, unique over all accounts.');
 
 /** The id of a new endpoint. URLs cannot contain `.` and `..` as a segment, so such an endpoint could not be used or deleted. */
-const NewUniqueId = Type.String({
-  ...Identifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
-  pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
-  [EXPECTED]:
-    'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`, `.` or `..`',
-});
+const NewUniqueId = NewIdentifier(
+  'The identifier of the new endpoint; random if omitted. If any account uses it: 409.',
+);
 
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
@@ -32,6 +29,10 @@ export const ExpiresAt = Type.Union(
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
 
+/** Every duration that is accepted, and some that repeat or mix up units. */
+const DURATION_PATTERN =
+  '^(?:0|P0T0?|(?:[0-9]{1,12}[wdhms])+|P(?:[0-9]{1,12}[YMWD])+(?:T(?:[0-9]{1,12}[HMS])+)?|PT(?:[0-9]{1,12}[HMS])+)$';
+
 /** The members of a query that creates an endpoint. */
 export const CREATE_MEMBERS = {
   user: User,
@@ -41,6 +42,7 @@ export const CREATE_MEMBERS = {
       description:
         'The lifetime of the endpoint: `45m`, `1h30m`, `24h60m60s`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years. Unlimited: `0`, `0s`, `P0T`, `P0T0`, `PT0S`, `P0D`. Default: 24 hours.',
       examples: ['24h'],
+      [PUBLISHED]: { pattern: DURATION_PATTERN },
     }),
   ),
   rules: Type.Optional(RuleIds),

@@ -8,8 +8,8 @@ import {
   Type,
 } from '@sinclair/typebox';
 import { FormType } from './capture.ts';
-import { Identifier } from './common.ts';
-import { EXPECTED } from './kinds.ts';
+import { Identifier, NewIdentifier } from './common.ts';
+import { EXPECTED, PUBLISHED } from './kinds.ts';
 
 /** The names of the fields that each type of form has, in their order, before any additional ones. */
 export const FORM_FIELDS = {
@@ -102,6 +102,10 @@ const AdditionalField = Type.Object(
     name: Type.String({
       pattern: FIELD_NAME,
       [EXPECTED]: 'must have 1 to 64 letters, digits or characters of `_.-`',
+      [PUBLISHED]: {
+        pattern: '^[A-Za-z0-9_.-]{1,64}$',
+        not: { enum: ['__proto__', 'constructor', 'prototype'] },
+      },
       examples: ['order_note'],
       description:
         "The member name in the stored object. It must differ from the names of the form's own fields.",
@@ -219,12 +223,9 @@ export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[]
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
 /** What a form may be called: URLs cannot name `.` and `..`. */
-const NewFormId = Type.String({
-  ...Identifier('The identifier of the new form; random if omitted. If any account uses it: 409.'),
-  pattern: '^(?!(?:iframe|\\.{1,2})$)[A-Za-z0-9._@:-]{1,128}$',
-  [EXPECTED]:
-    'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`, `.` or `..`',
-});
+const NewFormId = NewIdentifier(
+  'The identifier of the new form; random if omitted. If any account uses it: 409.',
+);
 
 export const CreateFormQuery = Type.Object({
   form_type: Type.Union(FormType.anyOf, {
@@ -262,7 +263,12 @@ export const Form = Type.Object(
 );
 export type Form = Static<typeof Form>;
 
-export const FormList = Type.Array(Form, { description: 'In ascending order of id.' });
+const FormList = Type.Array(Form, { $id: 'FormList', description: 'In ascending order of id.' });
+
+export const FormsReply = Type.Union([Form, FormList], {
+  $id: 'FormsReply',
+  description: 'With `id` that form, otherwise all forms.',
+});
 
 /** A page of HTML in a reply. */
 export const HtmlPage = Type.String({ description: 'An HTML page.' });

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { CertificateId } from './cert.ts';
 import { Identifier, Reference, RuleIds, Token, User } from './common.ts';
+import { PUBLISHED } from './kinds.ts';
 import { ALGORITHM, Algorithm } from './vault.ts';
-import { WEBHOOK_SECRET_PATTERN } from './webhook.ts';
+import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from './webhook.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-body.ts';
 
 /** The largest body of a proxy call, in bytes. */
@@ -133,6 +134,7 @@ export const ProxyWebhook = Type.Object(
         minLength: 1,
         maxLength: 1024,
         pattern: WEBHOOK_SECRET_PATTERN,
+        [PUBLISHED]: { pattern: HEADER_TEXT_PATTERN },
         'x-secret': true,
         description:
           'The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.',
@@ -176,10 +178,10 @@ export const ProxyOrder = Type.Object(
 );
 
 /** The webhook object of a network token, which may stand alone. */
-export const NetworkTokenOrder = Type.Union([
-  ProxyWebhook,
-  Type.Object({ webhook: ProxyWebhook }, { $id: 'NetworkTokenOrder' }),
-]);
+export const NetworkTokenBody = Type.Union(
+  [ProxyWebhook, Type.Object({ webhook: ProxyWebhook }, { $id: 'NetworkTokenOrder' })],
+  { $id: 'NetworkTokenBody', description: 'The webhook, alone or as a member.' },
+);
 
 const PopulatedTemplate = Type.Optional(
   Type.Object(
@@ -217,5 +219,12 @@ export const ProxyReply = Type.Object(
   { $id: 'ProxyReply', description: 'The reply of the third party, with any status.' },
 );
 
-export const ProxyPostReply = Type.Union([ProxyReply, ProxyAccepted]);
-export const ProxyGetReply = Type.Union([GetWebhook, ProxyAccepted]);
+export const ProxyPostReply = Type.Union([ProxyReply, ProxyAccepted], {
+  $id: 'ProxyPostReply',
+  description: 'With `synchronous` the reply of the third party.',
+});
+
+export const ProxyGetReply = Type.Union([GetWebhook, ProxyAccepted], {
+  $id: 'ProxyGetReply',
+  description: 'With `synchronous` what was stored.',
+});

@@ -1,16 +1,37 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Identifier } from './common.ts';
+import { PUBLISHED } from './kinds.ts';
 
 export const RuleId = Identifier('Identifier of the rule, unique in the account.');
 
 export const RuleQuery = Type.Object({ id: RuleId });
 export const RuleReadQuery = Type.Object({ id: Type.Optional(RuleId) });
 
+/** The names of all operations, in their published order. */
+export const OPERATION_NAMES = [
+  'noop',
+  'stringify',
+  'substr',
+  'parse_float',
+  'parse_json',
+  'convert_to_int',
+  'replace',
+  'mask',
+  'format',
+  'template',
+  'hash',
+  'encode',
+  'nonce',
+  'encrypt',
+] as const;
+
 export const Operation = Type.Object(
   {
     name: Type.String({
       description: 'The operation to apply; GET /rule/operations lists them.',
       examples: ['substr'],
+      // The engine refuses others at their place.
+      [PUBLISHED]: { enum: OPERATION_NAMES },
     }),
     input_field: Type.Optional(
       Type.String({
@@ -46,13 +67,17 @@ export const Operation = Type.Object(
 );
 
 const Operations = Type.Array(Operation, {
+  $id: 'OperationList',
   minItems: 1,
   maxItems: 64,
   description: 'Applied one after another.',
 });
 
 /** The engine checks more than this schema: each operation has its own arguments, and an error names its place. */
-export const RuleBody = Type.Union([Operations, Type.Object({ operations: Operations })]);
+export const RuleBody = Type.Union(
+  [Operations, Type.Object({ operations: Operations }, { $id: 'RuleOperations' })],
+  { $id: 'CreateRule', description: 'The operations, alone or as a member.' },
+);
 
 export const Rule = Type.Object(
   { id: RuleId, operations: Type.Array(Operation, { description: 'Applied one after another.' }) },
@@ -60,7 +85,12 @@ export const Rule = Type.Object(
 );
 export type Rule = Static<typeof Rule>;
 
-export const RuleList = Type.Array(Rule, { description: 'In ascending order of id.' });
+const RuleList = Type.Array(Rule, { $id: 'RuleList', description: 'In ascending order of id.' });
+
+export const RulesReply = Type.Union([Rule, RuleList], {
+  $id: 'RulesReply',
+  description: 'With `id` that rule, otherwise all rules.',
+});
 
 export const OperationNames = Type.Object(
   {

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { PUBLISHED } from './kinds.ts';
 
 export const LuhnQuery = Type.Object({
   number: Type.String({
@@ -28,6 +29,7 @@ export const PassphraseQuery = Type.Object({
     default: 64,
     description: 'Number of characters; clamped to 32..4096.',
     examples: [64],
+    [PUBLISHED]: { minimum: 32, maximum: 4096 },
   }),
 });
 

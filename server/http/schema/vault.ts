@@ -187,6 +187,22 @@ export const Tree = Type.Record(Type.String(), Type.Array(TreeItem), {
 });
 export type Tree = Static<typeof Tree>;
 
+/**
+ * The object of one item, or a tree. It is published as any object: generated code of several languages cannot tell
+ * one map from another, and every tree is also an object as it is stored.
+ */
+export const ItemsReply = Type.Unsafe<Static<typeof StoredObject> | Tree>(
+  Type.Object(
+    {},
+    {
+      $id: 'ItemsReply',
+      additionalProperties: true,
+      description:
+        'The stored object if one item was decrypted, as StoredObject; otherwise identifiers of keys, each with a list of TreeItem, as Tree.',
+    },
+  ),
+);
+
 export const LogEntry = Type.Object(
   {
     action: Type.Union([Type.Literal('encrypt'), Type.Literal('decrypt')], {

@@ -9,3 +9,6 @@ const VISIBLE = '(?:[!-~\\u0080-\\ud7ff\\ue000-\\uffff]|[\\ud800-\\udbff][\\udc0
  * it means the same key to every library of Standard Webhooks.
  */
 export const WEBHOOK_SECRET_PATTERN = `^(?:${ENCODED}|(?!whsec_)${VISIBLE}(?: *${VISIBLE})*)$`;
+
+/** The same without what only JavaScript reads, for the published document: neither Base64 nor surrogates. */
+export const HEADER_TEXT_PATTERN = '^[^\\x00-\\x20\\x7f](?:[^\\x00-\\x1f\\x7f]*[^\\x00-\\x20\\x7f])?$';

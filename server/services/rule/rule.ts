@@ -1,8 +1,8 @@
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { OPERATION_NAMES } from '../../domain/rule/operations.ts';
 import type { OperationNames, Rule } from '../../http/schema/rule.ts';
+import { OPERATION_NAMES } from '../../http/schema/rule.ts';
 import type { RuleStore } from '../../store/rule.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
