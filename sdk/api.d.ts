@@ -8527,7 +8527,27 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PostWebhook"] | components["schemas"]["FailureWebhook"];
+                "application/json": {
+                    /** Objects with one member each, in the order of the headers; a name may occur more than once. */
+                    headers: {
+                        [key: string]: string;
+                    }[];
+                    /** The body as text, decoded with the charset of its Content-Type if it is known, otherwise as UTF-8. At most 1 MB. */
+                    body: string;
+                    /**
+                     * The status code of the third party's reply.
+                     * @example 201
+                     */
+                    status_code: number;
+                } | {
+                    /** A message for humans. The wording may change. */
+                    error: string;
+                    /**
+                     * The error code, see /guide/errors. With `outcome_unknown` the third party may have processed the request.
+                     * @example target_unreachable
+                     */
+                    code: string;
+                };
             };
         };
         responses: {
@@ -8565,7 +8585,29 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["GetWebhook"] | components["schemas"]["FailureWebhook"];
+                "application/json": {
+                    /** Objects with one member each, in the order of the headers; a name may occur more than once. */
+                    headers: {
+                        [key: string]: string;
+                    }[];
+                    /**
+                     * The status code of the third party's reply.
+                     * @example 201
+                     */
+                    status_code: number;
+                    /** A stored item, without its data. */
+                    token_info?: components["schemas"]["TokenInfo"];
+                    /** The reply with mustache tags in place of the stored values; only with `smart_parse`. */
+                    body?: string;
+                } | {
+                    /** A message for humans. The wording may change. */
+                    error: string;
+                    /**
+                     * The error code, see /guide/errors. With `outcome_unknown` the third party may have processed the request.
+                     * @example target_unreachable
+                     */
+                    code: string;
+                };
             };
         };
         responses: {
@@ -8603,7 +8645,46 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NetworkTokenWebhook"] | components["schemas"]["FailureWebhook"];
+                "application/json": {
+                    /** The network token that the requester issued for the card. */
+                    network_token: {
+                        /**
+                         * The network token, used for payments instead of the card number.
+                         * @example 4000001234567899
+                         */
+                        token: string;
+                        /**
+                         * Its month of expiry.
+                         * @example 12
+                         */
+                        expiry_month: string;
+                        /**
+                         * Its year of expiry.
+                         * @example 2029
+                         */
+                        expiry_year: string;
+                        /**
+                         * The last four digits of the network token.
+                         * @example 4567
+                         */
+                        last_four: string;
+                        /**
+                         * The status according to the requester.
+                         * @example active
+                         */
+                        status: string;
+                    };
+                    /** A stored item, without its data. */
+                    token_info: components["schemas"]["TokenInfo"];
+                } | {
+                    /** A message for humans. The wording may change. */
+                    error: string;
+                    /**
+                     * The error code, see /guide/errors. With `outcome_unknown` the third party may have processed the request.
+                     * @example target_unreachable
+                     */
+                    code: string;
+                };
             };
         };
         responses: {

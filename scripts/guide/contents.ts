@@ -131,6 +131,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/sandbox.md', 'A payment service to try with', 'Charge a card on your own machine'),
       page('guides/webhooks.md', 'Webhooks', 'Learn what came of requests to third parties'),
       page('guides/client-certificates.md', 'Client certificates', 'For third parties that want to see one'),
+      page('guides/generated-clients.md', 'Generated clients', 'For languages without an SDK'),
       page('guides/billing-and-preferences.md', 'Account and bills', 'Usage, preferences, password'),
       page('guides/audit.md', 'Security log', 'What happened to an account, in an order that shows changes'),
     ],

@@ -294,7 +294,7 @@ export function buildOpenApi(
   writer.write(ErrorBody);
   // Only the description of a reply names it.
   writer.write(Tree);
-  const webhooks = withWebhooks ? { webhooks: webhooksOf(writer.write) } : {};
+  const webhooks = withWebhooks ? { webhooks: webhooksOf(writer) } : {};
   const code = {
     type: 'string',
     enum: Object.keys(ERRORS),

@@ -44,6 +44,12 @@ const HEADERS: readonly Json[] = [
   }),
 ];
 
+/** Writes schemas, those with a name of their own as components. */
+interface Writer {
+  readonly write: (schema: TSchema) => Json;
+  readonly components: Readonly<Record<string, Json>>;
+}
+
 function operationOf(name: string, summary: string, schema: Json): Json {
   return {
     operationId: `${name}Webhook`,
@@ -63,12 +69,23 @@ function operationOf(name: string, summary: string, schema: Json): Json {
   };
 }
 
+/** The kinds of body in full: generators drop a schema with a name that no route leads to, and not what names it. */
+function bodyOf({ anyOf }: TSchema, { write, components }: Writer): Json {
+  const kinds: readonly TSchema[] = anyOf;
+  return {
+    anyOf: kinds.map((kind) => {
+      const written = write(kind);
+      return components[kind.$id ?? ''] ?? written;
+    }),
+  };
+}
+
 /** The calls that the service makes to webhooks, as the published document has them. */
-export function webhooksOf(write: (schema: TSchema) => Json): Json {
+export function webhooksOf(writer: Writer): Json {
   return Object.fromEntries(
     Object.entries(SUMMARIES).map(([name, summary]) => [
       name,
-      { post: operationOf(name, summary, write(WEBHOOKS[name as keyof typeof WEBHOOKS])) },
+      { post: operationOf(name, summary, bodyOf(WEBHOOKS[name as keyof typeof WEBHOOKS], writer)) },
     ]),
   );
 }
