@@ -1,7 +1,7 @@
 /** Capture endpoints: a client with the secret of one can store data under its key, and nothing else. */
 
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
-import { neededPassphrase, textOfData } from '../transport/needed.ts';
+import { checkNames, neededPassphrase, textOfData } from '../transport/needed.ts';
 import { readJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
@@ -87,19 +87,28 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
   };
 }
 
-/** Stores an item through an endpoint. Only known members of the item are sent. */
+/** The members of an item, and those that creating its endpoint returned with the secret. */
+const ITEM = [
+  ...['data', 'reference', 'number', 'algorithm', 'return_card_metadata', 'form_type'],
+  ...['url', 'unique_id', 'secret', 'expires_at', 'user'],
+];
+
+/** Stores an item through an endpoint. An endpoint ignores what it does not know, so that is refused here. */
 export function submitTo(
   transport: Transport,
   access: EndpointAccess,
-  { data, reference, number, algorithm, return_card_metadata, form_type }: CaptureItem,
+  item: CaptureItem,
   options: KeyedCallOptions | undefined,
 ): Promise<Captured> {
+  const body = textOfData(item.data);
+  checkNames(item, ITEM);
+  const { reference, number, algorithm, return_card_metadata, form_type } = item;
   return readJson(transport, {
     ...callTo('capture', access),
     method: 'POST',
     repeat: 'keyed',
     query: { reference, number, algorithm, return_card_metadata, form_type },
-    body: textOfData(data),
+    body,
     options,
   });
 }

@@ -6,6 +6,7 @@ import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
+import { CLIENTS } from '../generators/clients.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
 import { RUNS } from './pages.ts';
@@ -56,6 +57,26 @@ function nameFaults({ code }: CodeBlock): readonly string[] {
   return names.length === 0 ? ['has no setting'] : unknown.map((name) => `${name} is no setting`);
 }
 
+/** The first steps of a client that `test:generators` makes with the same words. */
+function generatorFaults({ code }: CodeBlock): readonly string[] {
+  const [fetched = '', generated = ''] = code.trim().split('\n');
+  const generate: readonly string[] = CLIENTS.find(({ name }) => name === 'python')?.generate ?? [];
+  return [
+    ...(fetched.includes("/openapi.json?webhooks=false'") ? [] : ['fetches another document']),
+    ...generated
+      .split(' ')
+      .filter((word) => !generate.includes(word))
+      .map((word) => `${word} was not tried`),
+  ];
+}
+
+function configFaults({ code }: CodeBlock): readonly string[] {
+  // In a list of the page the block is indented.
+  const plain = (text: string): string => text.replaceAll(/^ +/gm, '').trim();
+  const configs = CLIENTS.map(({ files = {} }) => plain(files['config.yml'] ?? ''));
+  return configs.includes(plain(code)) ? [] : ['was not tried'];
+}
+
 /** Data that a page tells of before it is sent: by a block that is run, to the letter. */
 function sentFaults({ page, code }: CodeBlock): readonly string[] {
   return ALL_BLOCKS.some((block) => block.page === page && isRun(block) && block.code.includes(code.trim()))
@@ -98,6 +119,18 @@ export const CLAIMS: readonly Claim[] = [
     faults: ({ code }) => commandFaults(code),
   },
   { page: /^docs\/architecture\.md$/, info: 'text', by: 'the files that it names', faults: figureFaults },
+  {
+    page: /^docs\/guides\/generated-clients\.md$/,
+    info: 'sh',
+    by: 'test:generators',
+    faults: generatorFaults,
+  },
+  {
+    page: /^docs\/guides\/generated-clients\.md$/,
+    info: 'yaml',
+    by: 'test:generators',
+    faults: configFaults,
+  },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/webhooks\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },

@@ -50,6 +50,15 @@ describe('a program without types hears at once of', () => {
       () => made({ timeout: 5 }),
       'There is no option timeout: options are baseUrl, username,',
     ],
+    [
+      'a misspelt reference of a capture',
+      () =>
+        captureClient({ url: `${peer.baseUrl}/v1/capture/shop`, secret }).submit({
+          data,
+          refrence: 'r',
+        } as never),
+      'There is no option refrence: options are data, reference,',
+    ],
     ['an empty password', () => made({ password: '' }), 'username and password are needed'],
     ['no password', () => made({ password: undefined }), 'username and password are needed'],
     [
