@@ -20,6 +20,16 @@ function options() {
   return page.getByRole('option');
 }
 
+/** Opens the search as a person does, who presses again when the page was not ready yet. */
+async function openSearch(): Promise<void> {
+  for (let presses = 0; presses < 20 && !(await input().isVisible()); presses++) {
+    await page.keyboard.press('/');
+    await input()
+      .waitFor({ timeout: 1_000 })
+      .catch(() => undefined);
+  }
+}
+
 /** The places that are found, best first, once the list is that of this query. */
 async function find(query: string): Promise<string[]> {
   await input().fill('');
@@ -127,14 +137,14 @@ describe('search', () => {
   });
 
   test('is closed by one press of Escape, with words in it', async () => {
-    await page.keyboard.press('/');
+    await openSearch();
     await find('token');
     await page.keyboard.press('Escape');
     await input().waitFor({ state: 'hidden' });
   });
 
   test('closes when what was found is on this page', async () => {
-    await page.keyboard.press('/');
+    await openSearch();
     await find('key_not_empty');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/guide\/errors#.*key_not_empty$/);
@@ -142,7 +152,7 @@ describe('search', () => {
   });
 
   test('says that nothing was found, in the words that were typed', async () => {
-    await page.keyboard.press('/');
+    await openSearch();
     await input().fill('<zzqqzzqq>');
     await page.getByText('Nothing found for “<zzqqzzqq>”.').waitFor();
     expect(await options().count()).toBe(0);
@@ -151,7 +161,7 @@ describe('search', () => {
   test('says so when its index does not come, and tries again', async () => {
     ({ page } = await world.open('/guide', DESKTOP));
     await page.route('**/guide/search.json', (route) => route.abort());
-    await page.keyboard.press('/');
+    await openSearch();
     await input().fill('token');
     await page.getByText('The search could not be loaded.').waitFor();
     await page.unroute('**/guide/search.json');
