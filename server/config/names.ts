@@ -1,3 +1,5 @@
+import { editsBetween } from '../core/edits.ts';
+
 /**
  * All settings. Any other `VAULT_…` name in the environment prevents the start, so a misspelt name cannot silently
  * disable a protection.
@@ -57,36 +59,11 @@ export type SettingName = (typeof SERVER_SETTING_NAMES)[number];
 /** For look-ups. */
 const KNOWN: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
 
-/**
- * The number of edits (insertion, deletion, replacement, swap of neighbours) between two texts: optimal string
- * alignment distance.
- */
-function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= from.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column++) {
-      const same = from[row - 1] === to[column - 1];
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      current[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (same ? 0 : 1),
-        swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
-    }
-    beforeLast = last;
-    last = current;
-  }
-  return last[to.length] ?? 0;
-}
-
 /** The setting with the smallest distance; the first one of several. */
 function nearest(name: string): { readonly known: SettingName; readonly distance: number } {
   return SERVER_SETTING_NAMES.map((known) => ({
     known,
-    distance: editDistance(name.toUpperCase(), known),
+    distance: editsBetween(name.toUpperCase(), known),
   })).reduce((best, next) => (next.distance < best.distance ? next : best));
 }
 
