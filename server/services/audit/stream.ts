@@ -5,7 +5,7 @@ import type { OutboxEntry, SinkBucket, SinkStore, UndeliveredPart } from '../../
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { type ItemLogName, itemEventOf, type SinkEvent, securityEventOf } from './stream-event.ts';
+import { itemEventOf, type SinkEvent, securityEventOf } from './stream-event.ts';
 
 /** What the delivery works with. */
 export interface StreamDependencies {
@@ -30,13 +30,16 @@ interface StreamParts extends StreamDependencies {
   readonly stopping: AbortController;
   /** Names of accounts and keys, by their ids. */
   readonly names: Map<string, string>;
-  /** Of each security log the head up to which all was delivered. */
+  /** Of each security log the head up to which all was delivered, and the one that the last round has found. */
   readonly delivered: Map<string, string>;
+  readonly found: Map<string, string>;
   /** What the last round has left; undefined while another server delivers. */
   readonly state: {
     backlog: number | undefined;
     isOk: boolean | undefined;
     running: Promise<void> | undefined;
+    /** Whether this round has read all names. */
+    hasNames: boolean;
   };
 }
 
@@ -66,7 +69,8 @@ export function createAuditStream(dependencies: StreamDependencies) {
     stopping: new AbortController(),
     names: new Map(),
     delivered: new Map(),
-    state: { backlog: undefined, isOk: undefined, running: undefined },
+    found: new Map(),
+    state: { backlog: undefined, isOk: undefined, running: undefined, hasNames: false },
   };
   return bindParts(parts, { round, figures, stop });
 }
@@ -101,26 +105,56 @@ async function add(
   await (batch.events.length >= BATCH_MAX ? flush(parts, batch) : undefined);
 }
 
-async function learnNames({ accounts, names }: StreamParts): Promise<void> {
-  names.clear();
-  for await (const { aid, name, kids, users } of accounts()) {
-    names.set(aid, name);
-    for (const [i, kid] of kids.entries()) {
-      names.set(kid, users[i] ?? kid);
+/** The name of an account or key; its id for one that is gone. New names are learned once a round: that reads all records. */
+async function nameOf({ accounts, names, state }: StreamParts, id: string): Promise<string> {
+  if (!names.has(id) && id !== '' && !state.hasNames) {
+    state.hasNames = true;
+    for await (const { aid, name, kids, users } of accounts()) {
+      names.set(aid, name);
+      for (const [i, kid] of kids.entries()) {
+        names.set(kid, users[i] ?? kid);
+      }
+    }
+  }
+  return names.get(id) ?? id;
+}
+
+/** A security log with its ends as they are stored. */
+interface FoundChain {
+  readonly aid: string;
+  readonly marks: Awaited<ReturnType<AuditStore['readMarks']>>;
+  readonly end: string;
+}
+
+/** Security logs that have grown since they were delivered, some at a time. */
+async function* grownChains(
+  { auditStore, delivered, found }: StreamParts,
+  aids: readonly string[],
+): AsyncGenerator<FoundChain, void, void> {
+  for (let at = 0; at < aids.length; at += STEP) {
+    const slice = aids.slice(at, at + STEP);
+    const marks = await Promise.all(slice.map((aid) => auditStore.readMarks(aid)));
+    for (const [i, aid] of slice.entries()) {
+      const ends = marks[i];
+      const end = ends?.head?.toString('base64') ?? '';
+      found.set(aid, end);
+      if (ends !== undefined && delivered.get(aid) !== end) {
+        yield { aid, marks: ends, end };
+      }
     }
   }
 }
 
 /** Adds what a security log has behind its position. */
-async function addChain(parts: StreamParts, batch: Batch, aid: string, position: number): Promise<void> {
-  const { crypto, auditStore, sinkStore, delivered, names } = parts;
-  const marks = await auditStore.readMarks(aid);
-  const end = marks.head?.toString('base64') ?? '';
-  if (delivered.get(aid) === end) {
-    return;
-  }
+async function addChain(
+  parts: StreamParts,
+  batch: Batch,
+  { aid, marks, end }: FoundChain,
+  position: number,
+): Promise<void> {
+  const { crypto, auditStore, sinkStore, delivered } = parts;
   const { head, start } = await crypto.describeChain({ aid, ...marks });
-  const name = { aid, account: aid === '' ? '' : (names.get(aid) ?? aid) };
+  const name = { aid, account: await nameOf(parts, aid) };
   for (let from = Math.max(position, start.sequence); from < head.sequence; ) {
     const sequences = Array.from({ length: Math.min(STEP, head.sequence - from) }, (_, i) => from + 1 + i);
     const entries = await auditStore.read(aid, sequences);
@@ -144,20 +178,21 @@ async function addChain(parts: StreamParts, batch: Batch, aid: string, position:
 
 /** Adds what all security logs have behind their positions; gives the number of those that could not be read. */
 async function addChains(parts: StreamParts, batch: Batch): Promise<number> {
-  const { auditStore, sinkStore, delivered } = parts;
+  const { auditStore, sinkStore, delivered, found } = parts;
   const positions = await sinkStore.positions();
   const chains = await auditStore.chains();
   const gone = [...positions.keys()].filter((aid) => !chains.includes(aid));
   await sinkStore.forget(gone);
+  for (const aid of gone) {
+    delivered.delete(aid);
+    found.delete(aid);
+  }
   let failed = 0;
-  for (const aid of chains) {
-    await addChain(parts, batch, aid, positions.get(aid) ?? 0).catch((error: unknown) => {
+  for await (const chain of grownChains(parts, chains)) {
+    await addChain(parts, batch, chain, positions.get(chain.aid) ?? 0).catch((error: unknown) => {
       failed += 1;
       return giveUpOn(parts, error);
     });
-  }
-  for (const aid of gone) {
-    delivered.delete(aid);
   }
   return failed;
 }
@@ -172,10 +207,6 @@ function giveUpOn({ recordEvent, state }: StreamParts, error: unknown): void {
   }
 }
 
-function nameOf({ names }: StreamParts, { aid, bucket: { kid } }: SinkBucket, token: string): ItemLogName {
-  return { aid, account: names.get(aid) ?? aid, kid, key: names.get(kid) ?? kid, token };
-}
-
 async function eventsOf(
   parts: StreamParts,
   where: SinkBucket,
@@ -186,40 +217,45 @@ async function eventsOf(
   }[],
 ): Promise<readonly SinkEvent[]> {
   const { aid, bucket } = where;
-  const params = { aid, kid: bucket.kid, tokens: entries.map(({ token }) => token) };
+  const { kid } = bucket;
+  const params = { aid, kid, tokens: entries.map(({ token }) => token) };
   const sealed = entries.map(({ entry }) => entry ?? NO_BYTES);
   const opened = await parts.crypto.streamLogs({ params, entries: sealed });
+  const names = { aid, account: await nameOf(parts, aid), kid, key: await nameOf(parts, kid) };
   return entries.map(({ token, sequence }, i) =>
-    itemEventOf(nameOf(parts, where, token), sequence, opened[i] ?? null),
+    itemEventOf({ ...names, token }, sequence, opened[i] ?? null),
   );
 }
 
-async function addLog(
+/** Adds what some logs have: a part of each at once, and the next one of those that are longer. */
+async function addLogs(
   parts: StreamParts,
   batch: Batch,
   where: SinkBucket,
-  first: Pick<UndeliveredPart, 'token' | 'from'>,
+  logs: readonly Pick<UndeliveredPart, 'token' | 'from'>[],
 ): Promise<void> {
   const { sinkStore } = parts;
-  const { token } = first;
-  for (let { from } = first; ; ) {
-    const part = await sinkStore.readLog(where.bucket, token, from, 'recorded');
-    const numbered = part.entries.map((entry, i) => ({ token, sequence: part.from + 1 + i, entry }));
+  const { bucket } = where;
+  for (let open = logs; open.length > 0; ) {
+    const read = await Promise.all(
+      open.map(({ token, from }) => sinkStore.readLog(bucket, token, from, 'recorded')),
+    );
+    const numbered = read.flatMap(({ token, from, entries }) =>
+      entries.map((entry, i) => ({ token, sequence: from + 1 + i, entry })),
+    );
     const events = numbered.length === 0 ? [] : await eventsOf(parts, where, numbered);
-    await add(parts, batch, events, () => sinkStore.advanceLog(where.bucket, part));
-    if (part.entries.length === 0) {
-      return;
-    }
-    from += part.entries.length;
+    await add(parts, batch, events, () =>
+      Promise.all(read.map((part) => sinkStore.advanceLog(bucket, part))),
+    );
+    open = read
+      .filter(({ isLast }) => !isLast)
+      .map(({ token, from, entries }) => ({ token, from: from + entries.length }));
   }
 }
 
 async function addBucket(parts: StreamParts, batch: Batch, where: SinkBucket): Promise<void> {
-  const { sinkStore, names } = parts;
+  const { sinkStore } = parts;
   const { bucket } = where;
-  if (!names.has(bucket.kid)) {
-    await learnNames(parts);
-  }
   // Entries of removed logs are older than those that a new log of the same token has.
   for (;;) {
     const entries: readonly OutboxEntry[] = await sinkStore.readOutbox(bucket);
@@ -232,16 +268,14 @@ async function addBucket(parts: StreamParts, batch: Batch, where: SinkBucket): P
     await flush(parts, batch);
   }
   for await (const logs of sinkStore.logs(bucket)) {
-    for (const log of logs) {
-      await addLog(parts, batch, where, log);
-    }
+    await addLogs(parts, batch, where, logs);
   }
   batch.notes.push(() => sinkStore.clear(where));
 }
 
 async function deliverAll(parts: StreamParts): Promise<void> {
   const batch: Batch = { events: [], notes: [] };
-  await learnNames(parts);
+  parts.state.hasNames = false;
   let failed = await addChains(parts, batch);
   for (const where of await parts.sinkStore.buckets()) {
     await addBucket(parts, batch, where).catch((error: unknown) => {
@@ -256,16 +290,10 @@ async function deliverAll(parts: StreamParts): Promise<void> {
 }
 
 /** Logs that wait: security logs that have grown, item logs, and entries of removed ones. */
-async function countBacklog({ auditStore, sinkStore, delivered }: StreamParts): Promise<number> {
-  let backlog = 0;
-  for (const aid of await auditStore.chains()) {
-    const { head } = await auditStore.readMarks(aid);
-    backlog += delivered.get(aid) === (head?.toString('base64') ?? '') ? 0 : 1;
-  }
-  for (const { bucket } of await sinkStore.buckets()) {
-    backlog += await sinkStore.waiting(bucket);
-  }
-  return backlog;
+async function countBacklog({ sinkStore, delivered, found }: StreamParts): Promise<number> {
+  const waiting = (await sinkStore.buckets()).map(({ bucket }) => sinkStore.waiting(bucket));
+  const grown = [...found].filter(([aid, end]) => delivered.get(aid) !== end);
+  return (await Promise.all(waiting)).reduce((sum, count) => sum + count, grown.length);
 }
 
 /** Remembers an outcome; a change is recorded once. */

@@ -27,6 +27,8 @@ export interface UndeliveredPart {
   /** Entries before them, which were delivered. */
   readonly from: number;
   readonly entries: readonly (Buffer | undefined)[];
+  /** Whether nothing is behind them. */
+  readonly isLast: boolean;
 }
 
 /** An entry of a log that was removed. */
@@ -120,16 +122,19 @@ async function readLog(
   const item = redisKeys.item(bucket, token);
   const [recorded, field] = asList(await redis.command('HMGET', [item, 'r', 'n'])).map(asOptionalBytes);
   const length = field && field.length > TAG_BYTES ? field.subarray(0, -TAG_BYTES) : field;
-  const end = upTo === 'all' ? Number.POSITIVE_INFINITY : Number(recorded ?? 0);
-  const last = Math.min(end, Number(length ?? 0), from + ENTRIES_STEP);
+  const count = Number(length ?? 0);
+  const end = upTo === 'all' ? count : Math.min(count, Number(recorded ?? 0));
+  const last = Math.min(end, from + ENTRIES_STEP);
   const numbers = Array.from({ length: Math.max(0, last - from) }, (_, i) => from + 1 + i);
   if (numbers.length === 0) {
-    return { token, from, entries: [] };
+    return { token, from, entries: [], isLast: true };
   }
   const [now, ...entries] = asList(await redis.command('HMGET', [item, 'n', ...numbers])).map(
     asOptionalBytes,
   );
-  return { token, from, entries: now === undefined ? [] : entries };
+  return now === undefined
+    ? { token, from, entries: [], isLast: true }
+    : { token, from, entries, isLast: last === end };
 }
 
 function outboxEntryOf(stored: Buffer): OutboxEntry {

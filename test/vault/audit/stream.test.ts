@@ -96,6 +96,31 @@ describe('events', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test('of many items, and of one that was used very often, arrive in order, each once', async () => {
+    const often = await account.store('user', { number: '4111111111111111' });
+    const numbers = Array.from({ length: 300 }, (_, n) => String(5_000_000_000 + n));
+    const tokens = await Promise.all(numbers.map((number) => account.store('user', { number })));
+    for (let n = 0; n < 30; n++) {
+      await Promise.all(Array.from({ length: 20 }, () => account.open('user', often)));
+    }
+    await Promise.all(tokens.map((token) => account.open('user', token)));
+    await deliver();
+    const all = Map.groupBy(
+      lines().filter(({ log }) => log === 'item'),
+      ({ token }) => token,
+    );
+    expect(all.get(often)?.map(({ sequence }) => sequence)).toEqual(
+      Array.from({ length: 601 }, (_, n) => n + 1),
+    );
+    for (const token of tokens) {
+      expect(all.get(token)?.map(({ sequence, action }) => `${sequence} ${action}`)).toEqual([
+        '1 encrypt',
+        '2 decrypt',
+      ]);
+    }
+    expect(figures()).toEqual({ isOk: true, backlog: 0 });
+  });
+
   test('outlive their item and their key', async () => {
     const [deleted, purged] = [
       await account.store('user', { number: '4111111111111111' }),
