@@ -10,15 +10,16 @@ import type { Operation } from './operations.ts';
 
 /**
  * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises`, `functions` and `objects`
- * are those of one item. Counts, not times: a busy machine changes none. Singles cost the same each time; tokens are random,
+ * are those of one item. Counts, not times: a busy machine changes none. Singles cost the same each time, but for a few
+ * objects; tokens are random,
  * so pages are read in a few steps more or less. A cheaper path lowers its line.
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises functions objects
-  store              5       16          2      1    1         36        326            2        2       54        81     580
-  decrypt            7       14          2      1    1        101        240            2        2       54        87     625
-  capture            5       16          2      1    1         37        324            2        2       70       109     706
-  retrieve           7       14          3      1    1        101        240            3        2       68       114     742
+  store              5       16          2      1    1         36        326            2        2       54        81     583
+  decrypt            7       14          2      1    1        101        240            2        2       54        87     628
+  capture            5       16          2      1    1         37        324            2        2       70       109     709
+  retrieve           7       14          3      1    1        101        240            3        2       68       114     745
   decrypt_all      280      560         10      5    5          -          -            -        -        6         9      90
   list             140      145          7      1    1          -          -            -        -        3         4      48
 `);
