@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Create a capture endpoint
-         * Creates an endpoint that stores posted data and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
+         * Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -144,7 +144,7 @@ export interface paths {
         put?: never;
         /**
          * Send data to a capture endpoint
-         * Stores the body as POST /vault does; the secret of the endpoint replaces account, key and passphrase. It works from any web page: the body is parsed as JSON for every content type. An unknown endpoint and a wrong secret give the same error.
+         * Stores the body as POST /vault does; the secret of the endpoint replaces account, key and passphrase. Where the endpoint is for one token, what is sent is merged into that item: it is sealed as it comes, and opens with the item. It works from any web page: the body is parsed as JSON for every content type. An unknown endpoint and a wrong secret give the same error.
          */
         post: operations["capture"];
         /**
@@ -943,7 +943,7 @@ export interface components {
              * The reference that the item was stored with.
              * @example customer-4711
              */
-            reference: string;
+            reference?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
@@ -1740,7 +1740,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -3072,10 +3072,15 @@ export interface operations {
                  */
                 algorithm?: string;
                 /**
-                 * The reference of items that are sent without one. Default: the unique id of the endpoint.
+                 * The reference of items that are sent without one. Default: the unique id of the endpoint. With `token`: the reference that its item was stored with.
                  * @example customer-4711
                  */
                 reference?: string;
+                /**
+                 * The only item of the endpoint: what is sent is merged into it, member by member, and needs no number. Not together with `algorithm` and `overwrite`.
+                 * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+                 */
+                token?: string;
                 /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text. */
                 smart_parse?: boolean;
                 /** Whether an item that is stored already is replaced; otherwise its token is refused. */
@@ -3117,6 +3122,8 @@ export interface operations {
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `reference_required`: This item was stored with a reference, and the request must contain it.
              */
             400: {
                 headers: {
@@ -3152,7 +3159,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `key_not_found`: The key does not exist. */
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `token_not_found`: The token does not exist, or the reference does not belong to it.
+             */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3319,7 +3330,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong. */
+            /**
+             * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
+             */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3329,7 +3344,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rule_not_found`: A rule does not exist. Nothing was stored or returned. */
+            /**
+             * `token_not_found`: The token does not exist, or the reference does not belong to it.
+             *
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
+             */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3343,6 +3362,8 @@ export interface operations {
              * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
              *     `token_exists`: An item with this number is stored already, and this endpoint does not replace it.
+             *
+             *     `patches_full`: The item has 32 changes from endpoints that its owner has not merged yet.
              */
             409: {
                 headers: {

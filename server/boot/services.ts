@@ -39,6 +39,7 @@ import { createCardMetadata } from '../services/vault/card.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
 import { createRefusals } from '../services/vault/refusals.ts';
+import { createReplacing } from '../services/vault/replace.ts';
 import { createStoring } from '../services/vault/store.ts';
 import { createVault } from '../services/vault/vault.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -172,30 +173,46 @@ function createItemServices(
   const rules = createRules({ crypto, ruleStore, metering });
   const cards = createCardMetadata({ binStore, now });
   const storing = createStoring({ crypto, itemStore, cards, now, settings });
+  const replacing = createReplacing({ itemStore, storing });
   const reading = createReading({ crypto, itemStore, cards, now });
   const refusals = createRefusals({ crypto, itemStore, keys, now });
   const trees = createVaultList({
     ...{ crypto, itemStore, admission, metering, keys, cards, rules, refusals, cursors, now },
   });
   const vault = createVault({
-    ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, reading, refusals, trees },
+    ...{
+      crypto,
+      itemStore,
+      metering,
+      idempotency,
+      keys,
+      rules,
+      storing,
+      replacing,
+      reading,
+      refusals,
+      trees,
+    },
     ...{ cursors, now },
   });
-  return { rules, storing, reading, refusals, trees, vault };
+  return { rules, storing, replacing, reading, refusals, trees, vault };
 }
 
 /** What works without an account's password: capture and retrieve endpoints, and forms. */
 function createEndpointServices(
-  { crypto, now, randomId, settings, stores: { endpointStore, formStore } }: Foundation,
+  { crypto, now, randomId, settings, stores: { endpointStore, formStore, itemStore } }: Foundation,
   services: Audits & Access & Items,
 ) {
-  const { audit, metering, idempotency, rates, accounts, keys, rules, storing, reading, refusals, trees } =
-    services;
+  const { audit, metering, idempotency, rates, accounts, keys } = services;
+  const { rules, storing, replacing, reading, refusals, trees } = services;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
   const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
-    captures: createCaptures({ crypto, metering, idempotency, rules, storing, endpoints, endpointAuth }),
+    captures: createCaptures({
+      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, refusals },
+      ...{ endpoints, endpointAuth, now },
+    }),
     retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
   };

@@ -236,6 +236,12 @@ export const ERRORS = defineErrors({
     text: 'An item with this number is stored already, and this endpoint does not replace it.',
     advice: 'Send another number, or ask the owner for an endpoint that overwrites.',
   },
+  patches_full: {
+    status: 409,
+    text: 'The item has 32 changes from endpoints that its owner has not merged yet.',
+    advice:
+      'The owner of the item merges them with any update, such as one with an empty object (`POST /vault/update`); then send the data again.',
+  },
   rule_exists: {
     status: 409,
     text: 'A rule with this id already exists.',

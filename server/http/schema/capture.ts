@@ -8,7 +8,13 @@ export const CreateCaptureQuery = Type.Object({
   algorithm: Type.Optional(Algorithm),
   reference: Type.Optional({
     ...Reference,
-    description: 'The reference of items that are sent without one. Default: the unique id of the endpoint.',
+    description:
+      'The reference of items that are sent without one. Default: the unique id of the endpoint. With `token`: the reference that its item was stored with.',
+  }),
+  token: Type.Optional({
+    ...Token,
+    description:
+      'The only item of the endpoint: what is sent is merged into it, member by member, and needs no number. Not together with `algorithm` and `overwrite`.',
   }),
   smart_parse: Type.Optional(
     Type.Boolean({
@@ -64,7 +70,7 @@ export const Captured = Type.Object(
   {
     token: Token,
     user: User,
-    reference: ShownReference,
+    reference: Type.Optional(ShownReference),
     card_metadata: Type.Optional(CardMetadata),
   },
   {

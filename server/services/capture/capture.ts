@@ -1,13 +1,28 @@
+import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
-import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
+import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
-import { type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
+import type { Clock } from '../common/clock.ts';
+import {
+  type AccountContext,
+  actFor,
+  actorOf,
+  confirmAccount,
+  type RequestContext,
+} from '../common/request-context.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
+import type { Keys } from '../key/key.ts';
+import { type Done, done, type Retry } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
+import { addressItem } from '../vault/address.ts';
+import type { Refusals } from '../vault/refusals.ts';
+import type { Replaced, Replacing } from '../vault/replace.ts';
 import type { Storing } from '../vault/store.ts';
 
 /** What is sent to a capture endpoint. */
@@ -26,23 +41,33 @@ export interface CaptureInput extends EndpointAddress {
 /** What a capture endpoint is created with. */
 export interface CreateCaptureInput extends CreateEndpointInput {
   readonly algorithm?: string | undefined;
-  /** The default of its captures. */
+  /** The only item that it updates, where it does not store. */
+  readonly token?: string | undefined;
+  /** That of this item; without a token the default of its captures. */
   readonly reference?: string | undefined;
   readonly smart_parse?: boolean | undefined;
   readonly overwrite?: boolean | undefined;
 }
 
 interface CaptureParts {
-  readonly crypto: Pick<Crypto, 'captureItem'>;
+  readonly crypto: Pick<Crypto, 'captureItem' | 'describeItem' | 'patchItem'>;
+  readonly itemStore: Pick<ItemStore, 'read'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'request'>;
   readonly idempotency: IdempotencyService;
   readonly rules: Pick<Rules, 'find'>;
-  readonly storing: Pick<Storing, 'storeUnder'>;
+  readonly storing: Pick<Storing, 'sadExpiry' | 'storeUnder'>;
+  readonly replacing: Replacing;
+  readonly keys: Pick<Keys, 'find'>;
+  readonly refusals: Pick<Refusals, 'note'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointAuth: EndpointAuth;
+  readonly now: Clock;
 }
 
-/** Capture endpoints: a caller with the secret can store items under the key, and do nothing else. */
+/**
+ * Capture endpoints: a caller with the secret can store items under the key, or change the one item that the endpoint is
+ * for, and do nothing else.
+ */
 export type Captures = ReturnType<typeof createCaptures>;
 
 /** Makes the capture endpoints of a server. */
@@ -50,28 +75,56 @@ export function createCaptures(parts: CaptureParts) {
   return bindParts(parts, { create, use });
 }
 
-/** Creates an endpoint. Rejects as `Endpoints` do. */
-function create(
-  { endpoints }: CaptureParts,
+/** Rejects what only makes sense where an item gets its token. */
+function rejectTokenOptions(options: Readonly<Record<string, unknown>>): void {
+  const field = Object.keys(options).find((name) => options[name] !== undefined);
+  if (field !== undefined) {
+    const expected = 'has no place where the endpoint updates one token';
+    throw new VaultError('invalid_request', { field: `query.${field}`, expected });
+  }
+}
+
+/**
+ * Creates an endpoint. Rejects as `Endpoints` do, and with `token_not_found` and `reference_required` where it is to update
+ * an item that is not there.
+ */
+async function create(
+  parts: CaptureParts,
   ctx: AccountContext,
   input: CreateCaptureInput,
 ): Promise<EndpointWithSecret> {
-  // What tokens look like is settled here: the same number must not get another token when a preference changes.
-  const { algorithm = ctx.account.preferences.default_algorithm, reference, ...rest } = input;
-  const { smart_parse: smartParse, overwrite, ...common } = rest;
+  const { smart_parse: smartParse, token, reference, algorithm, overwrite, ...common } = input;
+  const { account } = ctx;
+  if (token !== undefined) {
+    rejectTokenOptions({ algorithm, overwrite: overwrite === false ? overwrite : undefined });
+    await addressItem(parts, await parts.keys.find(account, input.user), { token, reference });
+    return parts.endpoints.create(ctx, 'capture', common, { token, reference, smartParse });
+  }
   const keeps = overwrite === false ? true : undefined;
-  return endpoints.create(ctx, 'capture', common, { algorithm, reference, keeps, smartParse });
+  // What tokens look like is settled here: the same number must not get another token when a preference changes.
+  const own = { algorithm: algorithm ?? account.preferences.default_algorithm, reference, keeps, smartParse };
+  return parts.endpoints.create(ctx, 'capture', common, own);
 }
 
-async function store(
-  { crypto, endpointAuth, metering, rules, storing }: CaptureParts,
+/** What the thread needs to read what was sent. */
+function readingOf({ id, key, policy }: OpenEndpoint, ctx: AccountContext, contentType: string | undefined) {
+  return {
+    endpoint: { id, gen: key.gen },
+    bytesMax: STORED_BYTES_MAX,
+    forcedMask: !ctx.account.unmasked,
+    ...(policy.smartParse ? { smartParse: { contentType } } : {}),
+  };
+}
+
+function store(
+  { crypto, endpointAuth, metering, storing }: CaptureParts,
   ctx: AccountContext,
   endpoint: OpenEndpoint,
   input: CaptureInput,
-  seed?: string,
-): Promise<Captured> {
+  applied: RuleSet,
+  seed: string | undefined,
+): Promise<TokenInfo> {
   const { id, policy, records, key } = endpoint;
-  const applied = await rules.find(key.aid, policy.rules);
   const reference = input.reference ?? policy.reference ?? id;
   const request = {
     number: input.number,
@@ -82,28 +135,85 @@ async function store(
     keeps: policy.keeps,
     onSealed: () => metering.countAhead(ctx, 'capture'),
   };
-  const own = {
-    endpoint: { id, gen: key.gen },
-    bytesMax: STORED_BYTES_MAX,
-    forcedMask: !ctx.account.unmasked,
-    ...(policy.smartParse ? { smartParse: { contentType: input.contentType } } : {}),
-  };
-  const write = () =>
+  const own = readingOf(endpoint, ctx, input.contentType);
+  const { secret, body } = input;
+  return endpointAuth.whileLive(endpoint, () =>
     storing.storeUnder(ctx, key, request, (wanted) =>
-      crypto.captureItem({
-        params: { ...wanted, ...own },
-        records,
-        secret: input.secret,
-        rules: applied,
-        body: input.body,
-      }),
-    );
-  const { token, user, card_metadata } = await endpointAuth.whileLive(endpoint, write);
-  await metering.request(ctx);
-  return { token, user, reference, ...(card_metadata ? { card_metadata } : {}) };
+      crypto.captureItem({ params: { ...wanted, ...own }, records, secret, rules: applied, body }),
+    ),
+  );
 }
 
-/** Stores an item under the endpoint's key, once for an Idempotency-Key. Rejects as the authentication does. */
+/** One try to add what was sent to the endpoint's item; undefined when there is none. */
+async function patchOnce(
+  { crypto, itemStore, metering, replacing, storing, now }: CaptureParts,
+  ctx: AccountContext,
+  endpoint: OpenEndpoint,
+  token: string,
+  { secret, body, contentType }: CaptureInput,
+  applied: RuleSet,
+  seed: string | undefined,
+): Promise<Done<Replaced | undefined> | Retry> {
+  const { key, policy, records } = endpoint;
+  const item = await itemStore.read(key.kid, token, key.gen);
+  if (item?.kind !== 'item') {
+    return item ?? done(undefined);
+  }
+  const params = {
+    ...actorOf(ctx, now()),
+    ...{ aid: key.aid, kid: key.kid, token, reference: policy.reference },
+    ...{ seen: item.logLength, sadExpiresAt: storing.sadExpiry() },
+    ...readingOf(endpoint, ctx, contentType),
+  };
+  const sealed = await crypto.patchItem({ params, records, secret, rules: applied, item, body });
+  await confirmAccount(ctx);
+  metering.countAhead(ctx, 'capture');
+  return replacing.writeOver(key, item, sealed, seed);
+}
+
+/** Adds what was sent to the endpoint's item. Rejects with `endpoint_out_of_scope` another reference, and as `Replacing`. */
+function patch(
+  parts: CaptureParts,
+  ctx: AccountContext,
+  endpoint: OpenEndpoint,
+  token: string,
+  input: CaptureInput,
+  applied: RuleSet,
+  seed: string | undefined,
+): Promise<TokenInfo> {
+  const { reference, number, algorithm } = input;
+  if (reference !== undefined && reference !== endpoint.policy.reference) {
+    throw new VaultError('endpoint_out_of_scope');
+  }
+  rejectTokenOptions({ number, algorithm });
+  return parts.replacing.untilWritten(endpoint.key, token, () =>
+    parts.endpointAuth.whileLive(endpoint, () =>
+      patchOnce(parts, ctx, endpoint, token, input, applied, seed),
+    ),
+  );
+}
+
+/** What its sender learns of a capture. */
+async function take(
+  parts: CaptureParts,
+  ctx: AccountContext,
+  endpoint: OpenEndpoint,
+  input: CaptureInput,
+  seed?: string,
+): Promise<Captured> {
+  const { metering, rules } = parts;
+  const { policy, key } = endpoint;
+  const applied = await rules.find(key.aid, policy.rules);
+  const taken =
+    policy.token === undefined
+      ? store(parts, ctx, endpoint, input, applied, seed)
+      : patch(parts, ctx, endpoint, policy.token, input, applied, seed);
+  const { stored_at: _, ...captured } = await taken;
+  await metering.request(ctx);
+  return captured;
+}
+
+/** Stores an item under the endpoint's key, or changes its item, once for an Idempotency-Key. Rejects as the authentication does. */
 async function use(
   parts: CaptureParts,
   ctx: RequestContext,
@@ -117,7 +227,17 @@ async function use(
   owner.endpointId = endpoint.id;
   owner.source = form_type === undefined ? 'capture' : 'form';
   const act = (seed?: string): Promise<Captured> =>
-    endpointAuth.recordFailure(owner, endpoint, () => store(parts, owner, endpoint, input, seed));
+    endpointAuth.recordFailure(
+      owner,
+      endpoint,
+      () => take(parts, owner, endpoint, input, seed),
+      (error) => {
+        const { token } = endpoint.policy;
+        if (token !== undefined) {
+          parts.refusals.note(owner, { kid: endpoint.key.kid, token }, 'encrypt', error);
+        }
+      },
+    );
   if (idempotencyKey === undefined) {
     return { reply: await act(), replayed: false };
   }

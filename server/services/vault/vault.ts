@@ -7,25 +7,19 @@ import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/sche
 import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createKeyedMutex, pause } from '../common/coalesce.ts';
+import { pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import {
-  CLOSED_PAUSE_MS,
-  type Done,
-  done,
-  type KeyHandle,
-  provenMissing,
-  type Retry,
-  type Unlocked,
-} from '../key/open.ts';
+import { CLOSED_PAUSE_MS, type Done, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
+import { addressItem } from './address.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
 import type { Refusals } from './refusals.ts';
+import { CHANGED_TRIES_MAX, type Replaced, type Replacing } from './replace.ts';
 import type { Storing } from './store.ts';
 
 export interface StoreInput {
@@ -45,7 +39,6 @@ export interface UpdateInput extends ItemAddress {
   readonly body: Uint8Array;
 }
 
-const CHANGED_TRIES_MAX = 20;
 const LOG_STEP = 1_000;
 /** Entries of a log whose caller and account say nothing of it. */
 const LOG_LIMIT = 1_024;
@@ -57,18 +50,17 @@ interface VaultParts {
     Crypto,
     'checkWarm' | 'describeItem' | 'proveLogRemoval' | 'readLog' | 'storeItem' | 'updateItem'
   >;
-  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'remove' | 'write'>;
+  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'remove'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Storing;
+  readonly replacing: Replacing;
   readonly reading: Reading;
   readonly refusals: Pick<Refusals, 'note' | 'settle'>;
   readonly cursors: Cursors;
   readonly now: Clock;
-  /** Updates of one item one after the other, so that those of one moment do not overtake each other without end. */
-  readonly turns: ReturnType<typeof createKeyedMutex>;
 }
 
 /** Stores an item, or replaces the one with the same number and reference. */
@@ -132,17 +124,15 @@ async function decrypt(
   }
 }
 
-type Updated = { readonly kind: 'updated'; readonly info: TokenInfo } | { readonly kind: 'changed' };
-
-/** One try of an update: `changed` when another request has changed the item meanwhile, undefined when there is none. */
+/** One try of an update; undefined when there is no such item. */
 async function updateOnce(
-  { crypto, itemStore, metering, storing, now }: VaultParts,
+  { crypto, itemStore, metering, replacing, storing, now }: VaultParts,
   ctx: AccountContext,
   input: UpdateInput,
   { key, blob }: Unlocked,
   applied: RuleSet,
   seed: string | undefined,
-): Promise<Done<Updated | undefined> | Retry> {
+): Promise<Done<Replaced | undefined> | Retry> {
   const { token, reference } = input;
   const item = await itemStore.read(key.kid, token, key.gen);
   if (!item) {
@@ -165,30 +155,10 @@ async function updateOnce(
     return sealed;
   }
   metering.countAhead(ctx, 'update');
-  const { facts, ...fields } = sealed;
-  const outcome = await itemStore.write(key.kid, {
-    ...fields,
-    identity: NO_BYTES,
-    token,
-    gen: facts.gen,
-    sadExpiresAt: facts.sadExpiresAt,
-    replaces: item.meta,
-    seed,
-  });
-  switch (outcome.kind) {
-    case 'ok':
-      return done({ kind: 'updated', info: await storing.tokenInfo(facts, key.user, outcome.storedAt) });
-    case 'closed':
-    case 'stale':
-      return outcome;
-    case 'changed':
-      return done({ kind: 'changed' });
-    default:
-      throw new VaultError('internal');
-  }
+  return replacing.writeOver(key, item, sealed, seed);
 }
 
-/** Merges changes into an item. Rejects with `overloaded` an item that changes faster than it can be read. */
+/** Merges changes into an item. Rejects as `Replacing` does. */
 async function update(
   parts: VaultParts,
   ctx: AccountContext,
@@ -207,7 +177,7 @@ async function updateItem(
   ctx: AccountContext,
   input: UpdateInput,
 ): Promise<Repeatable<TokenInfo>> {
-  const { idempotency, keys, rules, turns } = parts;
+  const { idempotency, keys, replacing, rules } = parts;
   const { account, idempotencyKey } = ctx;
   const { user, token, reference, passphrase, body } = input;
   const act = async (seed?: string): Promise<TokenInfo> => {
@@ -216,16 +186,7 @@ async function updateItem(
       keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
         updateOnce(parts, ctx, input, { key, blob }, applied, seed),
       );
-    for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
-      const result = await turns(`${account.aid} ${user} ${token}`, updateUnlocked);
-      if (result === undefined) {
-        throw new VaultError('token_not_found');
-      }
-      if (result.kind === 'updated') {
-        return result.info;
-      }
-    }
-    throw new VaultError('overloaded');
+    return replacing.untilWritten({ aid: account.aid, user }, token, updateUnlocked);
   };
   if (idempotencyKey === undefined) {
     return { reply: await act(), replayed: false };
@@ -233,20 +194,6 @@ async function updateItem(
   const { key } = await keys.prove(ctx, user, passphrase);
   const wanted = [key.kid, token, reference, input.rules.join(), body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted }, act);
-}
-
-/** An item that its caller may address, with its member of the reference index. No passphrase is involved. */
-async function address(
-  { crypto, itemStore }: VaultParts,
-  { aid, kid }: KeyHandle,
-  { token, reference }: ItemAddress,
-) {
-  const read = await itemStore.read(kid, token);
-  if (read?.kind !== 'item') {
-    throw new VaultError('token_not_found');
-  }
-  const params = { aid, kid, token, rule: 'check', reference } as const;
-  return { read, refMember: await crypto.describeItem({ params, meta: read.meta }) };
 }
 
 /** Deletes an item with its log. */
@@ -266,7 +213,7 @@ async function removeItem(parts: VaultParts, ctx: AccountContext, input: ItemAdd
     const { aid, kid } = key;
     const { token } = input;
     const [{ read, refMember }, [first = NO_BYTES]] = await Promise.all([
-      address(parts, key, input),
+      addressItem(parts, key, input),
       itemStore.readLogUp(kid, token, 1, 1),
     ]);
     const proof = await crypto.proveLogRemoval({ params: { aid, kid, token }, first });
@@ -297,7 +244,7 @@ async function log(
   await refusals.settle(account.aid);
   const key = await keys.find(account, input.user);
   const { aid, kid } = key;
-  const { read } = await address(parts, key, input);
+  const { read } = await addressItem(parts, key, input);
   const scope = [aid, 'GET /v1/vault/metadata', kid, token];
   // The item may have been deleted and stored anew since the cursor was given: then its log is shorter.
   const asked = next_token === undefined ? read.logLength : Number(cursors.verify(scope, next_token));
@@ -318,10 +265,10 @@ async function log(
 export function createVault({
   trees: { list, decryptAll },
   ...parts
-}: Omit<VaultParts, 'turns'> & {
+}: VaultParts & {
   readonly trees: Pick<ReturnType<typeof createVaultList>, 'list' | 'decryptAll'>;
 }) {
-  const bound = bindParts({ ...parts, turns: createKeyedMutex() }, { store, decrypt, update, remove, log });
+  const bound = bindParts(parts, { store, decrypt, update, remove, log });
   return { ...bound, list, decryptAll };
 }
 

@@ -314,7 +314,6 @@ describe('what a creation is not asked', () => {
     nonce: 'n',
     wrap: 'w',
     policy: '{}',
-    token: 'tok',
     mask_fields: 'a',
     maskFields: 'a',
     wantsCard: true,

@@ -46,8 +46,8 @@ import { recallExporter } from './exporters.ts';
 /** Names one part of one item. */
 export interface PartContext extends KeyContext {
   readonly token: string;
-  /** 0 is the item, 1 its sensitive authentication data. */
-  readonly part: 0 | 1;
+  /** 0 is the item, 1 its sensitive authentication data; 2 and 3 are those of a patch. */
+  readonly part: 0 | 1 | 2 | 3;
 }
 
 /** Header and generation: what is clear in both kinds, and bound to both. */

@@ -144,7 +144,7 @@ export function openContent(dek: Uint8Array, ctx: ContentContext, record: Uint8A
 }
 
 /** Envelope and content of one part, under a fresh data key that is wiped before this returns. */
-function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uint8Array {
+export function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Array): Uint8Array {
   const { envelope, dek } = newDek(owner, ctx);
   try {
     return sealContent(envelope, dek, ctx, bytes);
@@ -175,18 +175,24 @@ export function sealItem(request: SealItemRequest): SealedItem {
   return { item, gen, sad, meta: sealMeta(request.sealer, request, { ...facts, sad: sadFacts }) };
 }
 
-/**
- * Opens one part, whose hash is compared before anything of it is read: a forged part costs one SHA-256. Envelope and
- * metadata must name one generation.
- */
-function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, hash: Uint8Array): Uint8Array {
-  const { env, aid, kid, token, key, meta } = request;
+/** Compares what is stored with its hash in the metadata, before anything of it is read: a forged part costs one SHA-256. */
+export function checkHash(stored: Uint8Array, hash: Uint8Array): void {
   if (!equalBytes(sha256(stored), hash)) {
     throw new IntegrityError('item');
   }
+}
+
+/** Opens one part, whose hash was compared. Its envelope must be of this generation. */
+export function openPart(
+  request: OpenItemRequest,
+  part: PartContext['part'],
+  stored: Uint8Array,
+  gen = request.meta.gen,
+): Uint8Array {
+  const { env, aid, kid, token, key, meta } = request;
   const at = envelopeBytes(stored);
   const envelope = readBytes(stored, 0, at);
-  if (envelopeGeneration(envelope) !== meta.gen) {
+  if (envelopeGeneration(envelope) !== gen) {
     throw new IntegrityError('item');
   }
   const { reference, revision } = meta;
@@ -199,22 +205,40 @@ function openPart(request: OpenItemRequest, part: 0 | 1, stored: Uint8Array, has
   }
 }
 
-/**
- * Opens an item. The hashes of the metadata are compared before anything is decrypted. Part 1 may be
- * missing only once it has expired, and is not used after that. All else: `IntegrityError`.
- */
-export function openItem(request: OpenItemRequest): {
+/** The stored object without its sensitive authentication data, and that data while it is kept. */
+export interface OpenedItem {
   readonly part0: Uint8Array;
   readonly part1?: Uint8Array;
-} {
-  const { item, meta, sad, nowMs } = request;
-  const facts = meta.sad;
-  const part0 = openPart(request, 0, item, meta.hash0);
+}
+
+/**
+ * The sensitive authentication data that is kept, compared with its hash in the metadata; undefined where there is none.
+ * It may be missing only once it has expired, and is not used after that. All else: `IntegrityError`.
+ */
+export function keptSad({
+  meta: { sad: facts },
+  sad,
+  nowMs,
+}: Pick<OpenItemRequest, 'meta' | 'nowMs' | 'sad'>): Uint8Array | undefined {
   if (facts !== undefined && facts.expiresAtMs !== 0 && nowMs >= facts.expiresAtMs) {
-    return { part0 };
+    return undefined;
   }
   if ((sad === undefined) !== (facts === undefined)) {
     throw new IntegrityError('item');
   }
-  return sad && facts ? { part0, part1: openPart(request, 1, sad, facts.hash) } : { part0 };
+  if (sad && facts) {
+    checkHash(sad, facts.hash);
+  }
+  return sad;
+}
+
+/**
+ * Opens an item that has no patches (see `patch.ts`). The hashes of the metadata are compared before anything is decrypted.
+ * Rejects as `keptSad`.
+ */
+export function openItem(request: OpenItemRequest): OpenedItem {
+  checkHash(request.item, request.meta.hash0);
+  const sad = keptSad(request);
+  const part0 = openPart(request, 0, request.item);
+  return sad ? { part0, part1: openPart(request, 1, sad) } : { part0 };
 }

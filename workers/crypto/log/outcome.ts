@@ -71,6 +71,7 @@ const OUTCOMES = [
   'template_missing',
   'token_exists',
   'connection_closed',
+  'patches_full',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -163,6 +163,7 @@ export const TYPE = {
   captureWrap: 0x14,
   retrieveWrap: 0x15,
   derivedEnvelope: 0x16,
+  patchedItem: 0x17,
   service: 0x20,
   renewedLog: 0x21,
   heads: 0x22,

@@ -1,7 +1,9 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { keepNumbers } from '../../../server/domain/mask/merge.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import {
   openCaptureWrap,
@@ -11,12 +13,15 @@ import {
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
+import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
-import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { sealNew } from '../item/records.ts';
+import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import { checkReference, logEntry, metaOf, referenceMember, sadAt, sealNew } from '../item/records.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
+import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
-import type { ENDPOINT_JOBS, EndpointPolicy } from './jobs.ts';
+import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams } from './jobs.ts';
 
 /** The key id of endpoints that stand in for unknown ones. */
 const DECOY_KID = 'decoy';
@@ -25,11 +30,33 @@ const DECOY_POLICY = {
   ...{ expiresAt: null, rules: [], wantsCard: false },
 };
 
+/** Patches of one item that its owner has not merged yet: reading it costs as many key agreements. */
+const PATCHES_MAX = 32;
+
 /** The card in a body of any format, with the body around it. */
 function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
   const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
   if (object === undefined) {
     throw new VaultError('number_missing');
+  }
+  return object;
+}
+
+/** What is sent to a capture endpoint, as it is to be stored. */
+function readBody(
+  context: ThreadContext,
+  params: CaptureParams | PatchParams,
+  rules: ThreadRules,
+  body: Uint8Array,
+): JsonObject {
+  const { smartParse: smart, bytesMax } = params;
+  const sent = smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+  if (rules.length === 0) {
+    return sent;
+  }
+  const object = applyRulesBeforeStorage(context, params, rules, sent);
+  if (encodeJson(object).length > bytesMax) {
+    throw new VaultError('body_too_large');
   }
   return object;
 }
@@ -84,16 +111,35 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
 
   captureItem(context, { params, records, secret, rules, body }) {
     const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    const sent = params.smartParse
-      ? readAnything(body, params.smartParse.contentType)
-      : parseStoredObject(body);
-    if (rules.length === 0) {
-      return sealNew(context, params, sent, key);
+    return sealNew(context, params, readBody(context, params, rules, body), key);
+  },
+
+  patchItem(context, { params, records, secret, rules, item: sealed, body }) {
+    const { token, reference, now, sadExpiresAt } = params;
+    const owner = openCapture(context, params, { use: params.endpoint, ...records, secret });
+    const meta = metaOf(context, params, token, sealed.meta);
+    checkReference(meta, reference, 'check');
+    // The number that the token stands for is no patch's to change.
+    const object = keepNumbers(new Map(), readBody(context, params, rules, body));
+    const { part0, part1 } = splitSad(object);
+    const patched = sealPatch({
+      ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
+      ...{ item: sealed.item, meta, ...sadAt(sealed.sad, now) },
+      ...{ names: [...object.keys()], part0 },
+      part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
+    });
+    const { item, sad = EMPTY, gen, sadExpiresAtMs } = patched;
+    if (patched.patches > PATCHES_MAX) {
+      throw new VaultError('patches_full');
     }
-    const object = applyRulesBeforeStorage(context, params, rules, sent);
-    if (encodeJson(object).length > params.bytesMax) {
+    if (item.length + sad.length > params.bytesMax) {
       throw new VaultError('body_too_large');
     }
-    return sealNew(context, params, object, key);
+    return {
+      ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
+      facts: { token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+      refMember: referenceMember(context, params.aid, reference, token),
+      logEntry: logEntry(context, params, token, 'encrypt', sealed.logTail),
+    };
   },
 };

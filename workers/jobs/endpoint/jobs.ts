@@ -1,7 +1,13 @@
 /** Endpoints: made, described, checked; and capture, which stores under an endpoint's secret alone. */
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
-import { STORED_PARTS, type StoreParams } from '../item/jobs.ts';
+import {
+  type ActorParams,
+  type ItemName,
+  SEALED_ITEM,
+  STORED_PARTS,
+  type StoreParams,
+} from '../item/jobs.ts';
 import type { EndpointVersion, KeyName } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
@@ -35,21 +41,32 @@ export interface EndpointPolicy {
   readonly smartParse?: boolean | undefined;
   /** Of a capture endpoint: whether an item that is stored already is left as it is. */
   readonly keeps?: boolean | undefined;
-  /** Of a retrieval endpoint: the only token, and what is masked. */
+  /** The only token that a retrieval endpoint reads, or a capture endpoint updates. */
   readonly token?: string | undefined;
-  /** The only reference of a retrieval endpoint; the default of a capture endpoint. */
+  /** The only reference of a retrieval endpoint, and of a capture endpoint with a token; else the default of its captures. */
   readonly reference?: string | undefined;
+  /** Of a retrieval endpoint. */
   readonly maskFields?: readonly string[] | undefined;
 }
 
-/** What a capture adds to a store. */
-export interface CaptureParams extends StoreParams {
+/** How what is sent to a capture endpoint is read. */
+interface CapturedParams {
   readonly endpoint: EndpointVersion;
   readonly bytesMax: number;
   /** Whether the account sees numbers masked, and so do the rules that it has made. */
   readonly forcedMask: boolean;
   /** The Content-Type of a body that is searched for a card, whatever its format. */
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
+}
+
+/** What a capture adds to a store. */
+export interface CaptureParams extends StoreParams, CapturedParams {}
+
+/** The item that an endpoint updates, and how. */
+export interface PatchParams extends ItemName, ActorParams, CapturedParams {
+  readonly seen: number;
+  /** ms since 1970; 0 = kept. */
+  readonly sadExpiresAt: number;
 }
 
 /** The two sealed records of an endpoint. */
@@ -113,6 +130,23 @@ export const ENDPOINT_JOBS = {
       records: RECORDS,
       secret,
       rules: RULES,
+      body: bytes,
+    }),
+    output: STORED_PARTS,
+  }),
+  /**
+   * Adds what a third party sends to an item that nobody here can open. `token_not_found` and `reference_required` as for
+   * its owner; `patches_full` when too many wait for him, `body_too_large` when they are too long.
+   */
+  patchItem: defineJob({
+    lane: laneByRules,
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({
+      params: json<PatchParams>(),
+      records: RECORDS,
+      secret,
+      rules: RULES,
+      item: SEALED_ITEM,
       body: bytes,
     }),
     output: STORED_PARTS,

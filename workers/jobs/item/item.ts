@@ -6,6 +6,7 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
+import { earlierExpiry } from '../../crypto/item/patch.ts';
 import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
 import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
@@ -36,10 +37,10 @@ function sadExpiry(
   next: number,
 ): number {
   const left = new Map([...stored].filter(([name]) => !changes.has(name)));
-  if (before === undefined || before === 0 || splitSad(left).part1 === undefined) {
+  if (before === undefined || splitSad(left).part1 === undefined) {
     return next;
   }
-  return next === 0 ? before : Math.min(before, next);
+  return earlierExpiry(before, next);
 }
 
 /** The merged object after rules, which may change all of it but the number that the token stands for. */

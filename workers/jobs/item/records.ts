@@ -4,11 +4,14 @@ import { findNumber } from '../../../server/domain/card/number.ts';
 import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import { formatToken, isClashProne, parseAlgorithm } from '../../../server/domain/card/token-format.ts';
-import type { JsonObject } from '../../../server/domain/json/json.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
-import { openItem, sealItem } from '../../crypto/item/item.ts';
+import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
 import { encodeReference, identityTag, tokenDigest } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
@@ -72,7 +75,19 @@ interface ItemRecords {
   readonly sad: Uint8Array;
 }
 
-/** The exact JSON text that was stored, with sensitive authentication data in its place while it is kept. */
+/** An item's sensitive authentication data as it was read, and the time by which its expiry is decided. */
+export function sadAt(sad: Uint8Array, now: number): { readonly sad?: Uint8Array; readonly nowMs: number } {
+  return sad.length > 0 ? { sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS };
+}
+
+function joined({ part0, part1 }: OpenedItem): Uint8Array {
+  return part1 ? joinSad(part0, part1) : part0;
+}
+
+/**
+ * The exact JSON text that was stored, with sensitive authentication data in its place while it is kept; that of an item
+ * with patches is written anew.
+ */
 export function openText(
   { env }: ThreadContext,
   { aid, kid }: KeyName,
@@ -81,9 +96,12 @@ export function openText(
   { item, meta, sad }: ItemRecords,
   now: number,
 ): Uint8Array {
-  const kept = sad.length > 0 ? { sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS };
-  const { part0, part1 } = openItem({ env, aid, kid, token, key, item, meta, ...kept });
-  return part1 ? joinSad(part0, part1) : part0;
+  const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
+  if (!isPatched(item)) {
+    return joined(openItem(request));
+  }
+  const layers = openPatched(request).map((layer) => parseStoredObject(joined(layer)));
+  return encodeJson(layers.reduce(mergeFirstLevel));
 }
 
 /** The number of entries that a new one follows. */

@@ -1,8 +1,8 @@
 /** Handlers of the jobs that verify pages of items and logs in `jobs.ts`: what is wrong, as far as no passphrase is needed. */
 
-import { envelopeBytes, envelopeGeneration } from '../../crypto/item/envelope.ts';
 import { IDENTITY_BYTES } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { generationOfItem } from '../../crypto/item/patch.ts';
 import { tagOf, verifyLogPart } from '../../crypto/log/entry.ts';
 import { writerOfLog } from '../../crypto/log/seal.ts';
 import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
@@ -20,8 +20,8 @@ const FIXED_FIELDS = 3;
 
 type Report = (kind: ItemFault['kind'], what: string) => void;
 
-function isOfGeneration(part: Uint8Array, gen: number): boolean {
-  return openedOrNot(() => envelopeGeneration(part.subarray(0, envelopeBytes(part))) === gen) ?? false;
+function isOfGeneration(item: Uint8Array, gen: number): boolean {
+  return openedOrNot(() => generationOfItem(item) === gen) ?? false;
 }
 
 function checkContent({ item }: SurveyedItem, meta: OpenedMeta, gen: number, report: Report): void {

@@ -1,0 +1,27 @@
+import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { ItemStore } from '../../store/item.ts';
+import type { KeyRef } from '../key/open.ts';
+import type { ItemAddress } from './read.ts';
+
+interface AddressParts {
+  readonly crypto: Pick<Crypto, 'describeItem'>;
+  readonly itemStore: Pick<ItemStore, 'read'>;
+}
+
+/**
+ * An item that its caller may address, with its member of the reference index. No passphrase is involved. Rejects with
+ * `token_not_found` and `reference_required`.
+ */
+export async function addressItem(
+  { crypto, itemStore }: AddressParts,
+  { aid, kid }: Pick<KeyRef, 'aid' | 'kid'>,
+  { token, reference }: Pick<ItemAddress, 'reference' | 'token'>,
+) {
+  const read = await itemStore.read(kid, token);
+  if (read?.kind !== 'item') {
+    throw new VaultError('token_not_found');
+  }
+  const params = { aid, kid, token, rule: 'check', reference } as const;
+  return { read, refMember: await crypto.describeItem({ params, meta: read.meta }) };
+}
