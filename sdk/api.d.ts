@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Create a capture endpoint
-         * Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
+         * Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. A webhook in the body is told of each capture. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -707,6 +707,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    capture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Something was sent to a capture endpoint
+         * The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.
+         */
+        post: operations["captureWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -876,6 +896,35 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             timestamp: string;
+        };
+        /** The webhook that is told of each capture. */
+        ProxyWebhook: {
+            /**
+             * The https URL that receives the result.
+             * @example https://shop.example.com/webhooks
+             */
+            url: string;
+            /**
+             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret?: string;
+            /** Maximum number of delivery attempts until a reply with 200. Default: 8. */
+            max_attempts?: number;
+            /**
+             * Members to add to the webhook's body, at most 64 KB. Members with a name that the webhook uses itself are ignored.
+             * @example {
+             *       "order": "4711"
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+        };
+        /** Where captures are reported. */
+        CaptureOrder: {
+            /** The webhook that is told of each capture. */
+            webhook?: components["schemas"]["ProxyWebhook"];
         };
         CaptureEndpoint: {
             /**
@@ -1318,37 +1367,13 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** The webhook that receives the result. */
-        ProxyWebhook: {
-            /**
-             * The https URL that receives the result.
-             * @example https://shop.example.com/webhooks
-             */
-            url: string;
-            /**
-             * The secret that signs webhooks (Standard Webhooks) and is sent as X-Vault-Webhook-Secret: any text that is valid in a header, or `whsec_` and Base64. If omitted, webhooks are not signed.
-             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
-             */
-            secret?: string;
-            /** Maximum number of delivery attempts until a reply with 200. Default: 8. */
-            max_attempts?: number;
-            /**
-             * Members to add to the webhook's body, at most 64 KB. Members with a name that the webhook uses itself are ignored.
-             * @example {
-             *       "order": "4711"
-             *     }
-             */
-            metadata?: {
-                [key: string]: unknown;
-            };
-        };
         /** The request to send. Without `synchronous` the webhook is required. */
         ProxyOrder: {
             /** The request to send. With /proxy/get it is sent unchanged: templates are not filled. */
             request: components["schemas"]["ProxyRequest"];
             /** Whether to wait for the result, at most 20 s for all attempts, and to reply with it. Default: false; the result goes to the webhook. */
             synchronous?: boolean;
-            /** The webhook that receives the result. */
+            /** The webhook that is told of each capture. */
             webhook?: components["schemas"]["ProxyWebhook"];
         };
         /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
@@ -1419,7 +1444,7 @@ export interface components {
         /** With `synchronous` what was stored. */
         ProxyGetReply: components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
         NetworkTokenOrder: {
-            /** The webhook that receives the result. */
+            /** The webhook that is told of each capture. */
             webhook: components["schemas"]["ProxyWebhook"];
         };
         /** The webhook, alone or as a member. */
@@ -1828,6 +1853,26 @@ export interface components {
             };
             /** A stored item, without its data. */
             token_info: components["schemas"]["TokenInfo"];
+        };
+        /** Something was sent to a capture endpoint and stored. */
+        CaptureWebhook: {
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The reference that the item was stored with.
+             * @example customer-4711
+             */
+            reference?: string;
+            /** Data derived from a card number. */
+            card_metadata?: components["schemas"]["CardMetadata"];
         };
     };
     responses: never;
@@ -3101,7 +3146,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CaptureOrder"];
+            };
+        };
         responses: {
             /** Create a capture endpoint */
             200: {
@@ -3121,9 +3170,17 @@ export interface operations {
              *
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
              *     `conflicting_parameters`: The same parameter was sent in two places with different values.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
                 headers: {
@@ -3179,6 +3236,16 @@ export interface operations {
              *     `key_changed`: Another request changed the key at the same time.
              */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -3395,7 +3462,11 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
+             */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6219,7 +6290,7 @@ export interface operations {
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
              */
             429: {
                 headers: {
@@ -6449,7 +6520,7 @@ export interface operations {
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
              */
             429: {
                 headers: {
@@ -6680,7 +6751,7 @@ export interface operations {
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
-             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent.
+             *     `jobs_full`: The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.
              */
             429: {
                 headers: {
@@ -8705,6 +8776,62 @@ export interface operations {
                      * @example target_unreachable
                      */
                     code: string;
+                };
+            };
+        };
+        responses: {
+            /** Received. The event is not delivered again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** Not received. Delivery is retried after a delay, up to max_attempts attempts. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    captureWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                /** The id from the reply that accepted the request; the same in every attempt. */
+                "webhook-id": string;
+                /** The time of this attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** If the webhook has a secret: `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body` (Standard Webhooks). */
+                "webhook-signature"?: string;
+                /** The secret of the webhook, if it has one. */
+                "X-Vault-Webhook-Secret"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * The token that storing returned.
+                     * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+                     */
+                    token: string;
+                    /**
+                     * Identifier of the vault key.
+                     * @example customers-2026
+                     */
+                    user: string;
+                    /**
+                     * The reference that the item was stored with.
+                     * @example customer-4711
+                     */
+                    reference?: string;
+                    /** Data derived from a card number. */
+                    card_metadata?: components["schemas"]["CardMetadata"];
                 };
             };
         };

@@ -31,6 +31,7 @@ test('the schema marks exactly these properties as secret', async () => {
   expect(places.sort()).toEqual([
     'AccountPassword.password',
     'CaptureEndpoint.secret',
+    'CaptureOrder.webhook.secret',
     'CaptureQuery.number',
     'ChangePassphraseBody.new_passphrase',
     'ChangePassphraseBody.passphrase',

@@ -14,7 +14,7 @@ export interface CaptureClient {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
    * `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
-   * `rule_not_found`, `rule_limit`
+   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */

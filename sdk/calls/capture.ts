@@ -24,10 +24,11 @@ import { callTo } from './endpoint.ts';
 export interface CaptureCalls {
   /**
    * Creates an endpoint and returns its secret, this once. It lives for `ttl`, a duration such as `45m` or `P1D` (24
-   * hours; `0`: never expires). A lost reply would lose the secret, so the call is retried only if the service has
+   * hours; `0`: never expires). With `token` it adds to that item alone, with `webhook` each capture is reported. A lost reply would lose the secret, so the call is retried only if the service has
    * rejected the request without any effect.
    * @see /guide/capture
-   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @throws `conflicting_parameters`, `endpoint_exists`, `passphrase_wrong`, `key_not_found`, `key_changed`,
+   * `token_not_found`, `reference_required`, `destination_refused`
    * @example
    * const { unique_id, secret } = await client.capture.create({ user: 'customers', ttl: '45m' });
    */
@@ -48,7 +49,7 @@ export interface CaptureCalls {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
    * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
-   * `rule_not_found`, `rule_limit`
+   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
    * @example
    * const made = await client.capture.create({ user: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
@@ -70,12 +71,13 @@ const path = ['capture'] as const;
 /** The calls of capture endpoints; `passphrase` is the default of the client. */
 export function createCaptureCalls(transport: Transport, passphrase: string | undefined): CaptureCalls {
   return {
-    create: async ({ passphrase: own, ...query }, options) =>
+    create: async ({ passphrase: own, webhook, ...query }, options) =>
       readJson(transport, {
         method: 'POST',
         path,
         repeat: 'when_rejected',
         query,
+        body: webhook && JSON.stringify({ webhook }),
         passphrase: neededPassphrase(own, passphrase),
         options,
       }),

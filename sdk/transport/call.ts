@@ -75,7 +75,7 @@ export interface ApiCall {
   readonly repeat: Repeat;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   /** JSON text, or a text of `type`. */
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** The content type of a body that is not JSON. */
   readonly type?: string;
   /** Sent in a header; a URL would be logged. */

@@ -151,7 +151,10 @@ export type EndpointAccess = {
 );
 
 /** What an endpoint stores under, for how long, and what it does to data on its way in. */
-export interface CreateCaptureEndpoint extends Query<'createCaptureEndpoint'>, Unlocking {}
+export interface CreateCaptureEndpoint extends Query<'createCaptureEndpoint'>, Unlocking {
+  /** Is told of each capture. */
+  readonly webhook?: ProxyWebhook | undefined;
+}
 /** What an endpoint reaches, for how long, and how it shows data. */
 export interface CreateRetrieveEndpoint extends Query<'createRetrieveEndpoint'>, Unlocking {}
 /** Which endpoints to list; nothing means all of the account. */
@@ -284,6 +287,8 @@ export interface PostWebhook extends Schema<'PostWebhook'> {}
 export interface GetWebhook extends Schema<'GetWebhook'> {}
 /** A network token was made and stored. */
 export interface NetworkTokenWebhook extends Schema<'NetworkTokenWebhook'> {}
+/** Something was sent to a capture endpoint and stored. */
+export interface CaptureWebhook extends Schema<'CaptureWebhook'> {}
 /** There is no reply to report. With the code `outcome_unknown` the request may have had its effect. */
 export interface FailureWebhook extends Omit<Schema<'FailureWebhook'>, 'code'> {
   /** Why; with `outcome_unknown` the request may have had its effect. */

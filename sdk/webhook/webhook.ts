@@ -64,12 +64,12 @@ const SECONDS = /^\d{1,15}$/;
 /** The signature scheme of Standard Webhooks with a shared secret. */
 const VERSION = 'v1,';
 
-async function verify<Metadata extends object = object>(
+async function verify<Metadata extends object = object, Payload = WebhookPayload>(
   headers: WebhookHeaders,
   body: string | Uint8Array | ArrayBuffer,
   secret: string,
   { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
-): Promise<WebhookPayload & Readonly<Metadata>> {
+): Promise<Payload & Readonly<Metadata>> {
   if (!(toleranceSeconds >= 0 && toleranceSeconds < Number.POSITIVE_INFINITY)) {
     throw new VaultError('toleranceSeconds must be a number of seconds.');
   }
@@ -93,7 +93,7 @@ async function verify<Metadata extends object = object>(
   if (shown !== undefined && !(await isSecret(shown, secret))) {
     throw new VaultWebhookError('secret_mismatch');
   }
-  return parsed(bytes) as WebhookPayload & Readonly<Metadata>;
+  return parsed(bytes) as Payload & Readonly<Metadata>;
 }
 
 function bytesOf(body: string | Uint8Array | ArrayBuffer): Uint8Array {
@@ -165,9 +165,10 @@ export interface Webhooks {
   /**
    * Checks that a webhook call was made by the vault under your secret, that nothing of it was changed and that it is
    * fresh, and returns what it says. `headers` are all those of the call, as fetch or Node have them; `body` is the
-   * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request.
+   * text or the bytes exactly as received, before any parser; `secret` is the `webhook.secret` of the proxy request or the
+   * capture endpoint.
    * One event may be called several times: repeats have the same `webhook-id`. `Metadata` is the type of the metadata
-   * that your requests give.
+   * that your requests give; `Payload` is {@link CaptureWebhook} for the webhook of a capture endpoint.
    * @see /guide/webhooks
    * @throws {@link VaultWebhookError}, whose `code` says why
    * @example
@@ -178,12 +179,12 @@ export interface Webhooks {
    *   return new Response();
    * };
    */
-  readonly verify: <Metadata extends object = object>(
+  readonly verify: <Metadata extends object = object, Payload = WebhookPayload>(
     headers: WebhookHeaders,
     body: string | Uint8Array | ArrayBuffer,
     secret: string,
     options?: VerifyOptions,
-  ) => Promise<WebhookPayload & Readonly<Metadata>>;
+  ) => Promise<Payload & Readonly<Metadata>>;
 }
 
 /** For receivers of webhooks: is a call the vault's own, and what does it say? */

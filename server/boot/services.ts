@@ -28,6 +28,7 @@ import { ownedKeys } from '../services/maintenance/walk.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
+import { createTelling } from '../services/proxy/tell.ts';
 import { createAdmission } from '../services/request/admission.ts';
 import { createAttempts } from '../services/request/attempts.ts';
 import { createIdempotency } from '../services/request/idempotency.ts';
@@ -73,6 +74,7 @@ interface Queued {
 type Audits = ReturnType<typeof createAuditServices>;
 type Access = ReturnType<typeof createAccess>;
 type Items = ReturnType<typeof createItemServices>;
+type Proxied = ReturnType<typeof createProxyServices>;
 
 /** All services of a vault, by name. */
 export type Services = ReturnType<typeof createServices>;
@@ -96,7 +98,7 @@ export function createServices(base: Foundation) {
     ...audits,
     ...access,
     ...items,
-    ...createEndpointServices(base, { ...audits, ...access, ...items }),
+    ...createEndpointServices(base, { ...audits, ...access, ...items, ...proxied }),
     ...proxied,
     ...createAccountServices(base, access),
   };
@@ -201,17 +203,17 @@ function createItemServices(
 /** What works without an account's password: capture and retrieve endpoints, and forms. */
 function createEndpointServices(
   { crypto, now, randomId, settings, stores: { endpointStore, formStore, itemStore } }: Foundation,
-  services: Audits & Access & Items,
+  services: Audits & Access & Items & Pick<Proxied, 'telling'>,
 ) {
   const { audit, metering, idempotency, rates, accounts, keys } = services;
-  const { rules, storing, replacing, reading, refusals, trees } = services;
+  const { rules, storing, replacing, reading, refusals, trees, telling } = services;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
   const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
     captures: createCaptures({
       ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, refusals },
-      ...{ endpoints, endpointAuth, now },
+      ...{ endpoints, endpointAuth, telling, now },
     }),
     retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
@@ -250,6 +252,7 @@ function createProxyServices(
   return {
     certs,
     proxy,
+    telling: createTelling({ crypto, jobStore, thirdParties, jobs, now, randomId, settings }),
     /**
      * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other
      * servers.

@@ -320,7 +320,7 @@ export const ERRORS = defineErrors({
   },
   jobs_full: {
     status: 429,
-    text: 'The account has reached its limit of asynchronous requests in the queue. Nothing was sent.',
+    text: 'The account has reached its limit of asynchronous requests in the queue. Nothing was sent; what was captured is stored.',
     advice: 'Wait for the time in Retry-After, and send requests more slowly.',
     retryAfterSeconds: 60,
   },

@@ -35,6 +35,8 @@ export interface NewJob {
   readonly id: string;
   /** The id of the key whose data it sends or stores. */
   readonly kid: string;
+  /** `tell` for a report of what has happened already. */
+  readonly phase: JobPhase;
   readonly record: Uint8Array;
   /** Whether the creation may be repeated with the same id, as with an idempotency key. */
   readonly again: boolean;
@@ -148,9 +150,9 @@ async function* removeOfKey(
 /** The jobs of one Redis. */
 export function createJobStore(redis: RedisLink): JobStore {
   return {
-    async create(aid, { id, kid, record, again }, nowMs) {
+    async create(aid, { id, kid, phase, record, again }, nowMs) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid];
+      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase];
       const word = asText(await redis.run(createJob, keys, args));
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },

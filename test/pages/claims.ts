@@ -133,7 +133,7 @@ export const CLAIMS: readonly Claim[] = [
   },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
-  { page: /^docs\/guides\/webhooks\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
+  { page: /^docs\/guides\/(?:webhooks|capture)\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
   { page: /^docs\/recipes\//, info: 'json', by: 'the block that sends it', faults: sentFaults },
   { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },
   { page: /^forms\/README\.md$|^docs\/sdk\.md$/, info: 'ts', by: 'the compiler, in blocks.test.ts' },

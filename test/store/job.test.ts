@@ -30,7 +30,8 @@ afterAll(async () => {
 });
 
 async function create(id = 'job', at = 5): Promise<string> {
-  return (await store.create('aid', { id, record: RECORD, again: false, kid: 'kid' }, at)).kind;
+  return (await store.create('aid', { id, record: RECORD, again: false, kid: 'kid', phase: 'send' }, at))
+    .kind;
 }
 function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
   return store.startAttempt('aid', 'job', seen, nonce, bill);
@@ -59,7 +60,7 @@ describe('a job', () => {
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
     expect(
-      await store.create('aid', { id: 'job', record: REPORT, again: false, kid: 'kid' }, 9),
+      await store.create('aid', { id: 'job', record: REPORT, again: false, kid: 'kid', phase: 'send' }, 9),
     ).toMatchObject({
       kind: 'exists',
     });
@@ -70,7 +71,7 @@ describe('a job', () => {
   });
 
   test('that may be created again keeps its id for a day after its end', async () => {
-    const again = { id: 'job', record: RECORD, again: true, kid: 'kid' };
+    const again = { id: 'job', record: RECORD, again: true, kid: 'kid', phase: 'send' } as const;
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'ok' });
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'exists' });
     expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
@@ -118,7 +119,7 @@ describe('a job', () => {
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
     expect(
-      await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid' }, 5),
+      await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send' }, 5),
     ).toMatchObject({
       kind: 'ok',
     });
@@ -291,7 +292,7 @@ describe('jobs', () => {
     for (let i = 0; i < 1_100; i += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => create(`job${i + j}`, i)));
     }
-    await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid' }, 5);
+    await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send' }, 5);
     await store.removeAll('aid');
     expect((await raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
     await store.removeAll('aid');

@@ -98,6 +98,7 @@ function endpointOf(kind: 'capture' | 'retrieve', id = 'endpoint') {
     blob: blobOf(0),
     passphrase: PASSPHRASE,
     policy,
+    order: new Uint8Array(0),
   };
   const made = ENDPOINT_HANDLERS.createEndpoint(context, given);
   endOpenings(context.openings);

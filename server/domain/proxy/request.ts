@@ -67,7 +67,7 @@ const PARAMETERS = {
   place: 'the query',
   names: [
     ...['user', 'token', 'reference', 'attempts', 'rules', 'debug', 'allow_missing'],
-    ...['algorithm', 'smart_parse', 'requester_id'],
+    ...['algorithm', 'smart_parse', 'requester_id', 'unique_id', 'ttl', 'overwrite', 'return_card_metadata'],
   ],
 };
 
@@ -215,6 +215,13 @@ export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): P
     synchronous,
     ...(webhook === undefined ? {} : { webhook: readWebhook(webhook, 'body.webhook', options) }),
   };
+}
+
+/** Reads the body of POST /capture: at most a webhook. */
+export function parseCaptureOrder(body: JsonObject, options: OrderOptions = {}): ParsedWebhook | undefined {
+  rejectUnknown(body, ['webhook'], 'body', options);
+  const webhook = member(body, 'webhook');
+  return webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options);
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */

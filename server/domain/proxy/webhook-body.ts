@@ -25,6 +25,8 @@ export type WebhookParts =
       readonly body?: string | undefined;
     }
   | { readonly kind: 'network_token'; readonly networkToken: NetworkToken; readonly tokenInfo: JsonObject }
+  /** Something was stored through a capture endpoint; the members are those that its sender learns. */
+  | { readonly kind: 'capture'; readonly captured: JsonObject }
   /** There is no reply, but an error. */
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
@@ -82,6 +84,10 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
         ['network_token', networkTokenObject(parts.networkToken)],
         ['token_info', parts.tokenInfo],
       ]);
+    case 'capture':
+      return new Map(
+        ['token', 'user', 'reference', 'card_metadata'].map((name) => [name, parts.captured.get(name)]),
+      );
     case 'failure':
       return new Map([
         ['error', ERRORS[parts.code].text],

@@ -252,6 +252,7 @@ function contentTypeOf(body: BodyRule): string {
 function operationOf(route: RouteShape, writer: SchemaWriter, server: string | undefined): Json {
   const { body } = route;
   const schema = body.kind === 'none' ? undefined : writer.write(closed(body.schema));
+  const required = !(body.kind === 'stored' && body.optional);
   return {
     operationId: route.operationId,
     tags: [route.noun],
@@ -262,7 +263,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     parameters: parametersOf(route, writer),
     ...(schema === undefined
       ? {}
-      : { requestBody: { required: true, content: { [contentTypeOf(body)]: { schema } } } }),
+      : { requestBody: { required, content: { [contentTypeOf(body)]: { schema } } } }),
     responses: responsesOf(route, writer),
   };
 }

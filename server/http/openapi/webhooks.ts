@@ -7,6 +7,7 @@ const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
   proxyPost: 'Result of a request that was filled with stored data',
   proxyGet: 'Result of a request that fetched data to store',
   networkToken: 'Result of a request for a network token',
+  capture: 'Something was sent to a capture endpoint',
 };
 
 /** The tag of the calls that the service makes, apart from those that a client makes. */
@@ -70,8 +71,8 @@ function operationOf(name: string, summary: string, schema: Json): Json {
 }
 
 /** The kinds of body in full: generators drop a schema with a name that no route leads to, and not what names it. */
-function bodyOf({ anyOf }: TSchema, { write, components }: Writer): Json {
-  const kinds: readonly TSchema[] = anyOf;
+function bodyOf(schema: TSchema, { write, components }: Writer): Json {
+  const kinds: readonly TSchema[] = schema['anyOf'] ?? [schema];
   return {
     anyOf: kinds.map((kind) => {
       const written = write(kind);

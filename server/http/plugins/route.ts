@@ -32,6 +32,8 @@ export type BodyRule =
       readonly kind: 'stored';
       readonly schema: TSchema;
       readonly bytesMax: number;
+      /** Whether it may be left out; then there are no bytes. */
+      readonly optional?: true;
       /** The content type that is published, where it is not JSON; any is taken. */
       readonly type?: string;
     };

@@ -4,6 +4,7 @@ import { defineRoute } from '../plugins/route.ts';
 import { Captured, CaptureEndpoint, CaptureQuery, CreateCaptureQuery } from '../schema/capture.ts';
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
+import { CaptureOrder } from '../schema/proxy.ts';
 import { STORED_BYTES_MAX, StoredObject } from '../schema/vault.ts';
 import { NO_QUERY, readyPage, shownOnce } from './endpoint.ts';
 
@@ -14,11 +15,11 @@ const createCapture = defineRoute({
   noun: 'capture',
   summary: 'Create a capture endpoint',
   description:
-    'Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.',
+    'Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. A webhook in the body is told of each capture. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.',
   auth: 'basic',
   query: CreateCaptureQuery,
   passphrase: 'required',
-  body: { kind: 'none' },
+  body: { kind: 'stored', schema: CaptureOrder, bytesMax: STORED_BYTES_MAX, optional: true },
   html: 'preferred',
   response: CaptureEndpoint,
   errors: [
@@ -28,6 +29,7 @@ const createCapture = defineRoute({
     'key_changed',
     'token_not_found',
     'reference_required',
+    'destination_refused',
     'integrity_failed',
   ],
   meter: ['capture_create'],
@@ -37,9 +39,9 @@ const createCapture = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ ctx, query, passphrase, request, services }) => {
+  handle: async ({ ctx, query, passphrase, body, request, services }) => {
     const { rules = [], ...input } = query;
-    const made = await services.captures.create(ctx, { ...input, rules, passphrase });
+    const made = await services.captures.create(ctx, { ...input, rules, passphrase, body });
     const reply = readyPage({ request, services }, made) ?? { json: shownOnce(made) };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
@@ -87,6 +89,7 @@ const capture = defineRoute({
     'token_not_found',
     'endpoint_out_of_scope',
     'patches_full',
+    'jobs_full',
     'rule_not_found',
     'rule_limit',
     'integrity_failed',

@@ -177,6 +177,17 @@ export const ProxyOrder = Type.Object(
   { $id: 'ProxyOrder', description: 'The request to send. Without `synchronous` the webhook is required.' },
 );
 
+/** What a capture endpoint is created with beside its parameters. */
+export const CaptureOrder = Type.Object(
+  {
+    webhook: Type.Optional({
+      ...ProxyWebhook,
+      description: 'The webhook that is told of each capture.',
+    }),
+  },
+  { $id: 'CaptureOrder', description: 'Where captures are reported.' },
+);
+
 /** The webhook object of a network token, which may stand alone. */
 export const NetworkTokenBody = Type.Union(
   [ProxyWebhook, Type.Object({ webhook: ProxyWebhook }, { $id: 'NetworkTokenOrder' })],

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { Captured } from './capture.ts';
 import { TokenInfo } from './vault.ts';
 
 /** Header lines in their order; a name may come again. */
@@ -69,6 +70,11 @@ export const NetworkTokenWebhook = Type.Object(
   { $id: 'NetworkTokenWebhook', description: 'A network token was issued and stored.' },
 );
 
+export const CaptureWebhook = Type.Object(Captured.properties, {
+  $id: 'CaptureWebhook',
+  description: 'Something was sent to a capture endpoint and stored.',
+});
+
 export const FailureWebhook = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),
@@ -80,9 +86,10 @@ export const FailureWebhook = Type.Object(
   { $id: 'FailureWebhook', description: 'The request failed and there is no reply to report.' },
 );
 
-/** The bodies of webhooks, by the kind of request; the metadata of the request stands beside the members. */
+/** The bodies of webhooks, by what they report; the metadata of the order stands beside the members. */
 export const WEBHOOKS = {
   proxyPost: Type.Union([PostWebhook, FailureWebhook]),
   proxyGet: Type.Union([GetWebhook, FailureWebhook]),
   networkToken: Type.Union([NetworkTokenWebhook, FailureWebhook]),
+  capture: CaptureWebhook,
 };

@@ -7,6 +7,7 @@ import type { ItemStore } from '../../store/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import {
+  type Account,
   type AccountContext,
   actFor,
   actorOf,
@@ -47,6 +48,27 @@ export interface CreateCaptureInput extends CreateEndpointInput {
   readonly reference?: string | undefined;
   readonly smart_parse?: boolean | undefined;
   readonly overwrite?: boolean | undefined;
+  /** The JSON text as sent, with a webhook or without; empty without a body. */
+  readonly body: Uint8Array;
+}
+
+/** Webhooks of capture endpoints. */
+export interface Telling {
+  /**
+   * The webhook of a new endpoint for its policy, empty without one. Rejects with the place of what is wrong, and with
+   * `destination_refused`.
+   */
+  readonly check: (account: Account, body: Uint8Array) => Promise<Uint8Array>;
+  /**
+   * Accepts the report of a capture, which is then delivered as those of the proxy are. With the seed of an idempotent
+   * request it is accepted once. Rejects with `jobs_full`.
+   */
+  readonly tell: (
+    ctx: AccountContext,
+    endpoint: OpenEndpoint,
+    captured: Captured,
+    seed: string | undefined,
+  ) => Promise<void>;
 }
 
 interface CaptureParts {
@@ -57,6 +79,7 @@ interface CaptureParts {
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'sadExpiry' | 'storeUnder'>;
   readonly replacing: Replacing;
+  readonly telling: Telling;
   readonly keys: Pick<Keys, 'find'>;
   readonly refusals: Pick<Refusals, 'note'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
@@ -86,24 +109,25 @@ function rejectTokenOptions(options: Readonly<Record<string, unknown>>): void {
 
 /**
  * Creates an endpoint. Rejects as `Endpoints` do, and with `token_not_found` and `reference_required` where it is to update
- * an item that is not there.
+ * an item that is not there, and as its webhook is rejected.
  */
 async function create(
   parts: CaptureParts,
   ctx: AccountContext,
   input: CreateCaptureInput,
 ): Promise<EndpointWithSecret> {
-  const { smart_parse: smartParse, token, reference, algorithm, overwrite, ...common } = input;
+  const { smart_parse: smartParse, token, reference, algorithm, overwrite, body, ...common } = input;
   const { account } = ctx;
+  const order = body.length === 0 ? undefined : await parts.telling.check(account, body);
   if (token !== undefined) {
     rejectTokenOptions({ algorithm, overwrite: overwrite === false ? overwrite : undefined });
     await addressItem(parts, await parts.keys.find(account, input.user), { token, reference });
-    return parts.endpoints.create(ctx, 'capture', common, { token, reference, smartParse });
+    return parts.endpoints.create(ctx, 'capture', common, { token, reference, smartParse }, order);
   }
   const keeps = overwrite === false ? true : undefined;
   // What tokens look like is settled here: the same number must not get another token when a preference changes.
   const own = { algorithm: algorithm ?? account.preferences.default_algorithm, reference, keeps, smartParse };
-  return parts.endpoints.create(ctx, 'capture', common, own);
+  return parts.endpoints.create(ctx, 'capture', common, own, order);
 }
 
 /** What the thread needs to read what was sent. */
@@ -209,6 +233,9 @@ async function take(
       ? store(parts, ctx, endpoint, input, applied, seed)
       : patch(parts, ctx, endpoint, policy.token, input, applied, seed);
   const { stored_at: _, ...captured } = await taken;
+  if (policy.isTold) {
+    await parts.telling.tell(ctx, endpoint, captured, seed);
+  }
   await metering.request(ctx);
   return captured;
 }

@@ -48,6 +48,7 @@ const KEPT_MS = DAY_MS;
 /** The sweep checks every entry at least so often. */
 const CHECK_MS = DAY_MS;
 const READ_AHEAD = 64;
+const NO_BYTES = new Uint8Array(0);
 
 interface EndpointParts {
   readonly crypto: Pick<Crypto, 'createEndpoint' | 'describeEndpoint' | 'endpointDigest'>;
@@ -126,7 +127,7 @@ async function place(
 }
 
 /**
- * Creates an endpoint of this kind; `own` is what the kind adds to its policy. Rejects with `invalid_request`, with the
+ * Creates an endpoint of this kind; `own` and `order` are what the kind adds to its policy. Rejects with `invalid_request`, with the
  * errors of unlocking the key, `key_changed` and `endpoint_exists`.
  */
 async function create(
@@ -135,6 +136,7 @@ async function create(
   kind: Kind,
   input: CreateEndpointInput,
   own: Pick<EndpointPolicy, 'algorithm' | 'keeps' | 'maskFields' | 'reference' | 'smartParse' | 'token'>,
+  order: Uint8Array = NO_BYTES,
 ): Promise<EndpointWithSecret> {
   const { crypto, keys, metering, now, randomId } = parts;
   const { account } = ctx;
@@ -149,7 +151,8 @@ async function create(
     }
     const { aid, kid, gen } = key;
     const params = { aid, kid, gen, id, kind };
-    const made = await crypto.createEndpoint({ params, blob, passphrase, policy: { ...common, kid, gen } });
+    const policy = { ...common, kid, gen };
+    const made = await crypto.createEndpoint({ params, blob, passphrase, policy, order });
     return made.kind === 'warm_miss' ? made : done({ ...made, key });
   });
   await place(parts, { kid: sealed.key.kid, kind, nonce: randomId(), id }, sealed);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import { failureFields } from '../../core/failure.ts';
 import type { JobStore } from '../../store/job.ts';
@@ -22,6 +23,11 @@ interface Parts extends JobDependencies, StepParts {
 
 /** Asynchronous requests, from acceptance to the last call of the webhook. */
 export type ProxyJobs = ReturnType<typeof createProxyJobs>;
+
+/** The id of the job of an idempotent request: a repeat of the request finds the job of an interrupted one. */
+export function jobIdOf(kind: 'capture' | 'proxy', seed: string): string {
+  return createHash('sha256').update(`${kind} ${seed}`).digest('base64url').slice(0, 22);
+}
 
 /** Makes the jobs of a server. They are stored; the queue says which server takes the next step of which job. */
 export function createProxyJobs(dependencies: JobDependencies) {

@@ -87,9 +87,12 @@ const NO_BYTES = new Uint8Array(0);
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
-  { crypto, settings }: Pick<PreparingParts, 'crypto' | 'settings'>,
+  {
+    crypto,
+    settings,
+  }: { readonly crypto: Pick<Crypto, 'readProxyOrder'> } & Pick<PreparingParts, 'settings'>,
   { aid, preferences }: Account,
-  what: JobFacts['what'],
+  what: JobFacts['what'] | 'capture',
   body: Uint8Array,
 ): Promise<CheckedOrder> {
   const params = {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
@@ -21,7 +20,7 @@ import type {
 import type { ItemAddress } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
 import { type CallParts, sendNow, sentAs } from './call.ts';
-import type { ProxyJobs } from './job.ts';
+import { jobIdOf, type ProxyJobs } from './job.ts';
 import {
   type CheckedOrder,
   checkOrder,
@@ -174,14 +173,10 @@ async function once(
       if (sent.before && !order.facts.repeatable) {
         throw new VaultError('outcome_unknown');
       }
-      return act(idFromSeed(seed), sent);
+      return act(jobIdOf('proxy', seed), sent);
     },
     createCodec(parts, unlocked, input.passphrase),
   );
-}
-
-function idFromSeed(seed: string): string {
-  return createHash('sha256').update(`proxy ${seed}`).digest('base64url').slice(0, 22);
 }
 
 /** Replies may hold what the item holds: they are kept encrypted so that only the key's passphrase opens them. */
@@ -245,7 +240,11 @@ async function accept(
   again: boolean,
 ): Promise<void> {
   const { id, record, account } = job;
-  const made = await jobStore.create(account.aid, { id, kid: job.facts.kid, record, again }, now());
+  const made = await jobStore.create(
+    account.aid,
+    { id, kid: job.facts.kid, phase: 'send', record, again },
+    now(),
+  );
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');
   }

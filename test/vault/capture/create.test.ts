@@ -328,14 +328,17 @@ describe('what a creation is not asked', () => {
     number: '4242424242424242',
   };
 
-  test('is refused in the query, and changes nothing in a body', async () => {
+  test('is refused in the query and in a body', async () => {
     const plain = await createCapture(account, 'u', { unique_id: 'plain' });
     for (const [name, value] of Object.entries(EXTRA)) {
       const refused = await create({ [name]: value, unique_id: 'extra' });
       expect([refused.outcome, refused.field]).toEqual(['400 unknown_parameter', `query.${name}`]);
     }
-    const body = { ...EXTRA, user: 'nobody', ttl: '0', unique_id: 'other', passphrase: 'x' };
-    const answer = await create({ unique_id: 'extra' }, { body });
+    for (const [name, value] of Object.entries({ ...EXTRA, user: 'nobody', ttl: '0', passphrase: 'x' })) {
+      const refused = await create({ unique_id: 'extra' }, { body: { [name]: value } });
+      expect([refused.outcome, refused.field]).toEqual(['400 unknown_parameter', `body.${name}`]);
+    }
+    const answer = await create({ unique_id: 'extra' });
     const made = answer.as<MadeEndpoint>();
     expect(answer.json).toEqual({
       url: '/v1/capture/extra',

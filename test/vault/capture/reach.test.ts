@@ -100,7 +100,7 @@ function bodyOf({ body, operationId }: Route): object {
   if (body.kind === 'json') {
     return known(BODY, body.schema['properties']);
   }
-  if (operationId === 'requestNetworkToken') {
+  if (operationId === 'requestNetworkToken' || operationId === 'createCaptureEndpoint') {
     return { webhook };
   }
   return operationId.startsWith('proxy') ? { request, webhook } : rest;

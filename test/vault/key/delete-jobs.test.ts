@@ -129,7 +129,11 @@ test('one that was accepted while the key was deleted is not sent', async () => 
   await until(async () => (await traces(item, first)).length === 0);
   // The other request was accepted just behind the deletion.
   expect(
-    await jobStore.create(item.account.aid, { id: first.id, kid, record, again: false }, Date.now()),
+    await jobStore.create(
+      item.account.aid,
+      { id: first.id, kid, phase: 'send', record, again: false },
+      Date.now(),
+    ),
   ).toMatchObject({ kind: 'ok' });
   await vault.opened.services.jobs.resume(item.account.aid);
   await until(async () => (await traces(item, first)).length === 0);

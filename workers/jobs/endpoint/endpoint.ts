@@ -4,6 +4,7 @@ import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { keepNumbers } from '../../../server/domain/mask/merge.ts';
+import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import {
   openCaptureWrap,
@@ -15,13 +16,15 @@ import {
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
 import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
-import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { checkReference, logEntry, metaOf, referenceMember, sadAt, sealNew } from '../item/records.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
+import type { ParsedOrder } from '../proxy/order.ts';
+import { sealReport } from '../proxy/record.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
-import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams } from './jobs.ts';
+import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams, SealedPolicy } from './jobs.ts';
 
 /** The key id of endpoints that stand in for unknown ones. */
 const DECOY_KID = 'decoy';
@@ -40,6 +43,18 @@ function readAnything(body: Uint8Array, contentType: string | undefined): JsonOb
     throw new VaultError('number_missing');
   }
   return object;
+}
+
+/** The webhook of an order, as a policy has it. */
+function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
+  const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
+  return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
+}
+
+/** A policy as the server sees it. */
+function withoutWebhook(json: Uint8Array): Uint8Array {
+  const { webhook, ...policy } = parseOwn<SealedPolicy>(json);
+  return webhook === undefined ? json : toJsonBytes({ ...policy, isTold: true } satisfies EndpointPolicy);
 }
 
 /** What is sent to a capture endpoint, as it is to be stored. */
@@ -63,7 +78,7 @@ function readBody(
 
 /** The handlers of `ENDPOINT_JOBS`. */
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
-  createEndpoint(context, { params, blob, passphrase, policy }) {
+  createEndpoint(context, { params, blob, passphrase, policy, order }) {
     const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
@@ -72,7 +87,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     const { secret, policyRecord, wrapRecord, gen, digest } = sealEndpoint(
       context.sealer,
       place,
-      toJsonBytes(policy),
+      toJsonBytes({ ...policy, ...webhookOf(order) }),
       key,
     );
     if (gen !== params.gen) {
@@ -82,7 +97,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   },
 
   describeEndpoint({ env, sealer }, { place, policy }) {
-    return openPolicy(sealer, { env, ...place }, policy).json;
+    return withoutWebhook(openPolicy(sealer, { env, ...place }, policy).json);
   },
 
   endpointDigest({ env, sealer }, { place, policy }) {
@@ -99,7 +114,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       const openWrap = place.kind === 'capture' ? openCaptureWrap : openRetrieveWrap;
       openWrap(sealer, { env, ...place, kid, gen }, policy, wrap, secret)[Symbol.dispose]();
     }
-    return policy.json;
+    return withoutWebhook(policy.json);
   },
 
   decoyEndpoint({ env, sealer }, { place }) {
@@ -141,5 +156,23 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       refMember: referenceMember(context, params.aid, reference, token),
       logEntry: logEntry(context, params, token, 'encrypt', sealed.logTail),
     };
+  },
+
+  reportCapture(context, { place, policy, report: { id, requestId, captured } }) {
+    const { json } = openPolicy(context.sealer, { env: context.env, ...place }, policy);
+    const { account, webhook } = parseOwn<SealedPolicy>(json);
+    if (webhook === undefined) {
+      throw new VaultError('internal');
+    }
+    const { metadata, ...target } = webhook;
+    const parts = { kind: 'capture', captured: parseStoredObject(toJsonBytes(captured)) } as const;
+    const added = metadata === undefined ? undefined : parseStoredObject(utf8(metadata));
+    return sealReport(
+      context,
+      { aid: place.aid, id },
+      { account, requestId },
+      target,
+      webhookBody(parts, added),
+    );
   },
 };

@@ -9,6 +9,7 @@ import {
   type StoreParams,
 } from '../item/jobs.ts';
 import type { EndpointVersion, KeyName } from '../key/jobs.ts';
+import type { WebhookTarget } from '../proxy/record.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
 /** Names an endpoint; `kind` is part of what its secret is bound to. */
@@ -47,6 +48,22 @@ export interface EndpointPolicy {
   readonly reference?: string | undefined;
   /** Of a retrieval endpoint. */
   readonly maskFields?: readonly string[] | undefined;
+  /** Of a capture endpoint: whether a webhook is told of each capture. */
+  readonly isTold?: boolean | undefined;
+}
+
+/** A policy as it is sealed. The webhook does not leave the threads. */
+export interface SealedPolicy extends Omit<EndpointPolicy, 'isTold'> {
+  readonly webhook?: (WebhookTarget & { readonly metadata?: string | undefined }) | undefined;
+}
+
+/** What a report of a capture says, beside what its endpoint adds to it. */
+export interface CaptureReport {
+  /** The id of the job that delivers it. */
+  readonly id: string;
+  readonly requestId: string;
+  /** The reply that the sender of the capture gets. */
+  readonly captured: object;
 }
 
 /** How what is sent to a capture endpoint is read. */
@@ -88,6 +105,8 @@ export const ENDPOINT_JOBS = {
       blob: bytes,
       passphrase: secret,
       policy: json<EndpointPolicy>(),
+      /** Of a capture endpoint, as `readProxyOrder` has made it; empty without a webhook. */
+      order: bytes,
     }),
     output: oneOf({
       created: { secret: concealed(text), policy: bytes, wrap: bytes, digest: text },
@@ -150,5 +169,12 @@ export const ENDPOINT_JOBS = {
       body: bytes,
     }),
     output: STORED_PARTS,
+  }),
+  /** The report of a capture for the endpoint's webhook. */
+  reportCapture: defineJob({
+    lane: 'hot',
+    share: ({ place }) => singlesOf(place.aid),
+    input: message({ place: json<EndpointPlace>(), policy: bytes, report: json<CaptureReport>() }),
+    output: bytes,
   }),
 };

@@ -30,7 +30,7 @@ export type ProxyKind = 'post' | 'get' | 'network_token';
 
 /** How an order is read. */
 export interface OrderParams {
-  readonly what: ProxyKind;
+  readonly what: ProxyKind | 'capture';
   /** How often a webhook is called at most where the order does not say, 1 to 8. */
   readonly webhookAttempts: number;
   /** Whether members that are not known are errors. */
@@ -175,7 +175,7 @@ const OPENED_JOB = {
 
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {
-  /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy` or `prepareFetch`. */
+  /** Reads and checks an order; errors name their place. `order` goes on to `fillProxy`, `prepareFetch` or `createEndpoint`. */
   readProxyOrder: defineJob({
     lane: ({ body }) => laneByLength(body),
     share: ({ aid }) => singlesOf(aid),

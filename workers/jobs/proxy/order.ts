@@ -7,6 +7,7 @@ import {
   type ParsedRequest,
   type ParsedWebhook,
   type ProxyMethod,
+  parseCaptureOrder,
   parseNetworkTokenOrder,
   parseProxyOrder,
 } from '../../../server/domain/proxy/request.ts';
@@ -44,10 +45,19 @@ function hasSections({ target, headers, body }: ParsedRequest): boolean {
 function parseBody(
   { what, ...options }: OrderParams,
   body: JsonObject,
-): { readonly request?: ParsedRequest; readonly synchronous: boolean; readonly webhook?: ParsedWebhook } {
-  return what === 'network_token'
-    ? { synchronous: false, webhook: parseNetworkTokenOrder(body, options) }
-    : parseProxyOrder(body, { literal: what === 'get', ...options });
+): {
+  readonly request?: ParsedRequest;
+  readonly synchronous: boolean;
+  readonly webhook?: ParsedWebhook | undefined;
+} {
+  switch (what) {
+    case 'network_token':
+      return { synchronous: false, webhook: parseNetworkTokenOrder(body, options) };
+    case 'capture':
+      return { synchronous: false, webhook: parseCaptureOrder(body, options) };
+    default:
+      return parseProxyOrder(body, { literal: what === 'get', ...options });
+  }
 }
 
 /** An order that `readProxyOrder` has made. */
@@ -120,7 +130,7 @@ export const ORDER_HANDLERS = {
     const body = parseStoredObject(sent);
     const { request, synchronous, webhook: given } = parseBody(params, body);
     const isBare = params.what === 'network_token' && (body.get('webhook') ?? undefined) === undefined;
-    if (!synchronous && given === undefined) {
+    if (!synchronous && given === undefined && params.what !== 'capture') {
       const expected = 'is missing, and the reply of an asynchronous request is sent to it';
       throw new VaultError('invalid_request', { field: 'body.webhook', expected });
     }
