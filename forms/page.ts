@@ -6,6 +6,7 @@ import type { FormMessage, ParentMessage } from './frame/messages.ts';
 import { pickLocale, textsOf } from './messages/messages.ts';
 import { clearAddress } from './page/address.ts';
 import { createForm, type FormContext } from './page/form.ts';
+import { createOwnForm, hasOwnForm } from './page/own-form.ts';
 import { createItemView } from './page/retrieve.ts';
 import { applyTheme } from './page/theme.ts';
 import { isRetrieval, readVisit } from './page/visit.ts';
@@ -28,6 +29,9 @@ interface Mounted {
 
 /** Creates the content that the secret allows. */
 function mountPart(context: FormContext): Mounted {
+  if (hasOwnForm(context)) {
+    return createOwnForm(context);
+  }
   if (isRetrieval(visit)) {
     const view = createItemView(context);
     view.load();

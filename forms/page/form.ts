@@ -12,18 +12,10 @@ import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import { callBack } from './callbacks.ts';
-import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
+import { storeBody } from './endpoint.ts';
+import { failureText, mayPass } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
-import {
-  type AttemptKeys,
-  bodyOf,
-  type CallDeps,
-  type CallFailure,
-  call,
-  callUrl,
-  createAttemptKeys,
-  type Outcome,
-} from './submit.ts';
+import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import { createFormView, type FormView } from './view.ts';
 
 /** What the form needs from the page. */
@@ -97,7 +89,7 @@ function watchField(field: FormField, { art }: FormPart): void {
 }
 
 /** The members of the reply that the parent page may receive. */
-function successMessage(reply: unknown): FormMessage {
+export function successMessage(reply: unknown): FormMessage {
   const { token, reference, user } = members(reply);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
@@ -118,21 +110,6 @@ function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   view.announce(wrong.length === 0 ? '' : fillText(texts.check, { list: labels }));
   wrong[0]?.focus();
   return wrong.length === 0;
-}
-
-/** Sends the typed values. The same values have the same idempotency key until their outcome is known. */
-async function send(context: FormContext, fields: Fields, attempts: AttemptKeys): Promise<Outcome> {
-  const { config, visit } = context;
-  const { unique_id, secret, reference, extra } = visit;
-  if (unique_id === undefined || secret === undefined) {
-    return { failure: UNCONNECTED };
-  }
-  const body = bodyOf(extra, fields.posted());
-  const headers = { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': attempts.keyFor(body) };
-  const url = callUrl(config.api, 'capture', unique_id, { reference, form_type: config.form_type });
-  const outcome = await call(url, { method: 'POST', headers, body }, context);
-  attempts.settle(outcome);
-  return outcome;
 }
 
 /** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
@@ -184,7 +161,7 @@ export function createForm(context: FormContext): CaptureForm {
     }
     sending = true;
     view.busy(true);
-    void send(context, fields, attempts).then(settle);
+    void storeBody(context, bodyOf(context.visit.extra, fields.posted()), attempts).then(settle);
   };
   view.form.addEventListener('submit', (event) => {
     event.preventDefault();

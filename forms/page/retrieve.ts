@@ -7,10 +7,11 @@ import { digitsOf } from '../fields/digits.ts';
 import { hiddenText, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
 import { callBack } from './callbacks.ts';
 import { copyText } from './copy.ts';
-import { failureText, mayPass, UNCONNECTED } from './failure-text.ts';
+import { readItem } from './endpoint.ts';
+import { failureText, mayPass } from './failure-text.ts';
 import type { FormContext } from './form.ts';
 import { createHead } from './shell.ts';
-import { type CallFailure, call, callUrl } from './submit.ts';
+import type { CallFailure } from './submit.ts';
 import { alertParts } from './view.ts';
 
 /** Revealed values are hidden again after this time. */
@@ -35,7 +36,7 @@ interface Row {
 
 /** Creates the view; it is empty until `load`. */
 export function createItemView(context: FormContext): ItemView {
-  const { config, visit, texts } = context;
+  const { config, texts } = context;
   const body = h('div', { class: 'vf-body' });
   const element = h('div', { class: 'vf-panel' }, createHead(context), body);
   // Hides the revealed values; replaced when an item is shown.
@@ -58,16 +59,10 @@ export function createItemView(context: FormContext): ItemView {
     conceal = fillBody(body, values, context);
   };
   const load = (): void => {
-    const { unique_id, secret, token, reference } = visit;
-    if (unique_id === undefined || secret === undefined || token === undefined) {
-      fail(UNCONNECTED);
-      return;
-    }
     body.replaceChildren(
       h('div', { class: 'vf-loading', role: 'status' }, h('span', { class: 'vf-hidden' }, texts.loading)),
     );
-    const url = callUrl(config.api, 'retrieve', unique_id, { token, reference, form_type: config.form_type });
-    void call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, context).then((outcome) => {
+    void readItem(context).then((outcome) => {
       if ('failure' in outcome) {
         fail(outcome.failure);
         return;
