@@ -94,6 +94,11 @@ export const CONTENTS: readonly Group[] = [
   {
     title: 'Recipes',
     entries: [
+      page(
+        'recipes/one-shop.md',
+        'A shop from checkout to deletion',
+        'All in one folder, on your own machine',
+      ),
       page('recipes/tokenise-at-checkout.md', 'Tokenise at checkout', 'A card becomes a token in your shop'),
       page(
         'recipes/charge-through-a-payment-service.md',

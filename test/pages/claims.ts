@@ -15,7 +15,7 @@ const ROOT = join(import.meta.dir, '..', '..');
 
 interface Claim {
   readonly page: RegExp;
-  readonly info: string;
+  readonly info: string | RegExp;
   /** What is wrong with a block. Left out where the test that is named runs it. */
   readonly faults?: (block: CodeBlock) => Promise<readonly string[]> | readonly string[];
   readonly by: string;
@@ -113,7 +113,7 @@ async function elementFaults({ code }: CodeBlock): Promise<readonly string[]> {
 
 export const CLAIMS: readonly Claim[] = [
   {
-    page: /(?<!guides\/sandbox)\.md$/,
+    page: /(?<!guides\/sandbox|recipes\/one-shop)\.md$/,
     info: 'console',
     by: 'its words',
     faults: ({ code }) => commandFaults(code),
@@ -134,7 +134,12 @@ export const CLAIMS: readonly Claim[] = [
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/(?:webhooks|capture)\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
-  { page: /^docs\/recipes\//, info: 'json', by: 'the block that sends it', faults: sentFaults },
+  {
+    page: /^docs\/recipes\/one-shop\.md$/,
+    info: /^(?:sh|console|text|json|js \S+|text \S+)$/,
+    by: 'one-shop.test.ts, which pastes it',
+  },
+  { page: /^docs\/recipes\/(?!one-shop)/, info: 'json', by: 'the block that sends it', faults: sentFaults },
   { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },
   { page: /^forms\/README\.md$|^docs\/sdk\.md$/, info: 'ts', by: 'the compiler, in blocks.test.ts' },
   { page: /^sdk\/README\.md$/, info: 'ts', by: 'test/sdk/readme.test.ts, which runs it' },
@@ -159,5 +164,7 @@ export const CLAIMS: readonly Claim[] = [
 
 /** The claims on a block; one that is run needs none. */
 export function claimsOn(block: CodeBlock): readonly Claim[] {
-  return isRun(block) ? [] : CLAIMS.filter(({ page, info }) => page.test(block.page) && info === block.info);
+  const names = (info: string | RegExp): boolean =>
+    info instanceof RegExp ? info.test(block.info ?? '') : info === block.info;
+  return isRun(block) ? [] : CLAIMS.filter(({ page, info }) => page.test(block.page) && names(info));
 }

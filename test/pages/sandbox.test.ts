@@ -7,6 +7,7 @@ import { freePort } from '../helpers/free-port.ts';
 import { ALL_BLOCKS } from './code-blocks.ts';
 import { inWordsOf } from './guide.ts';
 import { type GuideServer, startServer } from './server.ts';
+import { settingsOf } from './start-settings.ts';
 
 const MS_MAX = 120_000;
 const BLOCKS = ALL_BLOCKS.filter(({ page }) => page === 'docs/guides/sandbox.md');
@@ -48,16 +49,6 @@ function shell(code = ''): string {
   return done.stdout.toString();
 }
 
-/** The settings that the page starts the vault with; the one of a folder is that of this test. */
-function settings(): Record<string, string> {
-  return Object.fromEntries(
-    [...codeOf('console').matchAll(/(VAULT_\w+)=(\S+)/g)].map(([, name = '', value = '']) => [
-      name,
-      value.replace('/home/ada/shop', folder),
-    ]),
-  );
-}
-
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let text = '';
   for await (const piece of stream.pipeThrough(new TextDecoderStream())) {
@@ -86,7 +77,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'sandbox.mjs'), here(codeOf('js sandbox.mjs')));
   sandbox = Bun.spawn(['node', 'sandbox.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
   said = linesOf(sandbox.stdout);
-  server = await startServer(join(folder, 'data'), settings());
+  server = await startServer(join(folder, 'data'), settingsOf(codeOf('console'), folder));
   await isUp();
 }, MS_MAX);
 afterAll(async () => {
