@@ -31,6 +31,15 @@ const KINDS: readonly (readonly [name: string, isOne: (route: Route) => boolean]
 /** The largest number of routes that the page lists one by one. */
 const NAMED_MAX = 10;
 
+/** Where codes occur that no route declares. */
+const OUTSIDE_ROUTES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  not_found: 'every other path',
+  method_not_allowed: 'every other method of a path',
+  path_invalid: 'every path, before it is routed',
+  connection_closed: 'the log of the server: nobody is left to read the reply',
+  record_rolled_back: 'every route that needs an account',
+};
+
 function nameOf({ method, path }: Route): string {
   return `\`${method} ${path}\``;
 }
@@ -58,7 +67,11 @@ function placesOf(code: ErrorCode): string {
       : left.map(nameOf);
   const places =
     left.length > NAMED_MAX ? [...groups, `routes of ${others.join(', ')}`] : [...groups, ...others];
-  return places.join(', ') || (code === 'not_found' ? 'every other path' : 'every other method of a path');
+  const elsewhere = OUTSIDE_ROUTES[code];
+  if (places.length === 0 && elsewhere === undefined) {
+    throw new Error(`no route declares ${code}`);
+  }
+  return [...places, ...(elsewhere === undefined ? [] : [elsewhere])].join(', ');
 }
 
 function sectionOf(code: ErrorCode): string[] {
@@ -91,12 +104,25 @@ const INTRODUCTION = [
   '[its reference](sdk.md#errors), and retries automatically after 429 and 503.',
 ].join('\n');
 
+const WITHOUT_BODY = [
+  '## Without a body',
+  'The runtime refuses some requests before the server sees them. Such a reply has neither body nor request id, and its connection ends.',
+  [
+    '| Reply | Request |',
+    '|---|---|',
+    '| 400 | the head breaks the grammar of HTTP/1.1, as with a folded field or a length beside chunks; some of these get no reply |',
+    '| 431 | request line and headers have over 64 KB together, or there are more than 200 fields |',
+    '| none | a method that the runtime does not know, such as `FOO` or `get` |',
+  ].join('\n'),
+];
+
 export function errorsPage(notice: string): string {
   return `${[
     '# Errors',
     INTRODUCTION,
     ['| Status | Codes |', '|---|---|', ...STATUSES.map(indexRow)].join('\n'),
     ...STATUSES.flatMap((status) => [`## ${status}`, ...codesOf(status).flatMap(sectionOf)]),
+    ...WITHOUT_BODY,
     notice,
   ].join('\n\n')}\n`;
 }
