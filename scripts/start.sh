@@ -4,9 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-if [ "${VAULT_ENV:-}" = production ]; then
-  if [ ! -d node_modules/elysia ]; then
-    echo "The packages are missing, and nothing is installed in production: run 'bun install --frozen-lockfile' first." >&2
+if [ "${VAULT_ENV:-}" = production ] || [ "${NODE_ENV:-}" = production ]; then
+  if ! env -i PATH="$PATH" bun --no-env-file scripts/missing-packages.ts; then
+    echo "Nothing is installed in production: run 'bun install --frozen-lockfile' first." >&2
     exit 1
   fi
   [ -d dist/sdk ] || echo "The SDK is not packed (bun run pack:sdk); the server cannot give it out." >&2

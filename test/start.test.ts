@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
@@ -76,12 +85,13 @@ describe('bun run start', () => {
     START_MS_MAX,
   );
 
-  test(
-    'installs nothing in production, prints JSON lines alone, and warns of nothing at a clean stop',
-    async () => {
+  test.each(['1', '2'])(
+    'installs nothing in production, prints JSON lines alone, and warns of nothing at a clean stop: %s processes',
+    async (processes) => {
       const packages = statSync(join(root, 'node_modules')).mtimeMs;
       const command = start({
         VAULT_ENV: 'production',
+        VAULT_PROCESSES: processes,
         VAULT_MASTER_KEY: randomBytes(32).toString('base64'),
         VAULT_BOOTSTRAP_USER: 'admin',
         VAULT_BOOTSTRAP_PASSWORD: 'correct-horse-battery-staple',
@@ -92,7 +102,9 @@ describe('bun run start', () => {
       let output = '';
       for await (const chunk of command.stdout.pipeThrough(new TextDecoderStream())) {
         output += chunk;
-        if (output.includes('"event":"sad_rewritten"') && !command.killed) {
+        const started = output.match(/"event":"started"/g)?.length ?? 0;
+        const isSettled = started === Number(processes) && output.includes('"event":"sad_rewritten"');
+        if (isSettled && !command.killed) {
           command.kill('SIGTERM');
         }
       }
@@ -107,22 +119,38 @@ describe('bun run start', () => {
     START_MS_MAX,
   );
 
-  test(
-    'says what is missing in production, and does not fetch it',
-    async () => {
+  test.each(['VAULT_ENV', 'NODE_ENV'])(
+    'names every missing package where %s is production, and fetches none',
+    async (setting) => {
       mkdirSync(join(folder, 'scripts'));
-      copyFileSync(join(root, 'scripts/start.sh'), join(folder, 'scripts/start.sh'));
+      for (const name of ['start.sh', 'missing-packages.ts']) {
+        copyFileSync(join(root, 'scripts', name), join(folder, 'scripts', name));
+      }
+      const packages = {
+        '.': { dependencies: { whole: '1.0.0', other: '2.0.0', gone: '1.0.0', '@a/gone': '1.0.0' } },
+        whole: { version: '1.0.0', dependencies: { within: '^1.0.0', beside: '*', deep: '*' } },
+        'whole/node_modules/within': { version: '1.2.0', dependencies: { beside: '1' } },
+        beside: { version: '1.0.0', dependencies: { whole: '1.0.0' } },
+        other: { version: '2.0.1' },
+      };
+      for (const [name, manifest] of Object.entries(packages)) {
+        const path = name === '.' ? folder : join(folder, 'node_modules', name);
+        await Bun.write(join(path, 'package.json'), JSON.stringify(manifest));
+      }
       const command = Bun.spawn(['sh', 'scripts/start.sh'], {
         cwd: folder,
-        env: { PATH: process.env['PATH'], VAULT_ENV: 'production' },
+        env: { PATH: process.env['PATH'], [setting]: 'production' },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       expect(await new Response(command.stderr).text()).toBe(
-        "The packages are missing, and nothing is installed in production: run 'bun install --frozen-lockfile' first.\n",
+        [
+          'Missing packages: @a/gone, deep, gone, other 2.0.0 (not 2.0.1).\n',
+          "Nothing is installed in production: run 'bun install --frozen-lockfile' first.\n",
+        ].join(''),
       );
       expect(await new Response(command.stdout).text()).toBe('');
       expect(await command.exited).toBe(1);
-      expect(existsSync(join(folder, 'node_modules'))).toBe(false);
+      expect(readdirSync(join(folder, 'node_modules')).sort()).toEqual(['beside', 'other', 'whole']);
     },
     START_MS_MAX,
   );
