@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createMetrics } from '../server/telemetry/metrics.ts';
+import { isErrorCode } from '../server/core/errors.ts';
+import { levelOfEvent } from '../server/telemetry/events.ts';
+import { renderAll } from './helpers/metrics.ts';
 
 const root = join(import.meta.dir, '..');
 function read(path: string): string {
@@ -11,26 +13,7 @@ const NAME = /\b(?:vault|process|nodejs)_[a-z0-9_]+(?:_seconds|_total|_bytes|_in
 
 /** Every metric that a server has, by name. */
 async function metricNames(): Promise<ReadonlySet<string>> {
-  const metrics = createMetrics();
-  metrics.watch({
-    threads: () => ({
-      ...{ queued: { hot: 0, bulk: 0, cold: 0, guess: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },
-    }),
-    isRedisConnected: () => true,
-    redis: async () => ({
-      memoryUsedBytes: 1,
-      memoryMaxBytes: 0,
-      isAofEnabled: true,
-      isAofWriteOk: true,
-    }),
-    jobs: { queued: async () => 0, inFlight: () => 0 },
-    isSadRewritten: () => true,
-    sink: () => ({ isOk: true, backlog: 0 }),
-    work: () => ({ running: 0, inFlight: {} }),
-  });
-  const text = await metrics.render();
-  metrics.close();
-  return new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
+  return new Set([...(await renderAll()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
 }
 
 test('the guide names every metric, and no other', async () => {
@@ -40,18 +23,57 @@ test('the guide names every metric, and no other', async () => {
   expect(named.map(([, name = '']) => name).toSorted()).toEqual([...names].toSorted());
 });
 
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string };
+}
+
+function rulesForAlerts(): readonly Rule[] {
+  const { groups } = Bun.YAML.parse(read('deploy/prometheus-rules.yml')) as { groups: { rules: Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
+}
+
 test('the rules for alerts ask for metrics that exist', async () => {
   const names = await metricNames();
-  const rules = Bun.YAML.parse(read('deploy/prometheus-rules.yml')) as {
-    groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[];
-  };
-  const all = rules.groups.flatMap((group) => group.rules);
+  const all = rulesForAlerts();
   expect(all.length).toBeGreaterThan(8);
   for (const { alert, expr, annotations } of all) {
     const asked = [...expr.matchAll(NAME)].map(([name]) => name.replace(/_bucket$/, ''));
     expect([alert, asked.length > 0]).toEqual([alert, true]);
     expect([alert, asked.filter((name) => !names.has(name))]).toEqual([alert, []]);
     expect(annotations.summary).toEndWith('.');
+  }
+});
+
+/** The values that expressions compare a label with. */
+function askedValues(label: string): readonly string[] {
+  const pattern = new RegExp(`\\b${label}=~?"([^"]*)"`, 'g');
+  const values = rulesForAlerts().flatMap(({ expr }) =>
+    [...expr.matchAll(pattern)].map(([, text = '']) => text),
+  );
+  return values.flatMap((text) => text.split('|'));
+}
+
+test('the rules for alerts compare codes with codes, and events with events', () => {
+  const codes = askedValues('code');
+  expect(codes).toContain('integrity_failed');
+  expect(codes.filter((code) => !isErrorCode(code))).toEqual([]);
+  const events = askedValues('event');
+  expect(events).toContain('log_heads_fault');
+  expect(events.filter((event) => levelOfEvent(event, {}) === 'info')).toEqual([]);
+});
+
+test('where one event is too many, a rule sees the first one, before which there is no series', () => {
+  const single = rulesForAlerts().filter(({ expr }) => /increase\([^)]*\) > 0/.test(expr));
+  expect(single.length).toBeGreaterThan(3);
+  for (const { alert, expr } of single) {
+    for (const [, series, window] of expr.matchAll(/increase\((.*?)\[(\w+)\]\) > 0/g)) {
+      expect([alert, expr]).toEqual([
+        alert,
+        expect.stringContaining(`(${series} unless ${series} offset ${window})`),
+      ]);
+    }
   }
 });
 

@@ -1,3 +1,4 @@
+import { createMetrics } from '../../server/telemetry/metrics.ts';
 import type { Handle } from './clients.ts';
 
 /** One series of the Prometheus text format. */
@@ -44,4 +45,28 @@ export async function scrape(handle: Handle): Promise<Scrape> {
           one.name === name && Object.entries(labels).every(([label, text]) => one.labels[label] === text),
       )?.value ?? 0,
   };
+}
+
+/** What `/metrics` of a server shows that has everything, before its first request. */
+export async function renderAll(): Promise<string> {
+  const metrics = createMetrics();
+  metrics.watch({
+    threads: () => ({
+      ...{ queued: { hot: 0, bulk: 0, cold: 0, guess: 0 }, coldRunning: 0, threadsAlive: 1, threadsBusy: 0 },
+    }),
+    isRedisConnected: () => true,
+    redis: async () => ({
+      memoryUsedBytes: 1,
+      memoryMaxBytes: 0,
+      isAofEnabled: true,
+      isAofWriteOk: true,
+    }),
+    jobs: { queued: async () => 0, inFlight: () => 0 },
+    isSadRewritten: () => true,
+    sink: () => ({ isOk: true, backlog: 0 }),
+    work: () => ({ running: 0, inFlight: {} }),
+  });
+  const text = await metrics.render();
+  metrics.close();
+  return text;
 }
