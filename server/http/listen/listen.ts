@@ -79,6 +79,12 @@ function createFinish({ tls, isDraining }: ListenOptions) {
   };
 }
 
+/** The runtime has the time in every reply but that to HEAD (RFC 9110, 6.6.1). */
+function withDate(response: Response): Response {
+  response.headers.set('Date', new Date().toUTCString());
+  return response;
+}
+
 /**
  * Listens for an application, instead of the framework's own `listen`, which always shares its port with other
  * processes and routes a second time with its own rules. The routes limit body sizes, because the runtime's limit
@@ -87,6 +93,7 @@ function createFinish({ tls, isDraining }: ListenOptions) {
  */
 export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
   const finish = createFinish(options);
+  const finishHead = (response: Response): Response => finish(withDate(response));
   const serve = (arrived: Request): Response | Promise<Response> => {
     const request = withHost(arrived);
     const fault = faultOf(request);
@@ -94,7 +101,8 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
       return finish(errorReply(fault));
     }
     const reply: Response | Promise<Response> = app.fetch(request);
-    return reply instanceof Promise ? reply.then(finish) : finish(reply);
+    const last = request.method === 'HEAD' ? finishHead : finish;
+    return reply instanceof Promise ? reply.then(last) : last(reply);
   };
   const refuse = (): Response => finish(errorReply(new VaultError('path_invalid')));
   const server = Bun.serve({

@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
 import { beginRequest, endRequest, errorReply, reportError } from '../plugins/http-context.ts';
 import type { HttpParts } from '../plugins/http-parts.ts';
-import { answerUnrouted, isOnFormsHost } from '../plugins/shell.ts';
+import { answerUnrouted, isOnFormsHost, mountAll } from '../plugins/shell.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
@@ -57,7 +57,7 @@ async function answerPage(page: Page, request: Request, parts: HttpParts): Promi
 /** Mounts pages for GET and HEAD; other methods are rejected. */
 export function mountPages(app: Elysia, pages: readonly Page[], parts: HttpParts): void {
   for (const page of pages) {
-    app.all(page.path, ({ request }) => {
+    mountAll(app, page.path, ({ request }) => {
       if (page.isPublic !== true && isOnFormsHost(parts.http, request)) {
         return answerUnrouted(request, { route: '(none)' }, parts);
       }

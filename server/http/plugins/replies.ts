@@ -5,6 +5,8 @@ import type { Reply } from './route.ts';
 /** Header names and values, to be set on a reply. */
 export type HeaderList = Iterable<readonly [string, string]>;
 
+type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
 const PIECE_BYTES = 65_536;
 
 const API_HEADERS = {
@@ -17,11 +19,7 @@ const API_HEADERS = {
 const JSON_HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': 'application/json' });
 
 /** A JSON reply with the headers that everything under `/v1` has. */
-export function jsonResponse(
-  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
-  requestId: string,
-  status = 200,
-): Response {
+export function jsonResponse(body: Body | null, requestId: string, status = 200): Response {
   const response = new Response(body, { status, headers: JSON_HEADERS });
   response.headers.set('X-Request-Id', requestId);
   return response;
@@ -87,7 +85,7 @@ function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
   );
 }
 
-function bodyOf(reply: Reply, onStreamError: StreamErrorHook) {
+function bodyOf(reply: Reply, onStreamError: StreamErrorHook): Body {
   if (reply.json !== undefined) {
     return JSON.stringify(reply.json);
   }
@@ -104,9 +102,9 @@ function bodyOf(reply: Reply, onStreamError: StreamErrorHook) {
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 }
 
-/** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
-export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
-  const response = jsonResponse(bodyOf(reply, onStreamError), requestId);
+/** The 200 with a body, or without one, and with the headers of a handler's reply. */
+function okResponse(body: Body | null, reply: Reply, requestId: string): Response {
+  const response = jsonResponse(body, requestId);
   if (reply.file !== undefined) {
     const { type, name } = reply.file;
     response.headers.set('Content-Type', type);
@@ -116,6 +114,49 @@ export function replyResponse(reply: Reply, requestId: string, onStreamError: St
     for (const name in reply.headers) {
       response.headers.set(name, reply.headers[name] ?? '');
     }
+  }
+  return response;
+}
+
+/** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
+export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
+  return okResponse(bodyOf(reply, onStreamError), reply, requestId);
+}
+
+/** The length of a stream that ends within a piece. Of a longer one no more is read: undefined. */
+async function shortLength(stream: ReadableStream<Uint8Array>): Promise<number | undefined> {
+  const reader = stream.getReader();
+  let length = 0;
+  for (;;) {
+    const step = await reader.read();
+    if (step.done) {
+      return length;
+    }
+    length += step.value.byteLength;
+    if (length > PIECE_BYTES) {
+      await reader.cancel();
+      return undefined;
+    }
+  }
+}
+
+/**
+ * The 200 to HEAD (RFC 9110, 9.3.2): the headers of the reply to GET, without its body. Whoever asks so need not receive
+ * a long listing, so of a stream only the beginning is read, and its length is told only if that is all. Rejects with
+ * the error of the stream.
+ */
+export async function headResponse(reply: Reply, requestId: string): Promise<Response> {
+  const bytes = reply.file?.bytes ?? reply.jsonBytes;
+  const length =
+    reply.stream !== undefined
+      ? await shortLength(reply.stream)
+      : (bytes?.byteLength ?? Buffer.byteLength(reply.html ?? JSON.stringify(reply.json)));
+  const response = okResponse(null, reply, requestId);
+  // Without either, the runtime would say that the length is 0.
+  if (length === undefined) {
+    response.headers.set('Transfer-Encoding', 'chunked');
+  } else {
+    response.headers.set('Content-Length', String(length));
   }
   return response;
 }

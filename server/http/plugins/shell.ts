@@ -26,7 +26,7 @@ import {
   reportError,
 } from './http-context.ts';
 import type { HttpConfig, HttpParts } from './http-parts.ts';
-import { emptyResponse, type HeaderList, replyResponse } from './replies.ts';
+import { emptyResponse, type HeaderList, headResponse, replyResponse } from './replies.ts';
 import type { Call, Reply, Route } from './route.ts';
 
 /** A route with everything compiled that can be. */
@@ -118,6 +118,9 @@ async function handle(
   progress.reply = reply;
   await confirmAccount({ accountCheck: ctx.accountCheck });
   await recordAndCount(mounted, ctx, call, reply, parts);
+  if (ctx.request.method === 'HEAD') {
+    return headResponse(reply, ctx.requestId);
+  }
   // A stream that fails half-way is logged.
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
 }
@@ -250,12 +253,11 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
   const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, parts)]));
   const read = methods.get('GET');
   if (read !== undefined) {
-    // The runtime omits the body and sends its length; it cancels a stream before its first piece is read.
     methods.set('HEAD', read);
   }
   const preflight = preflightOf(ofPath);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
-  app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
+  mountAll(app, path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
     if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
@@ -268,6 +270,24 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
       ? answerPreflight(request, path, preflight, parts)
       : answerUnrouted(request, { route: path, allow }, parts);
   });
+}
+
+/** A request as the framework hands it on. */
+interface Mounted extends Found {
+  readonly request: Request;
+}
+
+/**
+ * Mounts a path for all methods. HEAD is named: without that the framework would read the body of any reply to it, to its
+ * end, only to count it. The runtime omits the body and knows its length.
+ */
+export function mountAll(
+  app: Elysia,
+  path: string,
+  respond: (mounted: Mounted) => Response | Promise<Response>,
+): void {
+  app.all(path, respond);
+  app.head(path, respond);
 }
 
 /**
