@@ -22,4 +22,5 @@ for line in $(grep '^[A-Z]' "$images"); do
 done
 # shellcheck disable=SC2086 # one word for each edit
 sed -i $edits "$images"
+sed -i "s|^  image: redis[:@].*|  image: redis@$redis|" deploy/helm/values.yaml
 sed -i -E "/name: redis\$/,/^ *(newTag|digest):/s/^( *)(newTag|digest):.*/\1digest: $redis/" "$manifests"

@@ -1,12 +1,14 @@
 /**
  * Checks deploy/ with the tools of those who will read it, as far as they are on the PATH: promtool (in Debian's package
- * prometheus) checks and runs the rules for alerts, and parses the dashboard and the metrics. A tool
- * that is missing is left out, in a line of its own; tests check the names without it.
+ * prometheus) checks and runs the rules for alerts, and parses the dashboard and the metrics; helm lints the
+ * chart, and must make of it what the tests' own reading does. A tool that is missing is left out, in a line of its own; tests
+ * check names and documents without it.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderAll } from '../helpers/metrics.ts';
+import { byName, chartValues, documentsOf, renderChart } from './chart.ts';
 
 const root = join(import.meta.dir, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'cv-deploy-'));
@@ -29,32 +31,53 @@ async function writeDashboardRules(): Promise<string> {
   return path;
 }
 
-/** A command with its arguments, and what it reads from its standard input. */
-type Check = readonly [command: readonly [tool: string, ...string[]], input?: string];
+/** A command, what it reads from its standard input, and what must be true of what it prints. */
+interface Check {
+  readonly command: readonly [tool: string, ...string[]];
+  readonly input?: string;
+  readonly accept?: (output: string) => boolean;
+}
 
-async function isGood([command, input]: Check): Promise<boolean> {
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function isGood({ command, input = '', accept }: Check): Promise<boolean> {
   const [tool] = command;
   const path = Bun.which(tool);
   if (path === null) {
-    process.stdout.write(`left out, ${tool} is not on the PATH: ${command.join(' ')}\n`);
+    say(`left out, ${tool} is not on the PATH: ${command.join(' ')}`);
     return true;
   }
   const child = Bun.spawn([path, ...command.slice(1)], {
     cwd: root,
     stdin: new TextEncoder().encode(input),
-    stdout: 'inherit',
+    stdout: 'pipe',
     stderr: 'inherit',
   });
-  const isPassed = (await child.exited) === 0;
-  process.stdout.write(`${isPassed ? 'passed' : 'FAILED'}: ${command.join(' ')}\n`);
+  const output = await child.stdout.text();
+  const isPassed = (await child.exited) === 0 && (accept === undefined || accept(output));
+  if (accept === undefined || !isPassed) {
+    say(output.trimEnd());
+  }
+  say(`${isPassed ? 'passed' : 'FAILED'}: ${command.join(' ')}`);
   return isPassed;
 }
 
+function hasSameDocuments(output: string): boolean {
+  return Bun.deepEquals(byName(documentsOf(output)), byName(renderChart(chartValues())), true);
+}
+
 const checks: readonly Check[] = [
-  [['promtool', 'check', 'rules', 'deploy/prometheus-rules.yml']],
-  [['promtool', 'test', 'rules', 'test/deploy/alerts.yml']],
-  [['promtool', 'check', 'rules', await writeDashboardRules()]],
-  [['promtool', 'check', 'metrics'], await renderAll()],
+  { command: ['promtool', 'check', 'rules', 'deploy/prometheus-rules.yml'] },
+  { command: ['promtool', 'test', 'rules', 'test/deploy/alerts.yml'] },
+  { command: ['promtool', 'check', 'rules', await writeDashboardRules()] },
+  { command: ['promtool', 'check', 'metrics'], input: await renderAll() },
+  { command: ['helm', 'lint', '--strict', 'deploy/helm'] },
+  {
+    command: ['helm', 'template', '--kube-version', '1.30.0', 'cardvault', 'deploy/helm'],
+    accept: hasSameDocuments,
+  },
 ];
 const results: boolean[] = [];
 for (const check of checks) {

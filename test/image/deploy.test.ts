@@ -140,17 +140,21 @@ describe('on Kubernetes', () => {
   });
 
   test('Redis has the settings that it has elsewhere', async () => {
-    expect(await read('deploy/kubernetes/redis.conf')).toBe(await read('deploy/redis.conf'));
+    for (const path of ['deploy/kubernetes/redis.conf', 'deploy/helm/redis.conf']) {
+      expect(await read(path)).toBe(await read('deploy/redis.conf'));
+    }
   });
 });
 
 test('who is trusted to name the source of a request is one address, whatever is deployed', async () => {
   const found: string[] = [];
   for (const path of files) {
-    const matches = (await read(path)).matchAll(/VAULT_TRUSTED_PROXIES(?:=|, value: )([^\s}]+)/g);
+    const matches = (await read(path)).matchAll(
+      /(?:VAULT_TRUSTED_PROXIES(?:=|, value: )|trustedProxies: )([^\s{}]+)/g,
+    );
     found.push(...[...matches].flatMap(([, value = '']) => value.split(',')));
   }
-  expect(found.length).toBe(2);
+  expect(found.length).toBe(3);
   expect(found.filter((range) => range.includes('/') && !range.endsWith('/32'))).toEqual([]);
 });
 

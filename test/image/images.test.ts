@@ -81,9 +81,15 @@ test('Kubernetes runs the Redis of the same digest', () => {
     newName: 'registry.example.com/cardvault',
     newTag: '0.1.0',
   });
-  const once = [pinned(), readFileSync(path, 'utf8')];
+  const values = join(folder, 'deploy/helm/values.yaml');
+  const { image, redis } = YAML.parse(readFileSync(values, 'utf8')) as {
+    image: string;
+    redis: { image: string };
+  };
+  expect([image, redis.image]).toEqual(['registry.example.com/cardvault:0.1.0', `redis@${DIGEST}`]);
+  const once = [pinned(), readFileSync(path, 'utf8'), readFileSync(values, 'utf8')];
   expect(run('pin.sh').code).toBe(0);
-  expect([pinned(), readFileSync(path, 'utf8')]).toEqual(once);
+  expect([pinned(), readFileSync(path, 'utf8'), readFileSync(values, 'utf8')]).toEqual(once);
 });
 
 test('a registry that names no digest changes nothing', () => {

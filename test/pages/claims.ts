@@ -1,11 +1,12 @@
 /** Who answers for a block of code that no page of `RUNS` runs: each kind has a check of its own, which a test makes. */
 import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { Glob } from 'bun';
+import { Glob, YAML } from 'bun';
 import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
 import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
+import { type Value, valueFaults } from '../deploy/chart.ts';
 import { CLIENTS } from '../generators/clients.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { commandFaults } from './commands.ts';
@@ -48,6 +49,13 @@ function settingFaults({ code }: CodeBlock): readonly string[] {
     .map((line) => line.split(/=(.*)/s));
   const { redis } = loadConfig(Object.fromEntries(settings));
   return redis.kind === 'cluster' ? [] : ['does not name a Cluster'];
+}
+
+/** Values for the chart: it knows their names, and its settings are settings of a server. */
+function chartFaults({ code }: CodeBlock): readonly string[] {
+  const values = YAML.parse(code) as Value;
+  loadConfig(Object(values).settings);
+  return valueFaults(values);
 }
 
 /** Settings whose files the page tells where to put: their names are known. */
@@ -149,6 +157,12 @@ export const CLAIMS: readonly Claim[] = [
     by: 'operators.test.ts, which runs it',
   },
   { page: /^docs\/guides\/production\.md$/, info: 'json', by: 'operators.test.ts, which compares it' },
+  {
+    page: /^docs\/guides\/production\.md$/,
+    info: 'yaml',
+    by: 'the schema of the chart',
+    faults: chartFaults,
+  },
   { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'operators.test.ts, whose Redis reads it' },
   {
     page: /^docs\/guides\/sandbox\.md$/,

@@ -1,5 +1,5 @@
-/** Commands for a Kubernetes that no test has: they name what the manifests of deploy/kubernetes make. */
-import { readFileSync } from 'node:fs';
+/** Commands for a Kubernetes that no test has: they name what the manifests of deploy/kubernetes make, and the chart. */
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Glob, YAML } from 'bun';
 
@@ -54,5 +54,16 @@ export function kubectlFaults(line: string, created: Set<string>): readonly stri
     ...faults,
     ...named.filter((name) => !NAMES.has(name) && !created.has(name)).map((name) => `${line}: no ${name}`),
     ...labels.filter((label) => !LABELS.has(label)).map((label) => `${line}: no pod has the label ${label}`),
+  ];
+}
+
+const HELM = /^helm upgrade --install \S+ (\S+) --namespace (\S+) --values values\.yaml$/;
+
+/** What is wrong with the words of a command of helm: it installs the chart there is, where the secrets are. */
+export function helmFaults(line: string): readonly string[] {
+  const [, chart = '', namespace] = HELM.exec(line) ?? [];
+  return [
+    ...(existsSync(join(FOLDER, '../..', chart, 'Chart.yaml')) ? [] : [`${line}: no chart is there`]),
+    ...(namespace === NAMESPACE ? [] : [`${line}: the secrets are in ${NAMESPACE}`]),
   ];
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../server/config/config.ts';
 import { runCommand } from '../helpers/command.ts';
-import { kubectlFaults } from './cluster-commands.ts';
+import { helmFaults, kubectlFaults } from './cluster-commands.ts';
 
 const project: {
   readonly scripts: Readonly<Record<string, string>>;
@@ -62,8 +62,11 @@ export async function commandFaults(code: string): Promise<readonly string[]> {
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '');
   const created = new Set<string>();
-  const faults = lines.map((line) =>
-    line.startsWith('kubectl ') ? kubectlFaults(line, created) : faultsOf(line),
-  );
+  const faults = lines.map((line) => {
+    if (line.startsWith('helm ')) {
+      return helmFaults(line);
+    }
+    return line.startsWith('kubectl ') ? kubectlFaults(line, created) : faultsOf(line);
+  });
   return (await Promise.all(faults)).flat();
 }
