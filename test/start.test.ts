@@ -156,6 +156,32 @@ describe('bun run start', () => {
   );
 
   test(
+    'imports nothing that is not installed, however it is started',
+    async () => {
+      const asked: string[] = [];
+      using registry = Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        fetch: ({ url }) => {
+          asked.push(url);
+          return new Response(null, { status: 404 });
+        },
+      });
+      copyFileSync(join(root, 'bunfig.toml'), join(folder, 'bunfig.toml'));
+      await Bun.write(join(folder, 'server/main.ts'), "import 'elysia';");
+      const command = Bun.spawn([process.execPath, 'server/main.ts'], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'], HOME: folder, BUN_CONFIG_REGISTRY: registry.url.href },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      expect(await new Response(command.stderr).text()).toContain("Cannot find package 'elysia'");
+      expect(await command.exited).toBe(1);
+      expect(asked).toEqual([]);
+    },
+    START_MS_MAX,
+  );
+
+  test(
     'ends with one clear line and exit code 1 on a wrong setting',
     async () => {
       const command = start({ VAULT_PROT: '8080' });
