@@ -1,14 +1,20 @@
-/** Builds the browser scripts of the hosted forms, with their hashes, into forms/dist or another folder. */
+/** Builds the package of the hosted forms: scripts, their hashes and their types, into forms/dist or another folder. */
 import { join } from 'node:path';
+import { $ } from 'bun';
 import { buildForms } from '../forms/build.ts';
 
-const folder = process.argv[2] ?? join(import.meta.dir, '..', 'forms', 'dist');
+const root = join(import.meta.dir, '..');
+const folder = process.argv[2] ?? join(root, 'forms', 'dist');
 const { version, files } = await buildForms();
 
 for (const { name, bytes } of files) {
   await Bun.write(join(folder, name), bytes);
 }
 const integrity = Object.fromEntries(files.map((file) => [file.name, file.integrity]));
+const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
+await $`${process.execPath} --no-env-file ${tsup} --config forms/tsup.config.ts --out-dir ${folder} --silent`.cwd(
+  root,
+);
 await Bun.write(join(folder, 'sri.json'), `${JSON.stringify({ version, integrity }, null, 2)}\n`);
 
 console.log(`${folder}, version ${version}`);

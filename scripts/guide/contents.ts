@@ -100,7 +100,7 @@ export const CONTENTS: readonly Group[] = [
         'A shop from checkout to deletion',
         'All in one folder, on your own machine',
       ),
-      page('recipes/tokenise-at-checkout.md', 'Tokenise at checkout', 'A card becomes a token in your shop'),
+      page('recipes/tokenize-at-checkout.md', 'Tokenize at checkout', 'A card becomes a token in your shop'),
       page(
         'recipes/charge-through-a-payment-service.md',
         'Charge through a payment service',

@@ -73,6 +73,20 @@ test.each([
   expect((await commandFaults(line)).join()).toContain(fault);
 });
 
+test('no two pages create the same key, so that a reader may try them all', () => {
+  const CREATED = /"user":"([\w-]+)","passphrase":"[^"]*"\}|keys\.create\(\{ user: '([\w-]+)'/g;
+  const pages = new Map<string, Set<string>>();
+  for (const { page, code } of ALL_BLOCKS.filter(isRun)) {
+    for (const [, inShell, inCode = ''] of code.matchAll(CREATED)) {
+      const key = inShell ?? inCode;
+      pages.set(key, (pages.get(key) ?? new Set()).add(page));
+    }
+  }
+  const shared = [...pages].filter(([, creators]) => creators.size > 1);
+  expect(pages.size).toBeGreaterThan(15);
+  expect(shared.map(([key, creators]) => [key, ...creators])).toEqual([]);
+});
+
 test('a setting that there is not is found to be wrong', async () => {
   await expect(commandFaults('VAULT_RATE=1 bun start')).rejects.toThrow('VAULT_RATE');
 });

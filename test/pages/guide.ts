@@ -141,9 +141,9 @@ export async function runBlocks(
     new Response(shell.stdout).text(),
     new Response(shell.stderr).text(),
   ]);
-  const said = replaced(
-    output,
-    here.map(([page, meant]) => [meant, page]),
-  );
+  const said = replaced(output, [
+    [url, 'http://127.0.0.1:8080'],
+    ...here.map(([page, meant]): [string, string] => [meant, page]),
+  ]);
   return { printed: said.split(SEPARATOR).slice(0, -1), errors };
 }

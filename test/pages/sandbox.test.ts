@@ -22,7 +22,7 @@ const received: { readonly url: string; readonly id: string | null; readonly bod
 /** Resolves with the first call of the receiver. */
 const arrived = Promise.withResolvers<void>();
 const receiver = Bun.serve({
-  hostname: 'localhost',
+  hostname: '127.0.0.1',
   port: 0,
   fetch: async (request) => {
     const { pathname } = new URL(request.url);
