@@ -110,9 +110,20 @@ describe('on a page', () => {
     await block.getByRole('button', { name: 'Copy' }).click();
     await block.getByRole('button', { name: 'Copied' }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
-    expect(copied).toStartWith('VAULT=http://127.0.0.1:8080/v1\nAUTH=');
+    expect(copied).toStartWith(`VAULT=${world.url}/v1\nAUTH=`);
     expect(copied).toBe((await block.locator('code').textContent())?.trimEnd());
   });
+
+  test.each(['/guide/quick-start', '/guide/forms', '/guide/one-shop'])(
+    'the examples of %s call the vault that shows them',
+    async (path) => {
+      const { page, faults } = await world.open(path, DESKTOP);
+      const shown = (await page.locator('article').textContent()) ?? '';
+      expect(shown).toContain(world.url);
+      expect(shown).not.toContain('http://127.0.0.1:8080');
+      expect(faults).toEqual([]);
+    },
+  );
 
   test('the outline follows the reader, and neighbours lead on', async () => {
     const { page } = await world.open('/guide/capture', DESKTOP);

@@ -55,6 +55,17 @@ describe('a page of the guide', () => {
     },
   );
 
+  test('repeats no name under which it was asked for: its script asks the browser', async () => {
+    const named = {
+      host: 'evil.example"><script>',
+      'x-forwarded-host': 'evil.example',
+      origin: 'http://evil.example',
+    };
+    const answer = await get('/guide/capture', named);
+    expect(answer.text).toBe(html);
+    expect([...answer.headers.values()].join()).not.toContain('evil');
+  });
+
   test('is not sent to who holds it', async () => {
     const tag = (await get('/guide/capture')).headers.get('ETag') ?? '';
     expect(tag).toMatch(/^W\/"[0-9a-f]{32}"$/);

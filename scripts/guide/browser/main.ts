@@ -1,8 +1,10 @@
-/** The browser script of the guide. The pages are complete without it; it adds search, copy buttons and small aids. */
+/** The browser script of the guide. The pages are complete without it; it adds the vault's own URL, search, copy buttons and small aids. */
 import { addCopyButtons } from './copy.ts';
 import { followHeadings, freeFocus, showCurrent } from './help.ts';
+import { showOwnUrl } from './origin.ts';
 import { addSearch } from './search.ts';
 
+showOwnUrl();
 addCopyButtons();
 addSearch();
 followHeadings();
