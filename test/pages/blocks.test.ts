@@ -87,6 +87,21 @@ test('no two pages create the same key, so that a reader may try them all', () =
   expect(shared.map(([key, creators]) => [key, ...creators])).toEqual([]);
 });
 
+test('a server of an example listens on this machine alone', () => {
+  const calls = ALL_BLOCKS.flatMap(({ code }) => code.match(/\blisten\(.*\)/g) ?? []);
+  expect(calls.length).toBeGreaterThan(7);
+  expect(calls.filter((call) => !call.endsWith(", '127.0.0.1')"))).toEqual([]);
+});
+
+test('recipes ask for nothing but sh and Node', () => {
+  const blocks = ALL_BLOCKS.filter(({ page }) => page.startsWith('docs/recipes/'));
+  expect(blocks.filter(({ info }) => /^(?:ts|bash)\b/.test(info ?? '')).map(nameOf)).toEqual([]);
+  const commands = blocks
+    .filter(({ info }) => info === 'sh')
+    .map(({ code }) => code.replaceAll('bun@1.4.5', ''));
+  expect(commands.filter((code) => /\bbun\b|\btsx\b/.test(code))).toEqual([]);
+});
+
 test('a setting that there is not is found to be wrong', async () => {
   await expect(commandFaults('VAULT_RATE=1 bun start')).rejects.toThrow('VAULT_RATE');
 });

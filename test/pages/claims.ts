@@ -22,7 +22,7 @@ interface Claim {
   readonly by: string;
 }
 
-const RUN_INFO = /^(?:sh|ts|html)(?: \S+)?$|^text \S+$/;
+const RUN_INFO = /^(?:sh|ts|js|html)(?: \S+)?$|^text \S+$/;
 const OUTPUT_INFO = /^(?:json|text)$/;
 
 /** Whether the block is run with its page, or shows what the one before it prints. */

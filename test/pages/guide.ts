@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { GuideParties } from './parties.ts';
 import type { GuideServer } from './server.ts';
@@ -11,7 +11,7 @@ const SEPARATOR = '\x1e';
  * file that the others find under that name. Blocks of text with a name say what the program of that name, which then
  * runs beside the others, has printed since, or what the page at a URL shows once somebody has used it.
  */
-const BLOCK = /^```(sh|ts|html|text(?= ))(?: (\S+))?\n(.*?)^```\n(?:\n?```(?:json|text)\n(.*?)^```$)?/gms;
+const BLOCK = /^```(sh|ts|js|html|text(?= ))(?: (\S+))?\n(.*?)^```\n(?:\n?```(?:json|text)\n(.*?)^```$)?/gms;
 
 /** A code block of a page that must work. */
 export interface Block {
@@ -24,7 +24,7 @@ export interface Block {
   readonly output: string | undefined;
 }
 
-/** All blocks of a page in `sh`, `ts` and `html`: each of them is run. Anything else is for reading only. */
+/** All blocks of a page in `sh`, `ts`, `js` and `html`: each of them is run. Anything else is for reading only. */
 export function blocksOf(path: string, markdown: string): Block[] {
   return [...markdown.matchAll(BLOCK)].map(
     ({ index, 1: language = '', 2: file, 3: code = '', 4: output }) => {
@@ -55,15 +55,26 @@ function readLines(output: string): string {
 
 const LISTENS = join(import.meta.dir, 'await-port.ts');
 
+/** The page is for this runtime: plain JavaScript for Node, which recipes ask for, and TypeScript for Bun. */
+function runnerOf(path: string): string {
+  return path.endsWith('.mjs') ? 'node' : 'bun';
+}
+
 /** Starts a program that serves something on PORT, and waits until it does. */
 function beginBeside(path: string): string {
   return `mkfifo '${path}.out'
 exec 3<>'${path}.out'
-bun '${path}' >&3 &
+${runnerOf(path)} '${path}' >&3 &
 BESIDE=$!
 trap 'kill $BESIDE; wait $BESIDE || true' EXIT
 bun '${LISTENS}' "$PORT"
 `;
+}
+
+/** The variables of the shell that a page of HTML names, which need not be exported for others. */
+function givenTo(html: string): string {
+  const names = new Set([...html.matchAll(/\bTHE_([A-Z_]+)\b/g)].map(([, name = '']) => name));
+  return [...names].map((name) => `${name}="\${${name}}" `).join('');
 }
 
 /** The command that runs a block in the shell of its page, whose folder holds what the page says to save. */
@@ -78,15 +89,23 @@ function commandOf({ language, file, code }: Block, path: string, beside: Readon
   if (file !== undefined) {
     return beside.has(file) ? beginBeside(path) : '';
   }
-  return language === 'html' ? `bun '${PAGE_RUNNER}' '${path}'\n` : `bun '${path}'\n`;
+  return language === 'html'
+    ? `${givenTo(code)}bun '${PAGE_RUNNER}' '${path}'\n`
+    : `${runnerOf(path)} '${path}'\n`;
 }
 
 function replaced(text: string, pairs: Iterable<readonly [from: string, to: string]>): string {
   return [...pairs].reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
 }
 
-/** Makes a folder that is a project with the SDK, and in which the operator's commands work as in the checkout. */
+/**
+ * Makes a folder that is a project with the SDK, and in which the operator's commands work as in the checkout. One that
+ * is there, of a page before, is used as it is.
+ */
 function makeFolder(folder: string): void {
+  if (existsSync(folder)) {
+    return;
+  }
   mkdirSync(folder);
   const paths = { '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { paths } }));
@@ -97,7 +116,7 @@ function makeFolder(folder: string): void {
 /**
  * Runs the blocks of a page one after another in one shell, whose variables the later ones see, against a server
  * that stands for the one of the page. Gives what each printed, up to the first that failed, and the errors. Pages are
- * shown in the Chromium at an address.
+ * shown in the Chromium at an address. A secrets file of the folder is read first, as in a new terminal.
  */
 export async function runBlocks(
   blocks: readonly Block[],
@@ -119,13 +138,13 @@ export async function runBlocks(
   const script = blocks
     .map((block) => ({ ...block, file: block.file && meant(block.file), code: meant(block.code) }))
     .map((block, at) => {
-      const path = join(folder, block.file ?? `${at}.${block.language}`);
+      const path = join(folder, block.file ?? `${at}.${block.language.replace('js', 'mjs')}`);
       return `${commandOf(block, path, beside)}printf '\\036'\n`;
     })
     .join('');
   const file = join(folder, 'page.sh');
-  writeFileSync(file, script);
-  const shell = Bun.spawn(['sh', '-aeu', file], {
+  writeFileSync(file, `[ ! -f shop.env ] || . ./shop.env\n${script}`);
+  const shell = Bun.spawn(['sh', '-eu', file], {
     cwd: folder,
     env: {
       PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,

@@ -90,7 +90,8 @@ export async function startParties(folder: string): Promise<GuideParties> {
     here: [
       ['https://pay.example.com', pay.url('')],
       ['https://shop.example.com', shop.url('')],
-      ['http://localhost:3000', `http://localhost:${shopPort}`],
+      ['http://127.0.0.1:3000', `http://127.0.0.1:${shopPort}`],
+      ['.listen(3000,', `.listen(${shopPort},`],
     ],
     stop: () => {
       pay.stop();
