@@ -1,6 +1,6 @@
 /** Pastes the recipe of a whole shop into an empty folder: a plain `sh`, the `node` of the machine, and nothing of this project. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launchSharedChromium } from '../browser/chromium.ts';
@@ -112,6 +112,17 @@ test.each(STEPS.map(({ line, info }, at) => [`${line} (${info})`, at] as const))
     expect(inWordsOf(expected, printed[at] ?? '')).toBe(expected);
   },
 );
+
+test('nobody else may read the secrets, also after the change', () => {
+  expect(statSync(join(shop, 'shop.env')).mode & 0o077).toBe(0);
+});
+
+test('without a next passphrase the key keeps the one that is known', () => {
+  const { exitCode, stderr } = Bun.spawnSync(['sh', '-c', '. ./shop.env; exec node rotate.mjs'], {
+    cwd: shop,
+  });
+  expect([exitCode, stderr.toString()]).toEqual([1, expect.stringContaining('Write the next passphrase')]);
+});
 
 test('nothing complains', () => {
   // What npm has to say of the machine's own settings, and the shell of what the page ends.
