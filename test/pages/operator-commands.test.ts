@@ -21,7 +21,8 @@ const LINES = ALL_BLOCKS.filter(({ page, info }) => page.startsWith('docs/guides
       .split('\n')
       .map((line) => ({ page, line: line.replace(/\s+#.*$/, '') })),
   )
-  .filter(({ line }) => !line.startsWith('kubectl '));
+  // Lines for a cluster have a check of their own.
+  .filter(({ line }) => !/^(?:kubectl|helm) /.test(line));
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-typed-'));
 const printed: string[] = [];
