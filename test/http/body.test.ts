@@ -56,6 +56,18 @@ describe('200', () => {
     expect(answer.status).toBe(200);
   });
 
+  test('unknown names in the query, where they are ignored, reach nothing', async () => {
+    const { http } = createClient().parts;
+    const client = createClient({ http: { ...http, refuseUnknown: false } });
+    const query = '&usr=u2&__proto__=x&constructor=y&%5f_proto__%5bpolluted%5d=1';
+    expect((await client.send('POST', `${STORE}${query}`, { body: '{"n":"1"}' })).status).toBe(200);
+    expect(JSON.stringify(client.lastInput())).not.toMatch(/usr|polluted|"x"|"y"/);
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+    expect((await createClient().send('POST', `${STORE}&usr=u2`, { body: '{}' })).error.code).toBe(
+      'unknown_parameter',
+    );
+  });
+
   test('__proto__ is a name like any other, where unknown names are ignored', async () => {
     const body = '{"user":"u1","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
     const { http } = createClient().parts;
