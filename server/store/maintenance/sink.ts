@@ -27,7 +27,7 @@ export interface UndeliveredPart {
   /** Entries before them, which were delivered. */
   readonly from: number;
   readonly entries: readonly (Buffer | undefined)[];
-  /** Whether nothing is behind them. */
+  /** Whether nothing is behind them that this round reads. */
   readonly isLast: boolean;
 }
 
@@ -132,9 +132,11 @@ async function readLog(
   const [now, ...entries] = asList(await redis.command('HMGET', [item, 'n', ...numbers])).map(
     asOptionalBytes,
   );
+  // A log that claims entries which it does not have would hold up all others: the rest waits for the next round.
+  const isHollow = upTo === 'recorded' && entries.every((entry) => entry === undefined);
   return now === undefined
     ? { token, from, entries: [], isLast: true }
-    : { token, from, entries, isLast: last === end };
+    : { token, from, entries, isLast: last === end || isHollow };
 }
 
 function outboxEntryOf(stored: Buffer): OutboxEntry {

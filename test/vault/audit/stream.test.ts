@@ -246,4 +246,21 @@ describe('a log that was damaged', () => {
     expect(eventsOf(good)).toEqual(['1 encrypt ok']);
     expect(eventsOf(bad)).toEqual(['1 undefined damaged']);
   });
+
+  test('and claims more entries than it has, takes no more than one step of a round', async () => {
+    const [good, bad] = [
+      await account.store('user', { number: '4111111111111111' }),
+      await account.store('user', { number: '5555555555554444' }),
+    ];
+    await vault.opened.checkpoint();
+    const [name = ''] = (await vault.raw.keys('*')).filter((key) => key.endsWith(`}i${bad}`));
+    await vault.raw.hset(name, 'n', '20000', 'r', '20000');
+    await deliver();
+    expect(eventsOf(good)).toEqual(['1 encrypt ok']);
+    const claimed = eventsOf(bad).length;
+    expect(claimed).toBeGreaterThan(256);
+    expect(claimed).toBeLessThanOrEqual(512);
+    await vault.opened.services.auditStream?.round();
+    expect(eventsOf(bad).length).toBe(claimed + 256);
+  });
 });
