@@ -18,6 +18,8 @@ export interface SyslogMessage {
 const PRIORITY = 10 * 8 + 6;
 /** How long the collector may leave a connection without any progress. */
 const IDLE_MS = 10_000;
+/** How long a delivery may take in all: less than the lease of the server that delivers. */
+const LIMIT_MS = 50_000;
 
 /** The messages as frames of RFC 6587 (octet counting). `hostname` is this machine, 1 to 255 visible characters. */
 export function framesOf(messages: readonly SyslogMessage[], hostname: string): Buffer {
@@ -47,9 +49,15 @@ function open({ host, port, tls }: SyslogTarget): { readonly socket: Socket; rea
 
 /**
  * Sends messages over a connection of their own, and closes its sending half. Resolves when the collector has then closed
- * the other half without an error: it has read everything. Rejects otherwise, and after 10 s without progress.
+ * the other half without an error: it has read everything. Rejects otherwise, and after 10 s without progress, or after
+ * `limitMs` in all: a collector that goes on sending bytes must not hold up the delivery.
  */
-export function sendSyslog(target: SyslogTarget, frames: Buffer, signal: AbortSignal): Promise<void> {
+export function sendSyslog(
+  target: SyslogTarget,
+  frames: Buffer,
+  signal: AbortSignal,
+  limitMs = LIMIT_MS,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const { socket, ready } = open(target);
     let isSent = false;
@@ -60,6 +68,7 @@ export function sendSyslog(target: SyslogTarget, frames: Buffer, signal: AbortSi
     const stop = (): void => fail(new DOMException('stopped', 'AbortError'));
     const idle = (): void => fail(Object.assign(new Error('no progress'), { code: 'ETIMEDOUT' }));
     socket.setTimeout(IDLE_MS, idle);
+    const limit = setTimeout(idle, limitMs);
     socket.once(ready, () => {
       socket.end(frames, () => {
         isSent = true;
@@ -75,10 +84,14 @@ export function sendSyslog(target: SyslogTarget, frames: Buffer, signal: AbortSi
       }
     });
     socket.once('close', () => {
+      clearTimeout(limit);
       signal.removeEventListener('abort', stop);
       reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
     });
     socket.resume();
     signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) {
+      stop();
+    }
   });
 }

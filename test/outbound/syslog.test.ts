@@ -46,6 +46,21 @@ describe('over TCP', () => {
     await expect(sent).rejects.toThrow();
   });
 
+  test('one that goes on sending, and never closes, is left in the end', async () => {
+    let timer: ReturnType<typeof setInterval> | undefined;
+    collector = await startCollector({
+      onConnection: (socket) => {
+        timer = setInterval(() => socket.write('.'), 5);
+      },
+      onEnd: () => undefined,
+    });
+    const target = { host: 'localhost', port: collector.port, tls: false };
+    const sent = sendSyslog(target, framesOf(MESSAGES, 'vault-1'), new AbortController().signal, 200);
+    const error = await sent.catch((reason: unknown) => reason);
+    clearInterval(timer);
+    expect(String(error)).toContain('no progress');
+  });
+
   test('one that is not there, and a stop while one does not answer', async () => {
     collector = await startCollector({ onEnd: () => undefined });
     const stopping = new AbortController();
