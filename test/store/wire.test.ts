@@ -186,6 +186,21 @@ describe('a connection that', () => {
     expect(states).toEqual(['disconnected', 'reconnected']);
   });
 
+  test('has lost a command is opened again, although it answers', async () => {
+    let toLose = 1;
+    const { link, states } = await fake(([name, key]) => {
+      const isLost = name === 'GET' && toLose > 0;
+      toLose -= isLost ? 1 : 0;
+      return isLost ? undefined : `$${key?.length}\r\n${key}\r\n`;
+    });
+    // One after the other: the reply to each is taken for that of the one before, which is late.
+    for (let n = 1; n <= 20 && !states.includes('disconnected'); n++) {
+      expect(await outcome(link.command('GET', [`key ${n}`]))).toBe('store_unavailable');
+    }
+    await until(() => link.isConnected() && states.includes('reconnected'));
+    expect(String(await link.command('GET', ['after']))).toBe('after');
+  }, 30_000);
+
   test('ends in the middle of a reply fails what is in flight, and nothing is sent again', async () => {
     let isBad = true;
     const { link, seen, states } = await fake((_, socket) => {

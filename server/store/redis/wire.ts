@@ -53,15 +53,15 @@ interface WireState {
   isFlushDue: boolean;
   /** Counts the steps of the timer. */
   step: number;
-  /** The step in which the connection was last heard of. */
-  heardAt: number;
+  /** The step in which a call was last answered in time, or the first of those that wait was sent. */
+  timelyAt: number;
 }
 
 /** Time is counted in steps of one timer, so that a busy event loop does not make Redis look silent. */
 const STEP_MS = 250;
-/** A call without a reply fails after as many steps; the connection, when nothing has come for as many. */
+/** A call without a reply fails after as many steps; the connection, when none was answered in time for as many. */
 const REPLY_STEPS_MAX = 8;
-const SILENT_STEPS_MAX = 24;
+const CONNECTION_STEPS_MAX = 24;
 /** Bounds of what may wait: a Redis that stalls must not fill the memory. */
 const CALLS_MAX = 65_536;
 const BYTES_MAX = 128 * 1_024 * 1_024;
@@ -72,7 +72,7 @@ const DONE_MAX = 4_096;
 export function openWire(client: Redis): Wire {
   const state: WireState = {
     ...{ client, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
-    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, step: 0, heardAt: 0 },
+    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, step: 0, timelyAt: 0 },
   };
   const timer = setInterval(() => checkReplies(state), STEP_MS);
   timer.unref();
@@ -143,7 +143,7 @@ function send(
 
 function write(state: WireState, call: Call, commands: readonly (readonly Argument[])[]): void {
   if (state.first === state.calls.length) {
-    state.heardAt = state.step;
+    state.timelyAt = state.step;
   }
   for (const parts of commands) {
     state.output.add(parts);
@@ -167,7 +167,6 @@ function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void
   if (state.stream !== stream) {
     return;
   }
-  state.heardAt = state.step;
   try {
     state.reader.add(chunk);
     for (let reply = nextReply(state); reply !== INCOMPLETE; reply = nextReply(state)) {
@@ -203,6 +202,7 @@ function answer(state: WireState, reply: unknown): void {
   if (isLate) {
     return;
   }
+  state.timelyAt = state.step;
   if (reply instanceof ReplyError) {
     if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
       const inFull = ['EVAL', script.text, ...parts.slice(2)];
@@ -219,10 +219,13 @@ function answer(state: WireState, reply: unknown): void {
   call.resolve(reply);
 }
 
-/** Fails the calls that have waited too long, and ends a connection that is silent. */
+/**
+ * Fails the calls that have waited too long, and ends a connection that is of no use any more: it is silent, or so far
+ * behind that nobody waits for its replies, or a command was lost on the way, and each reply is taken for another one.
+ */
 function checkReplies(state: WireState): void {
   state.step += 1;
-  const { calls, first, step, heardAt, stream } = state;
+  const { calls, first, step, timelyAt, stream } = state;
   for (let i = first; i < calls.length; i++) {
     const call = calls[i];
     if (call === undefined || step - call.step <= REPLY_STEPS_MAX) {
@@ -231,7 +234,7 @@ function checkReplies(state: WireState): void {
     fail(call, new Error('no reply in time'));
     call.isLate = true;
   }
-  if (first < calls.length && step - heardAt > SILENT_STEPS_MAX) {
+  if (first < calls.length && step - timelyAt > CONNECTION_STEPS_MAX) {
     stream?.destroy();
     lose(state);
   }
