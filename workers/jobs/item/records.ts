@@ -15,7 +15,7 @@ import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { concat, EMPTY, equalBytes, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
+import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { randomUuid } from '../../crypto/primitives/random.ts';
 import type { ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
@@ -84,6 +84,16 @@ function joined({ part0, part1 }: OpenedItem): Uint8Array {
   return part1 ? joinSad(part0, part1) : part0;
 }
 
+/** The object of a layer, whose bytes are wiped. */
+function takeObject(layer: OpenedItem): JsonObject {
+  const text = joined(layer);
+  try {
+    return parseStoredObject(text);
+  } finally {
+    wipe(text, layer.part0, layer.part1);
+  }
+}
+
 /**
  * The exact JSON text that was stored, with sensitive authentication data in its place while it is kept; that of an item
  * with patches is written anew.
@@ -100,8 +110,7 @@ export function openText(
   if (!isPatched(item)) {
     return joined(openItem(request));
   }
-  const layers = openPatched(request).map((layer) => parseStoredObject(joined(layer)));
-  return encodeJson(layers.reduce(mergeFirstLevel));
+  return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
 }
 
 /** The number of entries that a new one follows. */
