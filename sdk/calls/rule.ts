@@ -3,7 +3,16 @@
 import type { CallOptions } from '../transport/call.ts';
 import { readJson, readOne } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { CreateRule, DeleteRule, Message, OperationNames, ReadRule, Rule } from '../transport/types.ts';
+import type {
+  CreateRule,
+  DeleteRule,
+  Message,
+  OperationNames,
+  ReadRule,
+  Rule,
+  RuleTestReply,
+  TestRule,
+} from '../transport/types.ts';
 
 /**
  * Rules: named lists of operations that change data where they are attached.
@@ -46,6 +55,16 @@ export interface RuleCalls {
    */
   readonly delete: (rule: DeleteRule, options?: CallOptions) => Promise<Message>;
   /**
+   * Applies a rule, stored or not, to `input` as a capture would, and says of each operation whether it was applied.
+   * Nothing is stored or logged.
+   * @see /guide/rules
+   * @throws `rule_not_found`, `rule_limit`
+   * @example
+   * const operations = [{ name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } }];
+   * const { output, steps } = await client.rules.test({ operations, input: { expiry_year: '2031' } });
+   */
+  readonly test: (rule: TestRule, options?: CallOptions) => Promise<RuleTestReply>;
+  /**
    * The names of all operations that a rule can be made of.
    * @see /guide/rules
    * @example
@@ -72,6 +91,14 @@ export function createRuleCalls(transport: Transport): RuleCalls {
     list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+    test: (rule, options) =>
+      readJson(transport, {
+        method: 'POST',
+        path: [...path, 'test'],
+        repeat: 'always',
+        body: JSON.stringify(rule),
+        options,
+      }),
     operations: (options) =>
       readJson(transport, { method: 'GET', path: [...path, 'operations'], repeat: 'always', options }),
   };

@@ -211,6 +211,27 @@ export interface CreateRule extends Query<'createRule'> {
   /** Applied one after another; 1 to 64. */
   readonly operations: readonly Given<Operation>[];
 }
+/** A rule to try, and what it is applied to. */
+export type TestRule = {
+  /** The object that the rule is applied to. */
+  readonly input: object;
+} & (
+  | {
+      /** A stored rule; this or `operations` is needed. */
+      readonly id: string;
+      readonly operations?: undefined;
+    }
+  | {
+      readonly id?: undefined;
+      /** A rule that is not stored; this or `id` is needed. */
+      readonly operations: readonly Given<Operation>[];
+    }
+);
+/** What a rule makes of an input. */
+export interface RuleTestReply extends Omit<Schema<'RuleTestReply'>, 'output'> {
+  /** The object after the rule. */
+  output: Readonly<Record<string, unknown>>;
+}
 /** Names a rule. */
 export interface ReadRule extends Query<'deleteRule'> {}
 /** Names a rule. */

@@ -172,7 +172,7 @@ function createItemServices(
   { crypto, cursors, now, settings, stores: { itemStore, binStore, ruleStore } }: Foundation,
   { metering, idempotency, admission, keys }: Access,
 ) {
-  const rules = createRules({ crypto, ruleStore, metering });
+  const rules = createRules({ crypto, ruleStore, metering, settings });
   const cards = createCardMetadata({ binStore, now });
   const storing = createStoring({ crypto, itemStore, cards, now, settings });
   const replacing = createReplacing({ itemStore, storing });

@@ -111,6 +111,7 @@ export function createStubEndpoints(
       list: note('listRules', () => textStream(JSON.stringify([RULE]))),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
+      test: note('testRule', () => new TextEncoder().encode('{"output":{},"steps":[]}')),
     },
     forms: {
       create: note('createForm', () => FORM),

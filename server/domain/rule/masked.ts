@@ -161,7 +161,8 @@ function joinMembers(seen: JsonObject, hidden: JsonObject, placeholders: Placeho
  */
 export function runRulesMasked(rules: CompiledRules, object: JsonObject, env: RuleEnvironment): JsonObject {
   const placeholders: Placeholders = new Map();
+  const { onOperation: _, ...unobserved } = env;
   const seen = runRules(rules, maskForced(copyJson(object)), env);
-  const hidden = runRules(rules, hideMembers(object, placeholders, env), env);
+  const hidden = runRules(rules, hideMembers(object, placeholders, unobserved), unobserved);
   return joinMembers(seen, hidden, placeholders);
 }

@@ -26,7 +26,12 @@ export interface RuleEnvironment {
   readonly now: () => number;
   /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;
+  /** Is told of each operation, in their order. */
+  readonly onOperation?: (outcome: OperationOutcome) => void;
 }
+
+/** `missing`: its input was not there; `copied`: it does not support its input, which is the output as it is. */
+export type OperationOutcome = 'done' | 'missing' | 'copied';
 
 /** Compiles one operation; `at` is its index, for errors. */
 function compile(operation: RuleOperation, at: number): CompiledOperation {
@@ -47,10 +52,10 @@ export function compileRules(lists: readonly (readonly RuleOperation[])[]): Comp
 }
 
 /** Runs one operation. An unsupported input is copied to the output. */
-function runOperation(operation: CompiledOperation, working: WorkingObject, run: RuleRun): void {
+function runOperation(operation: CompiledOperation, working: WorkingObject, run: RuleRun): OperationOutcome {
   const input = working.read(operation.input);
   if (input === undefined) {
-    return;
+    return 'missing';
   }
   const output = operation.step(input, run);
   run.checkTime();
@@ -59,6 +64,7 @@ function runOperation(operation: CompiledOperation, working: WorkingObject, run:
   } else if (!operation.inPlace) {
     working.write(operation.output, copyJson(input));
   }
+  return output === undefined ? 'copied' : 'done';
 }
 
 /**
@@ -70,10 +76,11 @@ function runOperation(operation: CompiledOperation, working: WorkingObject, run:
  */
 export function runRules(rules: CompiledRules, object: JsonObject, environment: RuleEnvironment): JsonObject {
   const working = createWorkingObject(object);
-  const { now, randomBytes } = environment;
+  const { now, randomBytes, onOperation } = environment;
   const run: RuleRun = { ...createRuleBudget(now), randomBytes, whole: working.current };
   for (const operation of rules.operations) {
-    runOperation(operation, working, run);
+    const outcome = runOperation(operation, working, run);
+    onOperation?.(outcome);
     run.checkTime();
   }
   return working.current();

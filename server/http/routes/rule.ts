@@ -1,7 +1,16 @@
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
-import { OperationNames, Rule, RuleBody, RuleQuery, RuleReadQuery, RulesReply } from '../schema/rule.ts';
+import {
+  OperationNames,
+  Rule,
+  RuleBody,
+  RuleQuery,
+  RuleReadQuery,
+  RulesReply,
+  RuleTest,
+  RuleTestReply,
+} from '../schema/rule.ts';
 import { NO_QUERY } from './endpoint.ts';
 
 const BODY_BYTES_MAX = 1_048_576;
@@ -90,4 +99,23 @@ const listOperations = defineRoute({
   handle: async ({ ctx, services }) => ({ json: await services.rules.operations(ctx) }),
 });
 
-export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations];
+const testRule = defineRoute({
+  method: 'POST',
+  path: '/v1/rule/test',
+  operationId: 'testRule',
+  noun: 'rule',
+  summary: 'Try a rule',
+  description:
+    'Applies a rule, stored or not, to the input as a capture would, and says of each operation whether it was applied. Nothing is stored or logged. For accounts without unmasked output rules work on masked numbers here as well.',
+  auth: 'basic',
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES_MAX },
+  response: RuleTestReply,
+  errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],
+  meter: ['rule'],
+  idempotent: false,
+  handle: async ({ ctx, body, services }) => ({ jsonBytes: await services.rules.test(ctx, body) }),
+});
+
+export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations, testRule];

@@ -92,6 +92,42 @@ export const RulesReply = Type.Union([Rule, RuleList], {
   description: 'With `id` that rule, otherwise all rules.',
 });
 
+/** Either the id of a rule or its operations; the engine checks which. */
+export const RuleTest = Type.Object(
+  {
+    id: Type.Optional({ ...RuleId, description: 'Identifier of a stored rule.' }),
+    operations: Type.Optional(Operations),
+    input: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'The object that the rule is applied to.',
+        examples: [{ expiry_year: '2031' }],
+      },
+    ),
+  },
+  { $id: 'RuleTest', description: 'A rule, by its id or in full, and what it is applied to.' },
+);
+
+export const RuleTestReply = Type.Object(
+  {
+    output: Type.Object({}, { additionalProperties: true, description: 'The object after the rule.' }),
+    steps: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ description: 'The operation.', examples: ['substr'] }),
+          output_field: Type.String({ description: 'The field that it writes.', examples: ['year'] }),
+          skipped: Type.Boolean({ description: 'Whether the operation was not applied.' }),
+          reason: Type.Optional(Type.String({ description: 'Why not, for humans. The wording may change.' })),
+        },
+        { $id: 'RuleStep', description: 'What became of one operation.' },
+      ),
+      { description: 'The operations in their order.' },
+    ),
+  },
+  { $id: 'RuleTestReply', description: 'What a rule makes of an input.' },
+);
+
 export const OperationNames = Type.Object(
   {
     operations: Type.Array(Type.String(), {

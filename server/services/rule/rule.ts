@@ -7,6 +7,7 @@ import type { RuleStore } from '../../store/rule.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
 import type { AccountContext } from '../common/request-context.ts';
+import type { ServiceSettings } from '../common/settings.ts';
 import type { MeteringService } from '../request/metering.ts';
 
 /** Rules that are read at once for a list. */
@@ -17,9 +18,10 @@ const NO_RULES: RuleSet = [];
 const decoder = new TextDecoder();
 
 interface RuleParts {
-  readonly crypto: Pick<Crypto, 'checkRule' | 'openRecord' | 'sealRecord'>;
+  readonly crypto: Pick<Crypto, 'checkRule' | 'openRecord' | 'readRuleTest' | 'sealRecord' | 'testRule'>;
   readonly ruleStore: RuleStore;
   readonly metering: Pick<MeteringService, 'count'>;
+  readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
 }
 
 /** Rules: named lists of operations. They are sealed, since a template or a key in one may be confidential. */
@@ -27,7 +29,7 @@ export type Rules = ReturnType<typeof createRules>;
 
 /** Makes the rules of a server. */
 export function createRules(parts: RuleParts) {
-  return bindParts(parts, { find, create, read, list, remove, operations });
+  return bindParts(parts, { find, create, read, list, remove, operations, test });
 }
 
 function placeOf(aid: string, id: string) {
@@ -118,6 +120,21 @@ async function remove({ ruleStore, metering }: RuleParts, ctx: AccountContext, i
     throw new VaultError('rule_not_found', { field: 'query.id' });
   }
   metering.count(ctx, 'rule');
+}
+
+/**
+ * Runs a stored rule or one that is not stored over an input, as a capture would; gives the JSON text of the reply. Nothing of
+ * it is kept. Rejects as `create` and `find` do.
+ */
+async function test(parts: RuleParts, ctx: AccountContext, body: Uint8Array): Promise<Uint8Array> {
+  const { crypto, metering, settings } = parts;
+  const { aid, unmasked } = ctx.account;
+  const { refuseUnknown } = settings;
+  const { id } = await crypto.readRuleTest({ aid, params: { refuseUnknown }, body });
+  const rules = await find(parts, aid, id === undefined ? [] : [id], 'body.id');
+  const reply = await crypto.testRule({ params: { aid, forcedMask: !unmasked }, rules, body });
+  metering.count(ctx, 'rule');
+  return reply;
 }
 
 /** The names of all operations that a rule can have. */

@@ -1,6 +1,6 @@
 /** Rules: checked when they are made, and run by the jobs that store and read items. */
 import type { Lane } from '../../pool/job.ts';
-import { bytes, type Given, list, local, message, type Taken, text } from '../codec.ts';
+import { bytes, type Given, json, list, local, message, type Taken, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 
 /** Rules by id, each with its sealed record, in the order in which they run. */
@@ -24,4 +24,31 @@ export const RULE_JOBS = {
     input: message({ aid: local<string>(), body: bytes }),
     output: bytes,
   }),
+  /** The id of the stored rule that a test names; `invalid_request` where it names none and has no operations. */
+  readRuleTest: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({ aid: local<string>(), params: json<ReadRuleTestParams>(), body: bytes }),
+    output: json<{ readonly id?: string | undefined }>(),
+  }),
+  /** Runs a rule, that of a test or the stored one, over the input of the test; gives the JSON text of the reply. */
+  testRule: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({ params: json<TestRuleParams>(), rules: RULES, body: bytes }),
+    output: bytes,
+  }),
 };
+
+/** How a test is read. */
+export interface ReadRuleTestParams {
+  /** Whether members that are not known are errors. */
+  readonly refuseUnknown: boolean;
+}
+
+/** For whom a test is run. */
+export interface TestRuleParams {
+  readonly aid: string;
+  /** Whether the account sees numbers masked, and so do its rules. */
+  readonly forcedMask: boolean;
+}

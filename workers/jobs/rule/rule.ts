@@ -1,11 +1,25 @@
 /** Checks rules, and runs them over items. Compiled rules are kept ready, the least recently used of them dropped first. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { type JsonObject, parseJson } from '../../../server/domain/json/json.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  parseStoredObject,
+} from '../../../server/domain/json/json.ts';
 import { toPlain } from '../../../server/domain/json/plain.ts';
+import { maskForced } from '../../../server/domain/mask/mask.ts';
+import { invalidAt, member, objectAt, rejectOthers } from '../../../server/domain/proxy/fields.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { runRulesMasked } from '../../../server/domain/rule/masked.ts';
-import { type CompiledRules, compileRules, runRules } from '../../../server/domain/rule/rule.ts';
+import {
+  type CompiledRules,
+  compileRules,
+  type OperationOutcome,
+  runRules,
+} from '../../../server/domain/rule/rule.ts';
+import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
 import { randomBytes } from '../../crypto/primitives/random.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
@@ -102,4 +116,70 @@ export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
     }
     return operations;
   },
+
+  readRuleTest(_context, { params: { refuseUnknown }, body }) {
+    const { id, operations } = readTest(body, refuseUnknown);
+    if ((id === undefined) === (operations === undefined)) {
+      throw invalidAt('body', 'must have either `id` or `operations`');
+    }
+    return id === undefined ? {} : { id };
+  },
+
+  testRule(context, { params: { aid, forcedMask }, rules, body }) {
+    const { operations: own, input } = readTest(body, false);
+    const stored = rules.map(({ id, record }) => context.sealer.open('record', aid, 'rule', [id], record));
+    const operations =
+      own === undefined
+        ? stored.flatMap((record) => parseOwn<readonly RuleOperation[]>(record))
+        : checkOperations({ operations: toPlain(own) });
+    const outcomes: OperationOutcome[] = [];
+    const environment = {
+      ...ENVIRONMENT,
+      onOperation: (outcome: OperationOutcome) => outcomes.push(outcome),
+    };
+    const run = forcedMask ? runRulesMasked : runRules;
+    const output = run(compileRules([operations]), input, environment);
+    const steps = operations.map((operation, at) => stepOf(operation, outcomes[at] ?? 'done'));
+    return encodeJson(
+      new Map<string, JsonValue>([
+        ['output', forcedMask ? maskForced(output) : output],
+        ['steps', steps],
+      ]),
+    );
+  },
 };
+
+interface RuleTest {
+  readonly id?: string | undefined;
+  readonly operations?: JsonValue | undefined;
+  readonly input: JsonObject;
+}
+
+/** The body of a test. Rejects what is no test with `invalid_request` at its place. */
+function readTest(body: Uint8Array, refuseUnknown: boolean): RuleTest {
+  const test = parseStoredObject(body);
+  if (refuseUnknown) {
+    rejectOthers(test, ['id', 'operations', 'input'], 'body');
+  }
+  const id = member(test, 'id');
+  if (id !== undefined && (typeof id !== 'string' || !isIdentifier(id))) {
+    throw invalidAt('body.id', 'must be the id of a rule');
+  }
+  return { id, operations: member(test, 'operations'), input: objectAt(member(test, 'input'), 'body.input') };
+}
+
+const REASONS: Readonly<Record<Exclude<OperationOutcome, 'done'>, string>> = {
+  missing: 'The input field does not exist.',
+  copied: 'The operation does not support this input, which was copied unchanged.',
+};
+
+/** What a test says of one operation. */
+function stepOf({ name, input_field, output_field }: RuleOperation, outcome: OperationOutcome): JsonObject {
+  const output = output_field ?? input_field ?? '*';
+  return new Map<string, JsonValue>([
+    ['name', name],
+    ['output_field', output],
+    ['skipped', outcome !== 'done'],
+    ...(outcome === 'done' ? [] : [['reason', REASONS[outcome]] as const]),
+  ]);
+}
