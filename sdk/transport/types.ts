@@ -212,21 +212,14 @@ export interface CreateRule extends Query<'createRule'> {
   readonly operations: readonly Given<Operation>[];
 }
 /** A rule to try, and what it is applied to. */
-export type TestRule = {
+export interface TestRule {
+  /** A stored rule; either this or `operations` is needed. */
+  readonly id?: string | undefined;
+  /** A rule that need not be stored. */
+  readonly operations?: readonly Given<Operation>[] | undefined;
   /** The object that the rule is applied to. */
   readonly input: object;
-} & (
-  | {
-      /** A stored rule; this or `operations` is needed. */
-      readonly id: string;
-      readonly operations?: undefined;
-    }
-  | {
-      readonly id?: undefined;
-      /** A rule that is not stored; this or `id` is needed. */
-      readonly operations: readonly Given<Operation>[];
-    }
-);
+}
 /** What a rule makes of an input. */
 export interface RuleTestReply extends Omit<Schema<'RuleTestReply'>, 'output'> {
   /** The object after the rule. */

@@ -17,6 +17,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   showCaptureForm: 'is public',
   readRules: 'shows operations, which hold no data',
   listOperations: 'shows constants',
+  testRule: 'keeps nothing, and shows its sender what he has sent',
   readCsrs: 'shows what was made to be shown',
   readCertificates: 'shows what was made to be shown',
   readBilling: 'shows counts',

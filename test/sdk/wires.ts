@@ -366,6 +366,11 @@ const OTHERS: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.rules.delete({ id: 'short-year' }),
     request: 'DELETE /v1/rule?id=short-year',
   },
+  'rules.test': {
+    call: ({ client }) => client.rules.test({ operations: rule.operations, input: { year: '2031' } }),
+    request: 'POST /v1/rule/test',
+    body: { operations: rule.operations, input: { year: '2031' } },
+  },
   'rules.operations': {
     call: ({ client }) => client.rules.operations(),
     request: 'GET /v1/rule/operations',
