@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import type { SecurityEvent } from '../../services/audit/event.ts';
+import { actorNameOf } from '../../services/common/request-context.ts';
 import type { HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import type { Call, Reply, Route } from './route.ts';
@@ -30,7 +31,7 @@ function noteOf(
     aid: account?.aid ?? '',
     action,
     outcome,
-    actor: account === undefined ? 'anonymous' : `account/${account.name}`,
+    actor: account === undefined ? 'anonymous' : actorNameOf(account),
     ip,
     userAgent,
     requestId,

@@ -2,10 +2,25 @@ import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { ActorParams } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { MeterOperation, Preferences } from '../../http/schema/admin.ts';
+import type { Scope } from '../../http/schema/credential.ts';
+
+/** What an API credential may do, beside the account's own limits. One object serves many requests and is never changed. */
+export interface CredentialRights {
+  readonly id: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Vault keys that it may use, by `user`; undefined = all. */
+  readonly keys: ReadonlySet<string> | undefined;
+  /** CIDRs that it may be used from; undefined = any. */
+  readonly ips: readonly string[] | undefined;
+  /** Hosts that it may send data to; undefined = those of the account. */
+  readonly hosts: readonly string[] | undefined;
+  /** When it ends, milliseconds since 1970; `Infinity` if it does not. */
+  readonly expiresAtMs: number;
+}
 
 /**
- * An account with its rights as they were when it was read. One object serves many requests and is never changed.
- * `aid` is its internal id and never leaves the server.
+ * An account with its rights as they were when it was read, limited to those of the credential that acts for it. One
+ * object serves many requests and is never changed. `aid` is its internal id and never leaves the server.
  */
 export interface Account {
   readonly aid: string;
@@ -17,6 +32,13 @@ export interface Account {
   readonly hosts: readonly string[];
   /** How it wants to be served where a request does not say. */
   readonly preferences: Preferences;
+  /** The API credential that acts for it; undefined where its password was used. */
+  readonly credential?: CredentialRights | undefined;
+}
+
+/** Who acts, as the security log and jobs name it. */
+export function actorNameOf({ name, credential }: Pick<Account, 'name' | 'credential'>): string {
+  return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
 }
 
 /** How a request reaches data, as action logs name it. */
