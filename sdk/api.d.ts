@@ -645,6 +645,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/credential": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List credentials
+         * Lists the credentials of the account, with the time of their last use, without secrets.
+         */
+        get: operations["listCredentials"];
+        put?: never;
+        /**
+         * Create a credential
+         * Makes an API credential with a part of the rights of the account, and shows its secret once. It sees numbers masked unless `unmasked` is set. A credential that makes another one gives it no more than it has itself, and its own limits where none are given.
+         */
+        post: operations["createCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/credential/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a credential
+         * Returns one credential, with the time of its last use, without its secret.
+         */
+        get: operations["readCredential"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a credential
+         * Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted.
+         */
+        delete: operations["deleteCredential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/credential/{id}/roll": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a credential a new secret
+         * Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay.
+         */
+        post: operations["rollCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -1767,6 +1835,189 @@ export interface components {
         PreferenceList: components["schemas"]["Preference"][];
         /** With `key` that preference, otherwise all of them. */
         PreferencesReply: components["schemas"]["Preference"] | components["schemas"]["PreferenceList"];
+        /** What the credential may do, and for how long. */
+        CreateCredential: {
+            /**
+             * What it is for, shown in lists.
+             * @example charge worker
+             */
+            name: string;
+            /**
+             * What it may do. Each operation names the scope that it needs.
+             * @example [
+             *       "proxy:send",
+             *       "job:read"
+             *     ]
+             */
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            /**
+             * Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials.
+             * @default false
+             */
+            unmasked: boolean;
+            /**
+             * The vault keys that it may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /**
+             * The addresses that it may be used from; any if omitted.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            ips?: string[];
+            /**
+             * The hosts that it may send data to with the proxy, within those of the account; all of these if omitted. Webhooks are not limited by it.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * Its lifetime: a duration such as `12h` or `P90D`, at most 10 years. Default: unlimited.
+             * @example P90D
+             */
+            expires_in?: string;
+        };
+        /** A credential with its new secret. */
+        CredentialWithSecret: {
+            /**
+             * Identifier of the credential.
+             * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * What it is for, shown in lists.
+             * @example charge worker
+             */
+            name: string;
+            /**
+             * What it may do. Each operation names the scope that it needs.
+             * @example [
+             *       "proxy:send",
+             *       "job:read"
+             *     ]
+             */
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            /** Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials. */
+            unmasked: boolean;
+            /**
+             * The vault keys that it may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /**
+             * The addresses that it may be used from; any if omitted.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            ips?: string[];
+            /**
+             * The hosts that it may send data to with the proxy, within those of the account; all of these if omitted. Webhooks are not limited by it.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+            /**
+             * When it expires; omitted if it does not.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
+            /**
+             * When it was used last, to within a minute; omitted before its first use.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            last_used_at?: string;
+            /**
+             * Sent as `Authorization: Bearer …`, or as the password of Basic authentication with the id as name. Only this reply contains it; the vault keeps a digest.
+             * @example vak1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ
+             */
+            secret: string;
+        };
+        /** A credential of the account, without its secret. */
+        Credential: {
+            /**
+             * Identifier of the credential.
+             * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+             */
+            id: string;
+            /**
+             * What it is for, shown in lists.
+             * @example charge worker
+             */
+            name: string;
+            /**
+             * What it may do. Each operation names the scope that it needs.
+             * @example [
+             *       "proxy:send",
+             *       "job:read"
+             *     ]
+             */
+            scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
+            /** Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials. */
+            unmasked: boolean;
+            /**
+             * The vault keys that it may use; all if omitted.
+             * @example [
+             *       "customers-2026"
+             *     ]
+             */
+            keys?: string[];
+            /**
+             * The addresses that it may be used from; any if omitted.
+             * @example [
+             *       "192.0.2.0/24"
+             *     ]
+             */
+            ips?: string[];
+            /**
+             * The hosts that it may send data to with the proxy, within those of the account; all of these if omitted. Webhooks are not limited by it.
+             * @example [
+             *       "api.payments.example",
+             *       "*.acquirer.example"
+             *     ]
+             */
+            hosts?: string[];
+            /**
+             * When it was made.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            created_at: string;
+            /**
+             * When it expires; omitted if it does not.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
+            /**
+             * When it was used last, to within a minute; omitted before its first use.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            last_used_at?: string;
+        };
+        /** The oldest first. */
+        CredentialList: components["schemas"]["Credential"][];
+        /** How long the old secret lives on. */
+        RollCredential: {
+            /**
+             * How long the secret before this one can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.
+             * @example 24h
+             */
+            overlap?: string;
+        };
         /** One event of the security log. */
         AuditEntry: {
             /**
@@ -1784,7 +2035,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -1792,7 +2043,7 @@ export interface components {
              */
             outcome: string;
             /**
-             * Who performed it: `account/NAME`, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.
+             * Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.
              * @example account/shop
              */
             actor: string;
@@ -1830,7 +2081,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "form_exists" | "certificates_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "form_exists" | "certificates_full" | "credentials_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -2000,7 +2251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2011,7 +2262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2104,7 +2355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2115,7 +2366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2262,7 +2513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2274,7 +2525,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -2465,7 +2716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2477,7 +2728,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -2620,7 +2871,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2631,7 +2882,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2787,7 +3038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2799,7 +3050,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -2955,7 +3206,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2966,7 +3217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3077,7 +3328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3088,7 +3339,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3256,7 +3507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3268,7 +3519,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -3614,7 +3865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3625,7 +3876,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3732,7 +3983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3743,7 +3994,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3890,7 +4141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3902,7 +4153,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -4173,7 +4424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4184,7 +4435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4291,7 +4542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4302,7 +4553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4421,7 +4672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4432,7 +4683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4645,7 +4896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4656,7 +4907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4763,7 +5014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4774,7 +5025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4893,7 +5144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4904,7 +5155,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5117,7 +5368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5128,7 +5379,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5237,7 +5488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5248,7 +5499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5345,7 +5596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5357,7 +5608,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -5500,7 +5751,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5511,7 +5762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5631,7 +5882,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5642,7 +5893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5759,7 +6010,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5770,7 +6021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5887,7 +6138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5898,7 +6149,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6015,7 +6266,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6026,7 +6277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6123,7 +6374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6134,7 +6385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6233,7 +6484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6244,7 +6495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6418,7 +6669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6430,7 +6681,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -6650,7 +6901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6662,7 +6913,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -6881,7 +7132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6893,7 +7144,7 @@ export interface operations {
                 };
             };
             /**
-             * `not_allowed`: This account is not allowed to do this.
+             * `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
@@ -7034,7 +7285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7045,7 +7296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7156,7 +7407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7167,7 +7418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7280,7 +7531,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7291,7 +7542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7399,7 +7650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7410,7 +7661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7533,7 +7784,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7544,7 +7795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7671,7 +7922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7682,7 +7933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7779,7 +8030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7790,7 +8041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7877,7 +8128,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7888,7 +8139,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7981,7 +8232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7992,7 +8243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8101,7 +8352,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8112,7 +8363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8225,7 +8476,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8236,7 +8487,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8343,7 +8594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8354,7 +8605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8465,7 +8716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8476,7 +8727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8593,7 +8844,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8604,7 +8855,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8670,6 +8921,610 @@ export interface operations {
             };
         };
     };
+    listCredentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List credentials */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateCredential"];
+            };
+        };
+        responses: {
+            /** Create a credential */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialWithSecret"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `credentials_full`: The account has reached its limit of credentials. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the credential.
+                 * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read a credential */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Credential"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `credential_not_found`: The credential does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the credential.
+                 * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete a credential */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `credential_not_found`: The credential does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rollCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the credential.
+                 * @example cred_Zm9vYmFyYmF6cXV4cXV1eA
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollCredential"];
+            };
+        };
+        responses: {
+            /** Give a credential a new secret */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialWithSecret"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `credential_not_found`: The credential does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readAudit: {
         parameters: {
             query?: {
@@ -8677,7 +9532,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
@@ -8733,7 +9588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `unauthenticated`: The name or password of the account is missing or wrong. */
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8744,7 +9599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** `not_allowed`: This account is not allowed to do this. */
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -38,6 +38,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'ChangePasswordBody.new_password',
     'ChangePasswordQuery.new_password',
     'CreateKeyBody.passphrase',
+    'CredentialWithSecret.secret',
     'GeneratedPassphrase.passphrase',
     'KeyWithPassphrase.passphrase',
     'LuhnQuery.number',

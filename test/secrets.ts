@@ -33,6 +33,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
+  'server/services/account/credential-record.ts': 'an opened service record',
   'server/services/account/record.ts': 'an opened service record',
   'server/services/audit/verify.ts': 'a checkpoint, before its signature is checked',
   'server/services/audit/verify-heads.ts': 'a checkpoint, before its signature is checked',

@@ -17,6 +17,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   rule: 'rules',
   proxy: 'requests to third parties and certificates for them',
   admin: 'the account',
+  credential: 'credentials',
   audit: 'the security log',
 };
 

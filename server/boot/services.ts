@@ -144,7 +144,8 @@ function createAccess(
   { audit }: Audits,
   { queue }: Queued,
 ) {
-  const { accountStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } = stores;
+  const { accountStore, credentialStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } =
+    stores;
   const metering = createMetering({ accountStore, now, observer });
   const idempotency = createIdempotency({ crypto, idempotencyStore, randomId, hasOtherRoot: roots.hasOther });
   const attempts = createAttempts({ accountStore, now, settings });
@@ -157,7 +158,7 @@ function createAccess(
     rates: createRates({ rateStore, now, settings }),
     admission: createAdmission(performance.now.bind(performance)),
     accounts: createAccounts({
-      ...{ crypto, accountStore, attempts, audit, auditStore: stores.auditStore },
+      ...{ crypto, accountStore, credentialStore, attempts, audit, auditStore: stores.auditStore },
       ...{ wantedPepper: roots.wantedPepper, now, randomId, settings, observer },
     }),
     keys: createKeys({

@@ -62,6 +62,7 @@ export async function sweep(system: Swept): Promise<void> {
       aids.map((aid) => () => task(aid)),
     ),
     ...gone.map((aid) => () => removeData(system, aid)),
+    accounts.sweepCredentials,
     () => auditRetention.sweep(aids),
     auditCheckpoints.catchUp,
     logHeads.catchUp,

@@ -13,6 +13,8 @@ export type WarmBlob = Uint8Array;
 export interface Crypto extends JobClient<typeof JOBS> {
   /** A digest of a secret and of what it belongs to (without NUL), good for comparing within this process only. */
   digestSecret(context: string, secret: Secret<Uint8Array> | Secret<string>): string;
+  /** A digest of a random secret of 256 bits, which may be stored: there is nothing to guess. */
+  digestCredential(secret: Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
   /** Whether a secret passes a test, which must not keep it. */
   passes(secret: Secret<Uint8Array>, test: (bytes: Uint8Array) => boolean): boolean;
@@ -28,6 +30,8 @@ export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypt
         .update(`${context}\0`)
         .update(secret.expose())
         .digest('base64'),
+    digestCredential: (secret) =>
+      new Bun.CryptoHasher('sha256').update(`credential\0${secret.expose()}`).digest('base64url'),
     lengthOf: (secret) => secret.expose().length,
     passes: (secret, test) => test(secret.expose()),
   };

@@ -40,6 +40,16 @@ function parseUrl(text: string): URL | undefined {
     : new URL(text);
 }
 
+/** The host of a URL, an IPv6 address without brackets; '' without a URL. */
+function hostOf(url: URL | undefined): string {
+  return url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+}
+
+/** Whether the host of a URL is one of these, which are as in `DestinationRules`. */
+export function isListedUrl(text: string, hosts: readonly string[]): boolean {
+  return isListed(hostOf(parseUrl(text)), hosts);
+}
+
 function isListed(host: string, hosts: readonly string[]): boolean {
   return (
     hosts.length === 0 ||
@@ -74,7 +84,7 @@ function isPermitted(host: string, policy: AddressPolicy): boolean {
  */
 export function checkDestination(text: string, rules: DestinationRules): Destination {
   const url = parseUrl(text);
-  const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const host = hostOf(url);
   if (
     url === undefined ||
     url.port === '0' ||

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import { METHODS, type OutboundRequest, type OutboundResult } from './call.ts';
-import { checkDestination } from './destination.ts';
+import { checkDestination, isListedUrl } from './destination.ts';
 import { checkHeaders, type HeaderEntries } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
@@ -85,6 +85,9 @@ export function createThirdParties(options: OutboundOptions) {
         throw new VaultError('destination_refused', { field });
       }
     },
+
+    /** Whether the host of a URL is one of these. */
+    isListed: isListedUrl,
 
     /** Throws `invalid_request`, at the place below `field`, for headers that cannot be sent. */
     checkHeaders(request: Secret<OutgoingRequest>, field: string): void {

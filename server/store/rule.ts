@@ -1,9 +1,9 @@
-import createRuleText from './lua/record/create-rule-1.lua' with { type: 'text' };
+import createNamedText from './lua/record/create-named-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asCount, asList, asOneOf, asOptionalBytes, asText } from './redis/reply.ts';
 
-const createRule = script(createRuleText);
+const createNamed = script(createNamedText);
 
 /** The most rules of one account. */
 const RULES_MAX = 1_000;
@@ -24,7 +24,7 @@ export interface RuleStore {
 export function createRuleStore(redis: RedisLink): RuleStore {
   return {
     async create(aid, id, record) {
-      const reply = await redis.run(createRule, [redisKeys.rules(aid)], [id, record, RULES_MAX]);
+      const reply = await redis.run(createNamed, [redisKeys.rules(aid)], [id, record, RULES_MAX]);
       return asOneOf(reply, ['ok', 'exists', 'full']);
     },
     async read(aid, ids) {

@@ -20,6 +20,8 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   testRule: 'keeps nothing, and shows its sender what he has sent',
   readCsrs: 'shows what was made to be shown',
   readCertificates: 'shows what was made to be shown',
+  listCredentials: 'shows what was made to be shown',
+  readCredential: 'shows what was made to be shown',
   readBilling: 'shows counts',
   readUsage: 'shows counts',
   readPreferences: 'shows what the account has set for itself',

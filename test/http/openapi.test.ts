@@ -141,9 +141,9 @@ describe('routes that are used with a secret', () => {
     });
     expect(Object.fromEntries(needs)).toEqual({
       capture: [{ captureSecret: [] }],
-      deleteCapture: [{ basicAuth: [] }],
+      deleteCapture: [{ basicAuth: [] }, { credential: [] }],
       retrieve: [{ retrieveSecret: [] }],
-      listForms: [{ basicAuth: [] }],
+      listForms: [{ basicAuth: [] }, { credential: [] }],
       showForm: [],
       sendJson: [],
     });

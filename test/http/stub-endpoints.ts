@@ -2,6 +2,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
+import type { Credential } from '../../server/http/schema/credential.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
 import type { EndpointAddress } from '../../server/services/endpoint/auth.ts';
@@ -132,5 +133,30 @@ export function createStubEndpoints(
       newNonce: () => 'a-fresh-nonce',
     }),
     ...stubThirdParties(note),
+  };
+}
+
+/** Every secret that a stub shows is this one. */
+export const CREDENTIAL_SECRET = 'vak1_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ';
+const CREDENTIAL: Credential = {
+  ...{ id: 'cred_Zm9vYmFyYmF6cXV4cXV1eA', name: 'charge worker', scopes: ['proxy:send'], unmasked: false },
+  created_at: '2026-01-31T12:00:00.000Z',
+};
+
+/** What the stub says of credentials. Their functions know the account alone, not the request. */
+export function stubCredentials(note: Note) {
+  const asAccount =
+    <Result>(operation: string, result: () => Result) =>
+    async (_account: unknown, ...input: readonly unknown[]): Promise<Result> => {
+      await note(operation, () => undefined)(Object.create(null), input[0]);
+      return result();
+    };
+  const made = () => ({ credential: CREDENTIAL, secret: new Secret(CREDENTIAL_SECRET) });
+  return {
+    createCredential: asAccount('createCredential', made),
+    listCredentials: asAccount('listCredentials', () => [CREDENTIAL]),
+    showCredential: asAccount('showCredential', () => CREDENTIAL),
+    removeCredential: asAccount('removeCredential', () => true),
+    rollCredential: asAccount('rollCredential', made),
   };
 }

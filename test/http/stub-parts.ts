@@ -8,7 +8,7 @@ import { type Account, actFor, type RequestContext } from '../../server/services
 import { createAdmission } from '../../server/services/request/admission.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
-import { createStubEndpoints } from './stub-endpoints.ts';
+import { createStubEndpoints, stubCredentials } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -162,7 +162,11 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
       recall: () => ({ digest: '', assumed: undefined, known: undefined }),
       assumeAccount: () => undefined,
       signIn: async (ctx, _recalled, readCredentials) => {
-        const { name, password } = readCredentials();
+        const credentials = readCredentials();
+        if (credentials.kind === 'credential') {
+          throw new VaultError('unauthenticated');
+        }
+        const { name, password } = credentials;
         asked.push({ operation: 'signIn', input: { name, password, ip: ctx.ip } });
         const text = new TextDecoder().decode(password.expose());
         if (name !== 'shop' || text !== 'pa:ss') {
@@ -171,6 +175,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
         return actFor(ctx, ACCOUNT);
       },
       whoami: note('whoami', () => WHOAMI),
+      ...stubCredentials(note),
     },
     admission: createAdmission(() => 0),
     bodies: createBodyBudget(),

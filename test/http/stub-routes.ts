@@ -81,6 +81,7 @@ function openRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/capture/{unique_id}',
       operationId: 'capture',
       auth: 'capture_secret',
+      scope: 'none',
       params: EndpointPath,
       body: { kind: 'stored', schema: Type.Object({}), bytesMax: 262_144 },
       idempotent: true,
@@ -102,6 +103,7 @@ function openRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/retrieve/{unique_id}',
       operationId: 'retrieve',
       auth: 'retrieve_secret',
+      scope: 'none',
       params: EndpointPath,
       body: NO_BODY,
       handle: async ({ params, secret, request }) => {
@@ -116,6 +118,7 @@ function openRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/open',
       operationId: 'sendJson',
       auth: 'public',
+      scope: 'none',
       body: { kind: 'json', schema: Type.Array(Ok), bytesMax: 1_048_576 },
       handle: async ({ body }) => {
         seen.push({ operation: 'sendJson', params: {}, body });
@@ -139,6 +142,7 @@ function closedRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/capture/{unique_id}',
       operationId: 'deleteCapture',
       auth: 'basic',
+      scope: 'any',
       params: EndpointPath,
       body: NO_BODY,
       handle: closed('deleteCapture'),
@@ -149,6 +153,7 @@ function closedRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/retrieve/iframe',
       operationId: 'listForms',
       auth: 'basic',
+      scope: 'any',
       body: NO_BODY,
       handle: closed('listForms'),
     }),
@@ -158,6 +163,7 @@ function closedRoutes(seen: Seen[]): readonly Route[] {
       path: '/v1/retrieve/iframe/{form_id}',
       operationId: 'showForm',
       auth: 'public',
+      scope: 'none',
       params: FormPath,
       body: NO_BODY,
       handle: closed('showForm'),

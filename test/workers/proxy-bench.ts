@@ -208,6 +208,7 @@ async function fillAny(
     attempts: 8,
     debug: 'none',
     forcedMask: false,
+    hidesEchoes: false,
     allowMissing: false,
   } as const;
   const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
@@ -228,7 +229,7 @@ async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
   const { order: bytes } = await order(parts, 'get', body);
   const params = {
     ...{ ...KEY, ip, ua, account: 'shop', id: JOB, attempts: 8 },
-    ...{ algorithm: 'full', smartParse: false, rules: [], ...changes },
+    ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, ...changes },
   };
   return opened(await crypto.prepareFetch({ params, blob, passphrase, order: bytes })).job;
 }
@@ -266,7 +267,9 @@ async function reports(
   shown: Uint8Array = EMPTY,
 ) {
   const place = { aid: AID, id: JOB };
-  const reply = textOf(await crypto.reportProxy({ place, job, outcome, content, shown }));
+  const reply = textOf(
+    await crypto.reportProxy({ place, job, outcome, content, shown, echoes: new Secret(EMPTY) }),
+  );
   const sealed = await crypto.sealReport({ place, job, outcome, content });
   return { reply, told: textOf((await crypto.openReport({ place, report: sealed })).body), sealed };
 }

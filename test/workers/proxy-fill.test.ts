@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../server/core/secret.ts';
 import { EMPTY, textOf } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { entryOf } from '../helpers/log-entry.ts';
@@ -323,6 +324,7 @@ describe('a sealed job', () => {
           outcome,
           content: EMPTY,
           shown: EMPTY,
+          echoes: new Secret(EMPTY),
         }),
         crypto.sealReport({ place: { aid: AID, id }, job: record, outcome, content: EMPTY }),
         bench.storeReply(record, '{"n":"1"}', { id }),

@@ -220,6 +220,7 @@ describe('a fetch', () => {
       attempts: 1,
       algorithm: 'full',
       smartParse: false,
+      forcedMask: false,
       rules: [],
     };
     const other = bench.passphrase.map(() => new TextEncoder().encode('another passphrase for tests'));

@@ -1,6 +1,7 @@
-import { isIP } from 'node:net';
 import type { Session } from '../../boot/open.ts';
 import { encodeSecret, type Secret } from '../../core/secret.ts';
+import { isCredentialId } from '../../domain/account/credential.ts';
+import { isHostPattern } from '../../domain/text/network.ts';
 import type { AccountInfo, AccountSettings } from '../../services/account/record.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from './command.ts';
 
@@ -22,13 +23,9 @@ function checkName({ argument }: Pick<CommandCall, 'argument'>): void {
   if (!NAME.test(argument)) {
     throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }
-}
-
-/** A host name, a wildcard below one, or an IP address. */
-function isHost(text: string): boolean {
-  return (
-    isIP(text) !== 0 || /^(?:\*\.)?(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/.test(text)
-  );
+  if (isCredentialId(argument)) {
+    throw new CommandError('NAME must not have the form of the id of a credential.', 2);
+  }
 }
 
 /** The hosts of `--allow-host`; an empty list allows all. */
@@ -37,7 +34,7 @@ function hostsOf(values: readonly string[]): readonly string[] {
   if (hosts.length === 1 && hosts[0] === 'any') {
     return [];
   }
-  if (!hosts.every(isHost) || hosts.includes('any')) {
+  if (!hosts.every(isHostPattern) || hosts.includes('any')) {
     throw new CommandError(
       '--allow-host must be a host name, a wildcard such as *.example.com, or an address, without scheme, port or path.',
       2,

@@ -4,7 +4,7 @@ import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { SECRET_HEADERS } from '../plugins/call.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
-import { type AuthRule, type BodyRule, type Noun, type RouteShape, routeErrors } from '../plugins/route.ts';
+import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
 import { closed } from '../schema/closed.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
@@ -30,6 +30,7 @@ const NOUNS: Readonly<Record<Noun, string>> = {
   rule: 'Named lists of operations that transform data.',
   proxy: 'Requests to third parties that contain stored data.',
   admin: 'Your account.',
+  credential: 'Credentials with a part of the rights of your account.',
   audit: 'The security log of your account.',
 };
 
@@ -55,6 +56,12 @@ const HEADERS: Readonly<Record<string, Json>> = {
 
 const SECURITY_SCHEMES = {
   basicAuth: { type: 'http', scheme: 'basic', description: 'The name and password of an account.' },
+  credential: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The secret of an API credential, which has a part of the rights of its account. The names beside it are the scopes: a credential needs one of them. It can also be the password of basicAuth, with the id of the credential as name.',
+  },
   captureSecret: {
     type: 'apiKey',
     in: 'header',
@@ -70,12 +77,19 @@ const SECURITY_SCHEMES = {
   },
 } as const;
 
-const SECURITY: Readonly<Record<AuthRule, readonly Json[]>> = {
-  basic: [{ basicAuth: [] }],
-  public: [],
-  capture_secret: [{ captureSecret: [] }],
-  retrieve_secret: [{ retrieveSecret: [] }],
-};
+/** How a route is used: with a password or a credential, whose scopes stand beside it; with a secret; or by anybody. */
+function securityOf({ auth, scope }: RouteShape): readonly Json[] {
+  switch (auth) {
+    case 'basic':
+      return [{ basicAuth: [] }, ...(scope === 'password' ? [] : [{ credential: scopesOf(scope) }])];
+    case 'capture_secret':
+      return [{ captureSecret: [] }];
+    case 'retrieve_secret':
+      return [{ retrieveSecret: [] }];
+    case 'public':
+      return [];
+  }
+}
 
 function headerRefs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -259,7 +273,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     summary: route.summary,
     description: route.description,
     ...(server === undefined ? {} : { servers: [{ url: server }] }),
-    security: SECURITY[route.auth],
+    security: securityOf(route),
     parameters: parametersOf(route, writer),
     ...(schema === undefined
       ? {}

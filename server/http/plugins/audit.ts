@@ -54,8 +54,8 @@ export async function recordSuccess(
 }
 
 /**
- * Writes the entry of a rejected request. With an account: the action of the route. Where an account is needed and no
- * credentials came: `sign_in`. Wrong credentials are recorded by the sign-in itself.
+ * Writes the entry of a rejected request. With an account: the action of the route; what a credential was not for is an
+ * entry on every route. Where an account is needed and no credentials came: `sign_in`. Wrong credentials are recorded by the sign-in itself.
  */
 export async function recordRejection(
   { audit, auth }: Route,
@@ -70,6 +70,8 @@ export async function recordRejection(
   if (ctx.account !== undefined) {
     if (audit !== undefined) {
       await parts.audit.record(noteOf(ctx, audit.action, code, call && audit.object?.(call)));
+    } else if (code === 'not_allowed' && ctx.credentialId !== undefined) {
+      await parts.audit.record(noteOf(ctx, 'credential.use', code, objectOf('credential', ctx.credentialId)));
     }
   } else if (auth === 'basic' && !ctx.hasCredentials) {
     await parts.audit.record(noteOf(ctx, 'sign_in', code, 'account'));

@@ -1,10 +1,12 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
+import { isCredentialId, isCredentialSecret } from '../../domain/account/credential.ts';
 import { networkOf, sourceOf } from '../../domain/text/source.ts';
-import type { AccountCredentials, Recalled } from '../../services/account/sign-in.ts';
+import type { Credentials, Recalled } from '../../services/account/sign-in.ts';
 import type { RequestSource } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
+import { authorizeCall, authorizeRoute } from './authorize.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
 import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
 import { type ClientAddress, createClientAddress } from './client-address.ts';
@@ -230,6 +232,7 @@ export async function admit(
       assumes && route.confirmsAccount === true ? accounts.assumeAccount(ctx, recalled) : undefined;
     const { account } =
       assumed ?? (await accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
+    authorizeRoute(route, ctx);
     const rate = received.ratedAid === account.aid ? undefined : rates.account(account);
     if (rate !== undefined) {
       await rate;
@@ -286,30 +289,46 @@ export function readCall(
     request,
   };
   // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
+  authorizeCall(route, call as unknown as Call);
   return call as unknown as Call;
 }
 
 const COLON = 0x3a;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * The name and password of a Basic Auth header (RFC 7617): strict base64, UTF-8, divided at the first colon.
- * Anything else, a missing header included, is `unauthenticated`.
- */
-function readCredentials(headers: Headers): AccountCredentials {
-  const header = headers.get('authorization');
-  const encoded = header === null ? null : /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
-  if (encoded == null) {
+/** The secret of an API credential after `Bearer` (RFC 6750). */
+function readBearer(token: string, id?: string): Credentials {
+  if (!isCredentialSecret(token)) {
+    throw new VaultError('unauthenticated');
+  }
+  return { kind: 'credential', id, secret: new Secret(token) };
+}
+
+/** A name and a password after `Basic` (RFC 7617): strict base64, UTF-8, divided at the first colon. */
+function readBasic(encoded: string): Credentials {
+  const bytes = Uint8Array.fromBase64(encoded);
+  const text = decoder.decode(bytes);
+  const colon = text.indexOf(':');
+  if (colon < 1) {
+    throw new VaultError('unauthenticated');
+  }
+  const name = text.slice(0, colon);
+  return isCredentialId(name)
+    ? readBearer(text.slice(colon + 1), name)
+    : { kind: 'password', name, password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
+}
+
+/** What the Authorization header says. Anything else, a missing header included, is `unauthenticated`. */
+function readCredentials(headers: Headers): Credentials {
+  const [, scheme, value = ''] =
+    /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(headers.get('authorization') ?? '') ??
+    /^(?:(bearer) +([\w-]+))$/i.exec(headers.get('authorization') ?? '') ??
+    [];
+  if (scheme === undefined) {
     throw new VaultError('unauthenticated');
   }
   try {
-    const bytes = Uint8Array.fromBase64(encoded);
-    const text = decoder.decode(bytes);
-    const colon = text.indexOf(':');
-    if (colon < 1) {
-      throw new VaultError('unauthenticated');
-    }
-    return { name: text.slice(0, colon), password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
+    return scheme.toLowerCase() === 'basic' ? readBasic(value) : readBearer(value);
   } catch {
     throw new VaultError('unauthenticated');
   }

@@ -58,7 +58,18 @@ export interface HttpServices {
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly utility: Utility;
-  readonly accounts: Pick<Accounts, 'assumeAccount' | 'recall' | 'signIn' | 'whoami'>;
+  readonly accounts: Pick<
+    Accounts,
+    | 'assumeAccount'
+    | 'createCredential'
+    | 'listCredentials'
+    | 'recall'
+    | 'removeCredential'
+    | 'rollCredential'
+    | 'showCredential'
+    | 'signIn'
+    | 'whoami'
+  >;
   readonly admin: Admin;
   readonly admission: Admission;
   readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;

@@ -4,6 +4,7 @@ import type { SecretBytes } from '../../core/secret.ts';
 import type { AccountContext, RequestContext } from '../../services/common/request-context.ts';
 import type { MeterOperation } from '../schema/admin.ts';
 import type { AuditAction } from '../schema/audit.ts';
+import type { Scope } from '../schema/credential.ts';
 import type { HttpServices } from './http-parts.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */
@@ -17,6 +18,7 @@ export type Noun =
   | 'rule'
   | 'proxy'
   | 'admin'
+  | 'credential'
   | 'audit';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -46,6 +48,29 @@ export type SecretRule = 'capture_secret' | 'retrieve_secret';
 
 /** `basic` needs the credentials of an account; `public` routes check their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
+
+/**
+ * What an API credential needs for a route: a scope; one of several, by what the request asks for; `any`, where every
+ * credential may use it; `password`, where none may. `none` where no account is needed.
+ */
+export type ScopeRule =
+  | Scope
+  | 'any'
+  | 'password'
+  | 'none'
+  | {
+      readonly anyOf: readonly Scope[];
+      /** The scope that a call needs. */
+      readonly of: (call: Pick<Call, 'query' | 'passphrase'>) => Scope;
+    };
+
+/** The scopes of which a credential needs one; none where it needs none, or may not use the route at all. */
+export function scopesOf(rule: ScopeRule): readonly Scope[] {
+  if (typeof rule === 'object') {
+    return rule.anyOf;
+  }
+  return rule === 'any' || rule === 'password' || rule === 'none' ? [] : [rule];
+}
 
 /** A file to be saved; `type` is its media type, `name` what it is saved as. */
 interface FileBody {
@@ -131,6 +156,8 @@ export interface RouteShape {
   readonly summary: string;
   readonly description: string;
   readonly auth: AuthRule;
+  /** What a credential needs. */
+  readonly scope: ScopeRule;
   /**
    * The parameters of the path, all of them texts. The schemas are published but not enforced: to a caller, an id that is
    * malformed, unknown or of another account is the same.

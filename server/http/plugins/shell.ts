@@ -180,7 +180,12 @@ function handleAgain(
   progress: Progress,
 ): Promise<Response> {
   parts.admission.leave(ctx);
-  Object.assign(ctx, { account: undefined, signInProof: undefined, accountCheck: undefined });
+  Object.assign(ctx, {
+    account: undefined,
+    credentialId: undefined,
+    signInProof: undefined,
+    accountCheck: undefined,
+  });
   Object.assign(progress, { call: undefined, reply: undefined });
   return handle(mounted, ctx, found, parts, progress, false);
 }

@@ -36,6 +36,7 @@ const whoami = defineRoute({
   method: 'GET',
   path: '/v1/whoami',
   operationId: 'whoami',
+  scope: 'any',
   summary: 'Identify the account',
   description:
     'Returns the name of the account that the credentials belong to, and the environment and version of the server.',
@@ -51,6 +52,7 @@ const readBilling = defineRoute({
   method: 'GET',
   path: '/v1/billing',
   operationId: 'readBilling',
+  scope: 'usage:read',
   summary: 'Read the cost of the current month',
   description:
     "Multiplies the operations of the account since the start of the month (UTC) by the operator's prices. Amounts are exact decimal strings.",
@@ -66,6 +68,7 @@ const readUsage = defineRoute({
   method: 'GET',
   path: '/v1/usage',
   operationId: 'readUsage',
+  scope: 'usage:read',
   summary: 'Read the usage of the account',
   description: 'Counts the existing keys and tokens, and the requests of a month with a 2xx reply.',
   query: UsageQuery,
@@ -88,6 +91,7 @@ const changePassword = defineRoute({
   method: 'POST',
   path: '/v1/change-password',
   operationId: 'changePassword',
+  scope: 'password',
   summary: 'Change the password of the account',
   description:
     'The old password becomes invalid immediately, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.',
@@ -118,6 +122,7 @@ const setPreference = defineRoute({
   method: 'POST',
   path: '/v1/preferences',
   operationId: 'setPreference',
+  scope: 'preference:write',
   summary: 'Set a preference',
   description:
     'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. Other names are custom preferences, up to 64 of them and 16 KB.',
@@ -139,6 +144,7 @@ const readPreferences = defineRoute({
   method: 'GET',
   path: '/v1/preferences',
   operationId: 'readPreferences',
+  scope: 'preference:write',
   summary: 'Read one preference, or list all',
   description:
     'With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.',
@@ -158,6 +164,7 @@ const removePreference = defineRoute({
   method: 'DELETE',
   path: '/v1/preferences',
   operationId: 'deletePreference',
+  scope: 'preference:write',
   summary: 'Delete a preference',
   description: 'Deletes a preference. If the vault uses it, its default applies again.',
   query: PreferenceQuery,
@@ -179,6 +186,7 @@ const readCertificate = defineRoute({
   method: 'GET',
   path: '/v1/certificate',
   operationId: 'readComplianceCertificate',
+  scope: 'usage:read',
   summary: 'Read the certificate of compliance',
   description:
     "The operator's latest signed PCI DSS certificate, for paying accounts. It is confidential: share it only with those who need it.",

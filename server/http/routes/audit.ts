@@ -7,6 +7,7 @@ const readAudit = defineRoute({
   method: 'GET',
   path: '/v1/audit',
   operationId: 'readAudit',
+  scope: 'audit:read',
   noun: 'audit',
   summary: 'Read the security log',
   description:

@@ -12,6 +12,7 @@ const createCapture = defineRoute({
   method: 'POST',
   path: '/v1/capture',
   operationId: 'createCaptureEndpoint',
+  scope: 'capture:write',
   noun: 'capture',
   summary: 'Create a capture endpoint',
   description:
@@ -51,6 +52,7 @@ const listCaptures = defineRoute({
   method: 'GET',
   path: '/v1/capture',
   operationId: 'listCaptureEndpoints',
+  scope: 'capture:write',
   noun: 'capture',
   summary: 'List capture endpoints',
   description:
@@ -72,6 +74,7 @@ const capture = defineRoute({
   method: 'POST',
   path: '/v1/capture/{unique_id}',
   operationId: 'capture',
+  scope: 'none',
   noun: 'capture',
   summary: 'Send data to a capture endpoint',
   description:
@@ -108,6 +111,7 @@ const removeCapture = defineRoute({
   method: 'DELETE',
   path: '/v1/capture/{unique_id}',
   operationId: 'deleteCaptureEndpoint',
+  scope: 'capture:write',
   noun: 'capture',
   summary: 'Delete a capture endpoint',
   description:

@@ -32,6 +32,7 @@ const createCsr = defineRoute({
   method: 'POST',
   path: '/v1/proxy/csr',
   operationId: 'createCsr',
+  scope: 'cert:write',
   summary: 'Create a certificate signing request',
   description:
     'Generates a key pair and a certificate signing request for it. The private key never leaves the vault. Send the request to the issuer of client certificates for the third party.',
@@ -52,6 +53,7 @@ const readCsrs = defineRoute({
   method: 'GET',
   path: '/v1/proxy/csr',
   operationId: 'readCsrs',
+  scope: 'cert:write',
   summary: 'Read one certificate signing request, or list all',
   description: 'With `id`, returns that request; otherwise all requests of the account.',
   query: CsrReadQuery,
@@ -68,6 +70,7 @@ const removeCsr = defineRoute({
   method: 'DELETE',
   path: '/v1/proxy/csr',
   operationId: 'deleteCsr',
+  scope: 'cert:write',
   summary: 'Delete a certificate signing request',
   description:
     'Deletes the request and its private key. Certificates that were issued from it can no longer be used.',
@@ -87,6 +90,7 @@ const createCertificate = defineRoute({
   method: 'POST',
   path: '/v1/proxy/cert',
   operationId: 'createCertificate',
+  scope: 'cert:write',
   summary: 'Store a client certificate',
   description:
     'Stores a certificate that was issued from a signing request of the account. The body is the PEM itself, and its public key must be that of the request. Its id is the client_cert_id of proxy requests.',
@@ -113,6 +117,7 @@ const readCertificates = defineRoute({
   method: 'GET',
   path: '/v1/proxy/cert',
   operationId: 'readCertificates',
+  scope: 'cert:write',
   summary: 'Read one client certificate, or list all',
   description:
     'With `id`, returns that certificate; otherwise all certificates of the account, or of one signing request.',
@@ -133,6 +138,7 @@ const removeCertificate = defineRoute({
   method: 'DELETE',
   path: '/v1/proxy/cert',
   operationId: 'deleteCertificate',
+  scope: 'cert:write',
   summary: 'Delete a client certificate',
   description:
     'Deletes a certificate. Its signing request is kept, and another certificate can be issued from it.',

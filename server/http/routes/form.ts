@@ -42,6 +42,7 @@ function createForm({ path, suffix }: Base): Route {
     method: 'POST',
     path,
     operationId: `create${suffix}Form`,
+    scope: 'form:write',
     summary: 'Create a hosted form',
     description:
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
@@ -64,6 +65,7 @@ function readForms({ path, suffix }: Base): Route {
     method: 'GET',
     path,
     operationId: `list${suffix}Forms`,
+    scope: 'form:write',
     summary: 'Read one hosted form, or list all',
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
     auth: 'basic',
@@ -84,6 +86,7 @@ function showForm({ path, suffix }: Base): Route {
     method: 'GET',
     path: `${path}/{form_id}`,
     operationId: `show${suffix}Form`,
+    scope: 'none',
     summary: 'Load a hosted form',
     description:
       'The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.',
@@ -107,6 +110,7 @@ function removeForm({ path, suffix }: Base): Route {
     method: 'DELETE',
     path: `${path}/{form_id}`,
     operationId: `delete${suffix}Form`,
+    scope: 'form:write',
     summary: 'Delete a hosted form',
     description: 'Deletes a form of the account immediately and releases its id.',
     auth: 'basic',

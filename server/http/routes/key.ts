@@ -28,6 +28,7 @@ const createKey = defineRoute({
   method: 'POST',
   path: '/v1/key',
   operationId: 'createKey',
+  scope: 'key:write',
   noun: 'key',
   summary: 'Create a key',
   description:
@@ -54,6 +55,7 @@ const listKeys = defineRoute({
   method: 'GET',
   path: '/v1/key',
   operationId: 'listKeys',
+  scope: 'key:read',
   noun: 'key',
   summary: 'List keys',
   description: 'Lists the identifiers of the keys of the account.',
@@ -75,6 +77,7 @@ const changePassphrase = defineRoute({
   method: 'PUT',
   path: '/v1/key',
   operationId: 'changePassphrase',
+  scope: 'key:write',
   noun: 'key',
   summary: 'Change the passphrase of a key',
   description:
@@ -103,6 +106,7 @@ const removeKey = defineRoute({
   method: 'DELETE',
   path: '/v1/key',
   operationId: 'deleteKey',
+  scope: 'key:write',
   noun: 'key',
   summary: 'Delete a key',
   description:

@@ -35,6 +35,7 @@ const post = defineRoute({
   ...COMMON,
   path: '/v1/proxy/post',
   operationId: 'proxyPost',
+  scope: 'proxy:send',
   summary: 'Send a request filled with stored data',
   description:
     'Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.',
@@ -72,6 +73,7 @@ const get = defineRoute({
   ...COMMON,
   path: '/v1/proxy/get',
   operationId: 'proxyGet',
+  scope: 'proxy:fetch',
   summary: 'Fetch data from a third party and store it',
   description:
     'Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.',
@@ -98,6 +100,7 @@ const networkToken = defineRoute({
   ...COMMON,
   path: '/v1/proxy/network_token',
   operationId: 'requestNetworkToken',
+  scope: 'proxy:send',
   summary: 'Request a network token (alpha)',
   description:
     'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.',

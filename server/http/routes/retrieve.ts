@@ -11,6 +11,7 @@ const createRetrieve = defineRoute({
   method: 'POST',
   path: '/v1/retrieve',
   operationId: 'createRetrieveEndpoint',
+  scope: 'retrieve:write',
   noun: 'retrieve',
   summary: 'Create a retrieval endpoint',
   description:
@@ -44,6 +45,7 @@ const listRetrieves = defineRoute({
   method: 'GET',
   path: '/v1/retrieve',
   operationId: 'listRetrieveEndpoints',
+  scope: 'retrieve:write',
   noun: 'retrieve',
   summary: 'List retrieval endpoints',
   description:
@@ -65,6 +67,7 @@ const retrieve = defineRoute({
   method: 'GET',
   path: '/v1/retrieve/{unique_id}',
   operationId: 'retrieve',
+  scope: 'none',
   noun: 'retrieve',
   summary: 'Read through a retrieval endpoint',
   description:
@@ -99,6 +102,7 @@ const removeRetrieve = defineRoute({
   method: 'DELETE',
   path: '/v1/retrieve/{unique_id}',
   operationId: 'deleteRetrieveEndpoint',
+  scope: 'retrieve:write',
   noun: 'retrieve',
   summary: 'Delete a retrieval endpoint',
   description: 'Deletes an endpoint of either kind immediately and releases its id.',

@@ -19,6 +19,7 @@ const createRule = defineRoute({
   method: 'POST',
   path: '/v1/rule',
   operationId: 'createRule',
+  scope: 'rule:write',
   noun: 'rule',
   summary: 'Create a rule',
   description:
@@ -41,6 +42,7 @@ const readRules = defineRoute({
   method: 'GET',
   path: '/v1/rule',
   operationId: 'readRules',
+  scope: 'rule:read',
   noun: 'rule',
   summary: 'Read one rule, or list all',
   description: 'With `id`, returns that rule; otherwise all rules of the account.',
@@ -62,6 +64,7 @@ const removeRule = defineRoute({
   method: 'DELETE',
   path: '/v1/rule',
   operationId: 'deleteRule',
+  scope: 'rule:write',
   noun: 'rule',
   summary: 'Delete a rule',
   description:
@@ -85,6 +88,7 @@ const listOperations = defineRoute({
   method: 'GET',
   path: '/v1/rule/operations',
   operationId: 'listOperations',
+  scope: 'any',
   noun: 'rule',
   summary: 'List the operations',
   description: 'Lists the names of all operations that a rule can contain.',
@@ -103,6 +107,7 @@ const testRule = defineRoute({
   method: 'POST',
   path: '/v1/rule/test',
   operationId: 'testRule',
+  scope: 'rule:read',
   noun: 'rule',
   summary: 'Try a rule',
   description:

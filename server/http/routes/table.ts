@@ -3,6 +3,7 @@ import { ADMIN_ROUTES } from './admin.ts';
 import { AUDIT_ROUTES } from './audit.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
+import { CREDENTIAL_ROUTES } from './credential.ts';
 import { FORM_ROUTES } from './form.ts';
 import { KEY_ROUTES } from './key.ts';
 import { PROXY_ROUTES } from './proxy.ts';
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...PROXY_ROUTES,
   ...CERT_ROUTES,
   ...ADMIN_ROUTES,
+  ...CREDENTIAL_ROUTES,
   ...AUDIT_ROUTES,
 ];
 

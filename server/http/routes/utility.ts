@@ -5,6 +5,7 @@ const checkNumber = defineRoute({
   method: 'GET',
   path: '/v1/luhn',
   operationId: 'checkLuhn',
+  scope: 'any',
   noun: 'utility',
   summary: 'Check a card number',
   description:
@@ -24,6 +25,7 @@ const generatePassphrase = defineRoute({
   method: 'GET',
   path: '/v1/passphrase',
   operationId: 'generatePassphrase',
+  scope: 'any',
   noun: 'utility',
   summary: 'Generate a passphrase',
   description: 'Generates a passphrase from a cryptographically secure source. It is not stored.',

@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
-import { defineRoute } from '../plugins/route.ts';
+import { defineRoute, type ScopeRule } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
 import {
   ItemQuery,
@@ -24,10 +24,18 @@ function needed<Value>(value: Value | undefined, field: string): Value {
   return value;
 }
 
+/** Whether a request for items decrypts, or only lists. */
+const READING: ScopeRule = {
+  anyOf: ['vault:list', 'vault:read'],
+  of: ({ query: { token, decrypt_all: decryptAll }, passphrase }) =>
+    decryptAll === true || (token !== undefined && passphrase !== undefined) ? 'vault:read' : 'vault:list',
+};
+
 const storeItem = defineRoute({
   method: 'POST',
   path: '/v1/vault',
   operationId: 'storeItem',
+  scope: 'vault:store',
   noun: 'vault',
   summary: 'Store an object',
   description:
@@ -56,6 +64,7 @@ const readItems = defineRoute({
   method: 'GET',
   path: '/v1/vault',
   operationId: 'readItems',
+  scope: READING,
   noun: 'vault',
   summary: 'Decrypt an item, or list items',
   description:
@@ -110,6 +119,7 @@ const removeItem = defineRoute({
   method: 'DELETE',
   path: '/v1/vault',
   operationId: 'deleteItem',
+  scope: 'vault:delete',
   noun: 'vault',
   summary: 'Delete an item',
   description: 'Deletes an item with its log. Its token is never used for another number.',
@@ -136,6 +146,7 @@ const updateItem = defineRoute({
   method: 'POST',
   path: '/v1/vault/update',
   operationId: 'updateItem',
+  scope: 'vault:update',
   noun: 'vault',
   summary: 'Update an item',
   description:
@@ -176,6 +187,7 @@ const readLog = defineRoute({
   method: 'GET',
   path: '/v1/vault/metadata',
   operationId: 'readLog',
+  scope: 'vault:log',
   noun: 'vault',
   summary: 'Read the action log of an item',
   description: 'One entry for each encryption and decryption of the item, newest first.',

@@ -30,6 +30,10 @@ export const AUDIT_ACTIONS = [
   'proxy.send',
   'compliance_certificate.read',
   'password.change',
+  'credential.create',
+  'credential.delete',
+  'credential.roll',
+  'credential.use',
   'audit.read',
   'account.create',
   'account.change',
@@ -76,7 +80,7 @@ export const AuditEntry = Type.Object(
     }),
     actor: Type.String({
       description:
-        'Who performed it: `account/NAME`, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
+        'Who performed it: `account/NAME`, `credential/ID` for an API credential, `endpoint/ID` for a holder of its secret, `operator`, `vault` for the service itself, or `anonymous`.',
       examples: ['account/shop'],
     }),
     source_ip: Type.String({

@@ -5,6 +5,14 @@ import type { OwnPreference } from '../../domain/account/preference.ts';
 import type { WhoAmI } from '../../http/schema/admin.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
+import {
+  createCredential,
+  listCredentials,
+  removeCredential,
+  rollCredential,
+  showCredential,
+  sweepCredentials,
+} from './credential.ts';
 import { type AccountDependencies, type AccountParts, createAccountParts } from './parts.ts';
 import { hashPassword, type PasswordOrigin } from './password.ts';
 import type { AccountInfo, AccountRecord, AccountSettings } from './record.ts';
@@ -20,6 +28,8 @@ export function createAccounts(dependencies: AccountDependencies) {
   return bindParts(createAccountParts(dependencies), {
     ...{ recall, assumeAccount, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
     ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
+    ...{ createCredential, listCredentials, showCredential, removeCredential, rollCredential },
+    ...{ sweepCredentials },
   });
 }
 

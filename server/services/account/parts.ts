@@ -1,6 +1,7 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
+import type { CredentialName, CredentialStore } from '../../store/credential.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
@@ -9,15 +10,19 @@ import { createMemory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
+import type { CredentialRecord } from './credential-record.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
+/** The last use of a credential is noted no more often. */
+const NOTED_MS = 60_000;
 
 /** What the accounts of a server are made from. */
 export interface AccountDependencies {
   readonly crypto: Pick<
     Crypto,
     | 'describeChain'
+    | 'digestCredential'
     | 'digestSecret'
     | 'hashPassword'
     | 'makePassphrase'
@@ -28,6 +33,7 @@ export interface AccountDependencies {
     | 'verifyPassword'
   >;
   readonly accountStore: AccountStore;
+  readonly credentialStore: CredentialStore;
   readonly attempts: Attempts;
   readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
   readonly auditStore: Pick<AuditStore, 'readMarks'>;
@@ -49,17 +55,38 @@ export interface KnownAccount {
   readonly account: Account;
 }
 
+/** An API credential as the record of these bytes holds it, while its account is as it was then. */
+export interface KnownCredential {
+  readonly name: CredentialName;
+  readonly sealed: Buffer;
+  readonly record: CredentialRecord;
+  readonly owner: KnownAccount;
+  /** The account with the rights that the credential leaves of its own. */
+  readonly known: KnownAccount;
+}
+
 /** What a sign-in is checked against where there is no account. */
 export interface Decoy {
   readonly phc: string;
   readonly record: Uint8Array;
 }
 
-/** A sign-in that was right: the account, the password hash that it fits, and the name of its guesses. */
-export interface Verified {
+/** A sign-in that was right. */
+export type Verified = VerifiedPassword | VerifiedCredential;
+
+/** The account, the password hash that it fits, and the name of its guesses. */
+export interface VerifiedPassword {
+  readonly kind: 'password';
   readonly name: string;
   readonly phc: string;
   readonly guessId: string;
+}
+
+/** The credential, and the digest of its secret. */
+export interface VerifiedCredential {
+  readonly kind: 'credential';
+  readonly name: CredentialName;
+  readonly digest: string;
 }
 
 /** What the functions of accounts work with. */
@@ -76,6 +103,11 @@ export function createAccountParts(dependencies: AccountDependencies) {
     opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Reads of records, shared by the requests of one tick. */
     reading: createTickJoin<Buffer | undefined>(),
+    /** Opened records of credentials by their ids, used only while the stored record and the account are the same. */
+    credentials: createMemory<KnownCredential>(REMEMBERED_MAX, REMEMBER_MS, now),
+    readingCredential: createTickJoin<Buffer | undefined>(),
+    /** Credentials whose last use was noted lately. */
+    noted: createMemory<number>(REMEMBERED_MAX, NOTED_MS, now),
     /** Verifications in flight. */
     verifying: createSharedRuns<KnownAccount>(),
     decoy: undefined as Promise<Decoy> | undefined,

@@ -7,13 +7,19 @@ import { networkOf } from '../../domain/text/source.ts';
 import type { SecurityEvent } from '../audit/event.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../common/request-context.ts';
 import { type Guess, guessSourceOf } from '../request/attempts.ts';
-import type { AccountParts, KnownAccount, Verified } from './parts.ts';
+import { endOf } from './credential-record.ts';
+import { type CredentialSecret, confirmCredential, verifyCredential } from './credential-sign-in.ts';
+import type { AccountParts, KnownAccount, Verified, VerifiedPassword } from './parts.ts';
 import { checkPassword, openDecoy, upgradeHash } from './password.ts';
 import { openAccount } from './record.ts';
 import { readNewestRevision, recordRollback } from './revision.ts';
 
-/** What an account signs in with. */
-export interface AccountCredentials {
+/** What a request signs in with. */
+export type Credentials = AccountCredentials | CredentialSecret;
+
+/** The password of an account. */
+interface AccountCredentials {
+  readonly kind: 'password';
   readonly name: string;
   readonly password: SecretBytes;
 }
@@ -148,10 +154,26 @@ export interface Recalled {
   readonly known: Promise<KnownAccount | undefined> | undefined;
 }
 
-/** The account, if its password is still the one that was verified. Any server may have changed it. */
-async function confirm(
+/** The account, if its password or the credential is still what was verified. Any server may have changed it. */
+function confirm(parts: AccountParts, verified: Verified): Promise<KnownAccount | undefined> {
+  return verified.kind === 'password'
+    ? confirmPassword(parts, verified)
+    : confirmCredential(parts, verified, readKnown);
+}
+
+/** What a sign-in that was right led to when it was read last, if it would still lead there. */
+function lastKnown(parts: AccountParts, verified: Verified): KnownAccount | undefined {
+  if (verified.kind === 'password') {
+    const last = parts.opened.get(verified.name);
+    return last?.phc === verified.phc ? last : undefined;
+  }
+  const last = parts.credentials.get(verified.name.id);
+  return last && endOf(last.record, verified.digest, parts.now()) === undefined ? last.known : undefined;
+}
+
+async function confirmPassword(
   parts: AccountParts,
-  { name, phc, guessId }: Verified,
+  { name, phc, guessId }: VerifiedPassword,
 ): Promise<KnownAccount | undefined> {
   const known = await readKnown(parts, name);
   if (known?.phc !== phc) {
@@ -171,11 +193,10 @@ export function recall(parts: AccountParts, ip: string, header: Secret<string>):
   if (earlier === undefined) {
     return { digest, assumed: undefined, known: undefined };
   }
-  const last = parts.opened.get(earlier.name);
   const known = parts.observer.step('sign_in', () => confirm(parts, earlier));
   // A request that fails before its sign-in does not wait for this.
   known.catch(() => undefined);
-  return { digest, assumed: last?.phc === earlier.phc ? last : undefined, known };
+  return { digest, assumed: lastKnown(parts, earlier), known };
 }
 
 /**
@@ -215,9 +236,14 @@ function guessOf(
 async function verifyOnce(
   parts: AccountParts,
   ctx: RequestContext,
-  credentials: AccountCredentials,
+  credentials: Credentials,
   digest: string,
 ): Promise<KnownAccount> {
+  if (credentials.kind === 'credential') {
+    const { known, ...right } = await verifyCredential(parts, ctx, credentials, readKnown);
+    parts.verified.set(digest, right);
+    return known;
+  }
   const { accountStore, verified, verifying } = parts;
   const { name } = credentials;
   const guess = guessOf(parts, ctx, credentials);
@@ -226,7 +252,7 @@ async function verifyOnce(
   const known = await verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
     verify(parts, ctx, credentials, record, guess),
   );
-  verified.set(digest, { name, phc: known.phc, guessId: guess.id });
+  verified.set(digest, { kind: 'password', name, phc: known.phc, guessId: guess.id });
   return known;
 }
 
@@ -245,7 +271,7 @@ export async function signIn(
   parts: AccountParts,
   ctx: RequestContext,
   { digest, known: recalled }: Recalled,
-  readCredentials: () => AccountCredentials,
+  readCredentials: () => Credentials,
 ): Promise<AccountContext> {
   const { observer } = parts;
   try {

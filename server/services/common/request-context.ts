@@ -85,6 +85,8 @@ export interface RequestContext extends RequestOrigin {
   source: RequestSource;
   /** Id of the endpoint whose secret it has shown. */
   endpointId: string | undefined;
+  /** Id of the API credential that it acts with. */
+  credentialId: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
   /** The password hash that its sign-in was checked against: what a change of the password replaces. */
@@ -118,6 +120,7 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
     userAgent,
     source,
     endpointId: undefined,
+    credentialId: undefined,
     account: undefined,
     signInProof: undefined,
     accountCheck: undefined,
@@ -138,7 +141,7 @@ export function hasAccount<Context extends RequestContext>(
 
 /** Lets a request act for an account from now on; it is the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
-  return Object.assign(ctx, { account });
+  return Object.assign(ctx, { account, credentialId: account.credential?.id });
 }
 
 /** The account is no longer what a request assumed, which has had no effect yet: it starts again. */
@@ -173,8 +176,8 @@ export function rejectAbandoned(request: RequestContext['request']): void {
 
 /** Who acts and when, as recorded in the action log. */
 export function actorOf(
-  { ip, userAgent, source, endpointId, requestId }: RequestContext,
+  { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
   now: number,
 ): ActorParams {
-  return { ip, ua: userAgent, source, endpointId, requestId, now };
+  return { ip, ua: userAgent, source, endpointId, credentialId, requestId, now };
 }

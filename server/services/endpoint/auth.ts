@@ -134,7 +134,7 @@ async function rejectUnknown({ crypto, decoys }: AuthParts, kind: Kind, secret: 
 async function readOwner(
   { accounts, finding, keys }: AuthParts,
   aid: string,
-  { user, kid, gen, account: name }: EndpointPolicy,
+  { user, kid, gen, account: name, isMasked }: EndpointPolicy,
 ): Promise<Account> {
   const [key, account] = await Promise.all([
     recover(
@@ -147,7 +147,7 @@ async function readOwner(
   if (key?.kid !== kid || key.gen !== gen || account?.aid !== aid) {
     throw new VaultError('endpoint_gone');
   }
-  return account;
+  return isMasked === true && account.unmasked ? { ...account, unmasked: false } : account;
 }
 
 /** Records why a use was rejected; what an unknown endpoint was sent is in the operator's own log. */

@@ -13,6 +13,7 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { mapAhead, recover } from '../common/coalesce.ts';
 import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
+import { mayUseKey, requireKey, requireScope } from '../common/permission.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyHandle } from '../key/open.ts';
@@ -140,10 +141,11 @@ async function create(
 ): Promise<EndpointWithSecret> {
   const { crypto, keys, metering, now, randomId } = parts;
   const { account } = ctx;
+  const isMasked = account.credential !== undefined && !account.unmasked ? true : undefined;
   const { user, passphrase, rules, unique_id: id = randomId() } = input;
   const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
   const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());
-  const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, ...own };
+  const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, isMasked, ...own };
   const sealed = await keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
     // What this server remembers may be older than a change at another one, however long ago.
     if (!(await isStored(parts, key))) {
@@ -204,7 +206,7 @@ async function list(
   );
   const endpoints: Endpoint[] = [];
   for await (const found of mapAhead(entries, READ_AHEAD, (entry) => describe(parts, aid, entry))) {
-    endpoints.push(...(found ? [found] : []));
+    endpoints.push(...(found && mayUseKey(ctx.account, found.user) ? [found] : []));
   }
   metering.count(ctx, 'list');
   return endpoints.sort(byUserThenId);
@@ -240,6 +242,20 @@ async function goneChange(
   return known === undefined ? undefined : { kind: 'endpoint', id, digest: known, isGone: true };
 }
 
+/** Rejects a credential that is not for endpoints of this kind, or not for the key of this one. */
+async function authorizeRemoval(
+  { crypto }: EndpointParts,
+  { account }: AccountContext,
+  id: string,
+  { aid, policy }: StoredEndpoint,
+): Promise<void> {
+  if (account.credential !== undefined) {
+    const { kind, user } = await crypto.describeEndpoint({ place: { aid, id }, policy });
+    requireScope(account, `${kind}:write`);
+    requireKey(account, user);
+  }
+}
+
 /** Deletes an endpoint of either kind and releases its id. Rejects with `endpoint_not_found`. */
 async function remove(parts: EndpointParts, ctx: AccountContext, id: string): Promise<void> {
   const { endpointStore, metering, now } = parts;
@@ -248,6 +264,7 @@ async function remove(parts: EndpointParts, ctx: AccountContext, id: string): Pr
   if (stored?.aid !== aid) {
     throw new VaultError('endpoint_not_found');
   }
+  await authorizeRemoval(parts, ctx, id, stored);
   const change = await goneChange(parts, id, stored);
   if (!(await removeEntry(endpointStore, aid, await entryOf(parts, id, stored), now()))) {
     throw new VaultError('endpoint_not_found');

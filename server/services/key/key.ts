@@ -128,28 +128,36 @@ async function create(
   return { reply: { user, passphrase: decodeSecret(passphrase) }, replayed };
 }
 
-/** Identifiers in order, beginning behind `after`; a negative `limit` is none. */
-function users(
-  { keyStore }: KeyParts,
-  { aid }: Pick<Account, 'aid'>,
+/** Identifiers in order that the caller may use, beginning behind `after`; a negative `limit` is none. */
+async function users(
+  { keyStore, opener }: KeyParts,
+  { aid, credential }: Pick<Account, 'aid' | 'credential'>,
   after: string | undefined,
   limit: number,
-) {
-  return keyStore.users(aid, after, limit);
+): Promise<readonly string[]> {
+  if (credential?.keys === undefined) {
+    return keyStore.users(aid, after, limit);
+  }
+  const behind = [...credential.keys].filter((user) => after === undefined || user > after).sort();
+  const found = await Promise.all(
+    behind.map((user) => recover(opener.find({ aid }, user), 'key_not_found', undefined)),
+  );
+  return behind.filter((_, i) => found[i] !== undefined).slice(0, limit < 0 ? undefined : limit);
 }
 
 /** A page of the account's keys in the order of their identifiers. Rejects with `cursor_invalid`. */
 async function list(
-  { keyStore, metering, cursors }: KeyParts,
+  parts: KeyParts,
   ctx: AccountContext,
   input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
 ): Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }> {
+  const { metering, cursors } = parts;
   const { aid, preferences } = ctx.account;
   const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
   const scope = [aid, 'GET /v1/key'];
   const after = input.next_token === undefined ? undefined : String(cursors.verify(scope, input.next_token));
   // One more than asked for shows whether there is a next page.
-  const found = await keyStore.users(aid, after, limit < 0 ? -1 : limit + 1);
+  const found = await users(parts, ctx.account, after, limit < 0 ? -1 : limit + 1);
   const page = limit < 0 ? found : found.slice(0, limit);
   const last = page.at(-1);
   metering.count(ctx, 'key');

@@ -1,11 +1,12 @@
 import type { FillProxyParams, JobFacts, JobPlace, OrderFacts } from '../../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { SecretBytes } from '../../core/secret.ts';
+import { Secret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
+import { mayReveal, outsideScope } from '../common/permission.ts';
 import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
@@ -62,6 +63,8 @@ export interface PreparedJob {
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
+  /** What is hidden in the reply to a waiting caller. */
+  readonly echoes: SecretBytes;
 }
 
 /** One order, parsed and checked. */
@@ -74,7 +77,7 @@ export interface CheckedOrder {
 export interface PreparingParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
-  readonly thirdParties: Pick<ThirdParties, 'vet'>;
+  readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
   readonly keys: Pick<Keys, 'withUnlocked'>;
   readonly metering: Pick<MeteringService, 'countAhead'>;
   readonly rules: Pick<Rules, 'find'>;
@@ -84,6 +87,7 @@ export interface PreparingParts {
 }
 
 const NO_BYTES = new Uint8Array(0);
+const NO_ECHOES: SecretBytes = new Secret(NO_BYTES);
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
@@ -107,9 +111,12 @@ export async function checkOrder(
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
 export async function vetOrder(
   { thirdParties }: Pick<PreparingParts, 'thirdParties'>,
-  { hosts }: Account,
+  { hosts, credential }: Account,
   { facts: { origin, webhook } }: CheckedOrder,
 ): Promise<void> {
+  if (origin !== undefined && credential?.hosts && !thirdParties.isListed(origin, credential.hosts)) {
+    throw outsideScope('this host');
+  }
   await Promise.all([
     origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
     webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
@@ -134,7 +141,14 @@ export async function fillJob(
     const { aid, kid } = key;
     const place = { aid, kid, user: key.user, account: account.name, requestId };
     const { hasSections } = order.facts;
-    const named = { hasSections, token, reference, forcedMask: !account.unmasked };
+    const hidesEchoes = !mayReveal(account);
+    const named = {
+      hasSections,
+      token,
+      reference,
+      forcedMask: hidesEchoes || !account.unmasked,
+      hidesEchoes,
+    };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const made = await readAndOpen(itemStore, key, token, (item) => {
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
@@ -176,9 +190,11 @@ async function preparedOf(
     case 'rejected':
       return made.error;
     case 'ready':
-      return { job: NO_BYTES, opened: made, shown: made.shown };
-    case 'filled':
-      return { job: made.job, opened: await crypto.openJob({ place, job: made.job }), shown: made.shown };
+      return { job: NO_BYTES, opened: made, shown: made.shown, echoes: made.echoes };
+    case 'filled': {
+      const opened = await crypto.openJob({ place, job: made.job });
+      return { job: made.job, opened, shown: made.shown, echoes: NO_ECHOES };
+    }
   }
 }
 
@@ -197,11 +213,12 @@ export async function prepareFetch(
   await rules.find(account.aid, input.rules, 'query.rules');
   const { job } = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
-    const { ip, userAgent: ua, requestId } = ctx;
-    const params = { ...place, ip, ua, requestId, attempts, algorithm, smartParse, rules: input.rules };
+    const { ip, userAgent: ua, credentialId, requestId } = ctx;
+    const caller = { ip, ua, credentialId, requestId, forcedMask: !account.unmasked };
+    const params = { ...place, ...caller, attempts, algorithm, smartParse, rules: input.rules };
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);
   });
   const opened = await crypto.openJob({ place: { aid: account.aid, id }, job });
-  return { job, opened, shown: NO_BYTES };
+  return { job, opened, shown: NO_BYTES, echoes: NO_ECHOES };
 }

@@ -7,6 +7,7 @@ import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
+import { hasScope } from '../common/permission.ts';
 import { type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { Unlocked } from '../key/open.ts';
@@ -44,7 +45,7 @@ const encoder = new TextEncoder();
 interface ProxyDependencies extends CallParts, PreparingParts {
   readonly crypto: PreparingParts['crypto'] & Pick<Crypto, 'openReply' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
-  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'vet'>;
+  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'vet'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'prove' | 'withUnlocked'>;
   readonly metering: CallParts['metering'] & PreparingParts['metering'];
@@ -77,7 +78,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
     const order = await checkOrder(parts, account, 'post', body);
-    const shows = account.unmasked ? 'plain' : 'masked';
+    const shows = !hasScope(account, 'vault:read') ? 'hidden' : account.unmasked ? 'plain' : 'masked';
     const request = {
       route: 'POST /v1/proxy/post',
       parts: [
@@ -209,7 +210,7 @@ async function carryOut(
   ctx: AccountContext,
   { facts }: CheckedOrder,
   id: string,
-  { job: record, shown, opened }: PreparedJob,
+  { job: record, shown, opened, echoes }: PreparedJob,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
   const { crypto, thirdParties, sending, calls } = parts;
@@ -224,7 +225,7 @@ async function carryOut(
   const reply = await calls.run(account.aid, () => sendNow(parts, ctx, job, sent));
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
-    const report = { place, job: record, outcome, content, shown };
+    const report = { place, job: record, outcome, content, shown, echoes };
     return await withRetries(() => crypto.reportProxy(report), isTransient);
   } catch (error) {
     // The third party has acted: an error that suggests a retry would be wrong.

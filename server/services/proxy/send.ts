@@ -87,8 +87,9 @@ export function logNamesOf({ id, facts, account }: ProxyJob) {
 
 /** A job acts for its account, as the request that has asked for it; earlier versions kept only the job's own id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
-  const { ip, ua: userAgent, requestId = id } = facts;
-  return actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
+  const { ip, ua: userAgent, requestId = id, credentialId } = facts;
+  const ctx = actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
+  return Object.assign(ctx, { credentialId });
 }
 
 function isSuccess(status: number): boolean {
@@ -298,7 +299,7 @@ async function store(
   const { aid } = account;
   const applied = await rules.find(aid, facts.rules);
   const request = { reference, algorithm, return_card_metadata: false, seed: id };
-  const own = { id, bytesMax: STORED_BYTES_MAX, forcedMask: !account.unmasked };
+  const own = { id, bytesMax: STORED_BYTES_MAX, forcedMask: facts.forcedMask === true || !account.unmasked };
   const text = { contentType: headerOf(reply, 'content-type'), body: reply.body };
   let extra: Uint8Array = NO_BYTES;
   return untilDone(async () => {

@@ -15,7 +15,7 @@ import { checkOrder, vetOrder } from './prepare.ts';
 interface TellingParts {
   readonly crypto: Pick<Crypto, 'readProxyOrder' | 'reportCapture'>;
   readonly jobStore: Pick<JobStore, 'create'>;
-  readonly thirdParties: Pick<ThirdParties, 'vet'>;
+  readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   readonly now: Clock;
   readonly randomId: RandomId;

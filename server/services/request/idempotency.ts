@@ -233,6 +233,11 @@ async function claimKey(
   return claimWith(dependencies, aid, request, otherPrint);
 }
 
+/** Keys of a credential are its own: nobody else's reply is repeated to it. */
+function scoped({ credential }: AccountContext['account'], request: IdempotentRequest): IdempotentRequest {
+  return credential === undefined ? request : { ...request, route: `${request.route} ${credential.id}` };
+}
+
 async function run<T>(
   dependencies: IdempotencyDependencies,
   { aid }: AccountContext['account'],
@@ -277,6 +282,6 @@ export function createIdempotency(dependencies: IdempotencyDependencies): Idempo
       request: IdempotentRequest,
       act: (seed: string, sent: SentMark) => Promise<T>,
       codec: ReplyCodec<T> = plainCodec(),
-    ) => run(dependencies, account, request, act, codec),
+    ) => run(dependencies, account, scoped(account, request), act, codec),
   };
 }

@@ -3,6 +3,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item.ts';
 import { toAsync } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
+import { mayUseKey } from '../common/permission.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { KeyRef } from '../key/open.ts';
@@ -114,7 +115,8 @@ async function* keysOf(
       }
       throw error;
     });
-  let users = from ? [from.user] : await keys.users(account, undefined, KEYS_STEP);
+  const first = from ? [from.user].filter((user) => mayUseKey(account, user)) : undefined;
+  let users = first ?? (await keys.users(account, undefined, KEYS_STEP));
   while (users.length > 0) {
     const found = await Promise.all(users.map(findExisting));
     yield* found.filter((key) => key !== undefined);

@@ -214,6 +214,12 @@ export const RECORD_KINDS = {
   passwordChanges: { name: accountName('w'), backup: 'none' },
   /** Hash: rule id -> sealed rule. */
   rules: { name: accountName('r'), sealed: entriesOf('rule'), backup: 'whole' },
+  /** Hash: id -> sealed API credential. */
+  credentials: { name: accountName('v'), sealed: entriesOf('credential'), backup: 'whole' },
+  /** Hash: id of a credential -> when it was used last, in ms. */
+  credentialUses: { name: accountName('vu'), backup: 'whole' },
+  /** Hash: digest of a credential's secret -> account id, credential id, time in ms. Copied last: each record's is there. */
+  credentialSecrets: { name: vaultName('credentials'), backup: 'whole' },
   /** Hash: id -> sealed certificate signing request. */
   csrs: {
     name: csrs,

@@ -46,7 +46,11 @@ function signedIn(name: string, password: string): Promise<AccountContext> {
   const { accounts } = vault.opened.services;
   const ctx = createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' });
   const recalled = accounts.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`));
-  return accounts.signIn(ctx, recalled, () => ({ name, password: bytesOf(new Secret(password)) }));
+  return accounts.signIn(ctx, recalled, () => ({
+    kind: 'password',
+    name,
+    password: bytesOf(new Secret(password)),
+  }));
 }
 
 describe('accounts', () => {

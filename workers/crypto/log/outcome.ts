@@ -72,6 +72,8 @@ const OUTCOMES = [
   'token_exists',
   'connection_closed',
   'patches_full',
+  'credential_not_found',
+  'credentials_full',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

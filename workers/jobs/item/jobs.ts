@@ -24,6 +24,8 @@ export interface ActorParams {
   readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
   /** The endpoint that is used, if one is. */
   readonly endpointId?: string | undefined;
+  /** The API credential that is used, if one is. */
+  readonly credentialId?: string | undefined;
   readonly requestId: string;
   /** ms since 1970. */
   readonly now: number;

@@ -124,16 +124,17 @@ interface Seen {
  */
 export function logEntry(
   { env, sealer }: ThreadContext,
-  { aid, kid, seen, now, source, ip, ua, endpointId: endpoint = '', requestId }: KeyName & ActorParams & Seen,
+  { aid, kid, seen, now, source, ip, ua, requestId, ...used }: KeyName & ActorParams & Seen,
   token: string,
   action: 'encrypt' | 'decrypt',
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
   const seenTag = seen === 0 ? NO_TAIL : tail;
+  const { endpointId: endpoint = '', credentialId: credential = '' } = used;
   const content = {
     ...{ seenLength: seen, seenTag, timeMs: now, action, source, outcome },
-    ...{ ip, userAgent: ua, endpoint, credential: '', requestId },
+    ...{ ip, userAgent: ua, endpoint, credential, requestId },
   };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);

@@ -122,6 +122,7 @@ export const FETCH_HANDLERS = {
       // A public key and no private one: storing the reply needs no passphrase.
       publicKey: generationOf(key).publicKey,
       tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
+      echoes: EMPTY,
     });
     return { kind: 'prepared', job };
   },

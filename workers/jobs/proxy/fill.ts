@@ -2,13 +2,14 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { hideValues, secretTextsOf } from '../../../server/domain/mask/echo.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
-import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
 import { checkReference, logEntry, metaOf, openText } from '../item/records.ts';
@@ -29,17 +30,17 @@ import { sealJob } from './record.ts';
 
 type Input = In<(typeof PROXY_JOBS)['fillProxy']>;
 
-/** The opened item, checked and with rules applied: a new object at each call, masked before its rules or not. */
-type View = (masked: boolean) => JsonObject;
+/** The opened item, checked and with rules applied unless it is `bare`: a new object at each call, masked before its rules or not. */
+type View = (masked: boolean, bare?: boolean) => JsonObject;
 
 function openView(context: ThreadContext, { params, rules, item: sealed }: Input, key: UnlockedKey): View {
   const meta = metaOf(context, params, params.token, sealed.meta);
   checkReference(meta, params.reference, 'check');
   const text = openText(context, params, params.token, key, { ...sealed, meta }, params.now);
-  return (masked) => {
+  return (masked, bare = false) => {
     const stored = parseStoredObject(text);
     const seen = masked ? maskForced(stored) : stored;
-    return rules.length === 0 ? seen : applyRules(context, params.aid, rules, seen);
+    return bare || rules.length === 0 ? seen : applyRules(context, params.aid, rules, seen);
   };
 }
 
@@ -51,29 +52,45 @@ function tokenOrder(card: JsonObject): Outgoing {
   return { request: { method: 'POST', url: '', headers: [], hasBody: true }, body: encodeJson(asked) };
 }
 
-/** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
+/** What `debug` shows: the request that is sent, or the same one filled from a masked or hidden copy of the item. */
 function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
   const { debug, what } = params;
-  return debug === 'none' || what === 'network_token'
-    ? EMPTY
-    : encodeJson(filledRequestJson(fillOrder(order, viewOf(debug === 'masked'), params)));
+  if (debug === 'none' || what === 'network_token') {
+    return EMPTY;
+  }
+  const view = viewOf(debug === 'masked');
+  return encodeJson(
+    filledRequestJson(fillOrder(order, debug === 'hidden' ? hideValues(view) : view, params)),
+  );
 }
 
-function fillJob(
-  context: ThreadContext,
-  params: FillProxyParams,
-  order: ParsedOrder,
-  key: UnlockedKey,
-  viewOf: View,
-) {
+/** What a reply must not show, as a JSON list; empty where it may show everything. */
+function echoesOf({ params, rules }: Input, viewOf: View): Uint8Array {
+  if (!params.hidesEchoes) {
+    return EMPTY;
+  }
+  const ruledMasked = (): JsonObject | undefined => {
+    try {
+      return viewOf(true);
+    } catch {
+      return undefined;
+    }
+  };
+  const plain = viewOf(false, rules.length === 0);
+  return toJsonBytes(secretTextsOf(() => viewOf(false, true), plain, ruledMasked()));
+}
+
+function fillJob(context: ThreadContext, input: Input, order: ParsedOrder, key: UnlockedKey, viewOf: View) {
+  const { params } = input;
   const { what, token, reference, requesterId } = params;
   const isToken = what === 'network_token';
   const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false), params));
   const common = commonFacts(params, order, key);
   const facts = { what, ...common, token, reference, requesterId, rules: [] };
   const shown = shownOf(params, order, viewOf);
+  const echoes = echoesOf(input, viewOf);
   if (facts.synchronous) {
-    return { kind: 'ready', facts, request: attemptOf(out), shown } as const;
+    return { kind: 'ready', facts, request: attemptOf(out), shown, echoes } as const;
   }
   const job = sealJob(context, params, {
     facts,
@@ -81,6 +98,7 @@ function fillJob(
     ...reportOf(order),
     publicKey: isToken ? generationOf(key).publicKey : EMPTY,
     tokenKey: EMPTY,
+    echoes,
   });
   return { kind: 'filled', job, shown } as const;
 }
@@ -98,7 +116,7 @@ export const FILL_HANDLERS = {
     const entryOf = (outcome: LogOutcome) =>
       logEntry(context, params, params.token, 'decrypt', item.logTail, outcome);
     try {
-      return { ...fillJob(context, params, order, key, viewOf), logEntry: entryOf('ok') };
+      return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
       const failure = toFailure(error);

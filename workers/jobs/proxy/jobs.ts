@@ -71,20 +71,26 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly requestId: string;
   readonly seen: number;
   readonly what: 'post' | 'network_token';
-  readonly debug: 'none' | 'masked' | 'plain';
+  /** How values of the item are shown; `hidden`: not at all. */
+  readonly debug: 'none' | 'hidden' | 'masked' | 'plain';
   /** Whether a name that the data does not have gives an empty text. */
   readonly allowMissing: boolean;
   /** Of its order. */
   readonly hasSections: boolean;
   readonly requesterId?: string | undefined;
-  /** Whether the account sees numbers masked: then no error may reveal what an item holds. */
+  /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
+  /** Whether the caller may not see what the item holds, though it is sent: replies that repeat it are masked. */
+  readonly hidesEchoes: boolean;
 }
 
 /** How a fetch is prepared. */
 export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly ip: string;
   readonly ua: string;
+  readonly credentialId?: string | undefined;
+  /** Whether the caller sees numbers masked. */
+  readonly forcedMask: boolean;
   readonly algorithm: string;
   readonly smartParse: boolean;
   /** Ids of the rules that will run before storage. */
@@ -105,6 +111,10 @@ export interface JobFacts {
   readonly reference?: string | undefined;
   readonly ip: string;
   readonly ua: string;
+  /** The API credential that has asked for it. */
+  readonly credentialId?: string | undefined;
+  /** Whether the credential sees numbers masked, whatever the account sees. */
+  readonly forcedMask?: boolean | undefined;
   /** The id of the request that has asked for it, for the log; jobs of earlier versions have none. */
   readonly requestId?: string | undefined;
   readonly attempts: number;
@@ -184,7 +194,7 @@ export const PROXY_JOBS = {
   }),
   /**
    * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
+   * sealed as a job. `echoes`: a JSON list of what is hidden in the reply, else empty. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
    * read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
@@ -200,7 +210,7 @@ export const PROXY_JOBS = {
     }),
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },
-      ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes },
+      ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes, echoes: concealed(bytes) },
       rejected: { logEntry: bytes, error: failure },
       warm_miss: {},
     }),
@@ -247,6 +257,7 @@ export const PROXY_JOBS = {
       outcome: json<ProxyOutcome>(),
       content: bytes,
       shown: bytes,
+      echoes: secret,
     }),
     output: bytes,
   }),

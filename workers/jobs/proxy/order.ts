@@ -104,10 +104,11 @@ export function fillOrder(
 
 /** What the facts of every kind of job are made of. */
 export function commonFacts(
-  { account, user, kid, ip, ua, attempts, requestId }: FillProxyParams | PrepareFetchParams,
+  params: FillProxyParams | PrepareFetchParams,
   { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
+  const { account, user, kid, ip, ua, credentialId, forcedMask, attempts, requestId } = params;
   return {
     account,
     user,
@@ -115,6 +116,8 @@ export function commonFacts(
     gen: generationOf(key).gen,
     ip,
     ua,
+    credentialId,
+    forcedMask: forcedMask && credentialId !== undefined ? true : undefined,
     requestId,
     attempts,
     repeatable: facts.repeatable,

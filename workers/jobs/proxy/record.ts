@@ -21,8 +21,9 @@ import type { Headers, JobFacts, JobPlace, ReportFacts } from './jobs.ts';
 const JOB_KIND = 'proxy send';
 const REPORT_KIND = 'proxy tell';
 const VERSION = 0x01;
-const JOB_PARTS = 7;
-const REPORT_PARTS = 3;
+/** Jobs of earlier versions have no echoes. */
+const JOB_PARTS = [7, 8];
+const REPORT_PARTS = [3];
 
 /** A webhook without its metadata, which is kept as exact JSON text beside it. */
 export type WebhookTarget = Omit<ParsedWebhook, 'metadata'>;
@@ -47,6 +48,8 @@ export interface JobContent {
   readonly publicKey: Uint8Array;
   /** Makes the token of what is fetched; empty when the token is random. */
   readonly tokenKey: Uint8Array;
+  /** A JSON list of the texts that are hidden in the reply; empty where it may show everything. */
+  readonly echoes: Uint8Array;
 }
 
 /** An opened job. Disposing of it overwrites its request and its keys. */
@@ -60,19 +63,19 @@ export interface OpenedReport {
   readonly body: Uint8Array;
 }
 
-/** The parts of a plaintext, as many as its kind has, to its very end. */
-function split(plain: Uint8Array, count: number): Uint8Array[] {
+/** The parts of a plaintext, as many as its kind may have, to its very end. */
+function split(plain: Uint8Array, counts: readonly number[]): Uint8Array[] {
   if (plain[0] !== VERSION) {
     throw new IntegrityError('job');
   }
   const parts: Uint8Array[] = [];
   let at = 1;
-  for (let left = count; left > 0; left--) {
+  while (at < plain.length) {
     const part = readBytes(plain, at + 4, readU32(plain, at));
     parts.push(part);
     at += 4 + part.length;
   }
-  if (at !== plain.length) {
+  if (!counts.includes(parts.length)) {
     throw new IntegrityError('job');
   }
   return parts;
@@ -102,6 +105,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
     job.metadata,
     job.publicKey,
     job.tokenKey,
+    ...(job.echoes.length === 0 ? [] : [job.echoes]),
   ]);
 }
 
@@ -109,7 +113,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
 export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): OpenedJob {
   const parts = split(sealer.open('job', aid, JOB_KIND, [id], record), JOB_PARTS);
   const [facts = EMPTY, request = EMPTY, body = EMPTY, webhook = EMPTY] = parts;
-  const [metadata = EMPTY, publicKey = EMPTY, tokenKey = EMPTY] = parts.slice(4);
+  const [metadata = EMPTY, publicKey = EMPTY, tokenKey = EMPTY, echoes = EMPTY] = parts.slice(4);
   return {
     facts: parseOwn<JobFacts>(facts),
     request: parseOwn<SealedRequest>(request),
@@ -118,7 +122,8 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
     metadata,
     publicKey,
     tokenKey,
-    [Symbol.dispose]: () => wipe(body, publicKey, tokenKey),
+    echoes,
+    [Symbol.dispose]: () => wipe(body, publicKey, tokenKey, echoes),
   };
 }
 

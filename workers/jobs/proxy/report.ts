@@ -7,6 +7,8 @@ import {
   type JsonValue,
   parseStoredObject,
 } from '../../../server/domain/json/json.ts';
+import { maskEchoes } from '../../../server/domain/mask/echo.ts';
+import { maskText } from '../../../server/domain/mask/mask-text.ts';
 import {
   type NetworkToken,
   type WebhookParts,
@@ -14,37 +16,56 @@ import {
 } from '../../../server/domain/proxy/webhook-body.ts';
 import { wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import type { Headers, PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
+import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
 import { replyText } from './text.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
-function bodyOf(headers: Headers, content: Uint8Array): string {
+/** The headers and the text of a reply, without what its caller must not see. */
+function replyOf({ headers }: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
   const [, contentType] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? [];
-  return replyText(content, contentType);
+  const body = replyText(content, contentType);
+  if (echoes.length === 0) {
+    return { headers, body };
+  }
+  const secrets = parseOwn<readonly string[]>(echoes);
+  return {
+    headers: headers.map(([name, value]) => [maskEchoes(name, secrets), maskEchoes(value, secrets)] as const),
+    body: maskEchoes(body, secrets),
+  };
 }
 
 /** What is reported of an item that was stored; `content` is the `extra` of storing it. */
-function storedParts(what: ProxyKind, outcome: Outcome<'stored'>, content: Uint8Array): WebhookParts {
+function storedParts(
+  what: ProxyKind,
+  outcome: Outcome<'stored'>,
+  content: Uint8Array,
+  echoes: Uint8Array,
+): WebhookParts {
   const tokenInfo = parseStoredObject(toJsonBytes(outcome.tokenInfo));
   if (what === 'network_token') {
-    return { kind: what, networkToken: parseOwn<NetworkToken>(content), tokenInfo };
+    const { token, ...others } = parseOwn<NetworkToken>(content);
+    const networkToken = { token: echoes.length === 0 ? token : maskText(token), ...others };
+    return { kind: what, networkToken, tokenInfo };
   }
   const { headers, statusCode } = outcome;
   const body = content.length === 0 ? undefined : replyText(content, undefined);
   return { kind: 'get', headers, statusCode, tokenInfo, body };
 }
 
-function partsOf(what: ProxyKind, outcome: ProxyOutcome, content: Uint8Array): WebhookParts {
+function partsOf(
+  what: ProxyKind,
+  outcome: ProxyOutcome,
+  content: Uint8Array,
+  echoes: Uint8Array,
+): WebhookParts {
   switch (outcome.kind) {
-    case 'reply': {
-      const { headers, statusCode } = outcome;
-      return { kind: 'post', headers, statusCode, body: bodyOf(headers, content) };
-    }
+    case 'reply':
+      return { kind: 'post', statusCode: outcome.statusCode, ...replyOf(outcome, content, echoes) };
     case 'stored':
-      return storedParts(what, outcome, content);
+      return storedParts(what, outcome, content, echoes);
     case 'unstored':
       return { kind: 'get', headers: outcome.headers, statusCode: outcome.statusCode };
     case 'failure':
@@ -62,27 +83,29 @@ function isPossible(what: ProxyKind, { kind }: ProxyOutcome): boolean {
 
 /** The object that the webhook of a job receives, with the metadata that its order had. */
 function webhookReport(
-  { facts, metadata }: records.JobContent,
+  { facts, metadata, echoes }: records.JobContent,
   outcome: ProxyOutcome,
   content: Uint8Array,
 ): Uint8Array {
   if (!isPossible(facts.what, outcome)) {
     throw new VaultError('internal');
   }
-  const parts = partsOf(facts.what, outcome, content);
+  const parts = partsOf(facts.what, outcome, content, echoes);
   return webhookBody(parts, metadata.length === 0 ? undefined : parseStoredObject(metadata));
 }
 
 /** The part of a reply that a waiting caller gets, and of the request when it is to be shown. */
 function sentReply(
-  { statusCode, headers }: Outcome<'reply'>,
+  outcome: Outcome<'reply'>,
   content: Uint8Array,
   shown: Uint8Array,
+  echoes: Uint8Array,
 ): Uint8Array {
+  const { headers, body } = replyOf(outcome, content, echoes);
   const reply: JsonObject = new Map<string, JsonValue>([
-    ['status_code', new JsonNumber(String(statusCode))],
+    ['status_code', new JsonNumber(String(outcome.statusCode))],
     ['headers', headers.map((line) => new Map([line]))],
-    ['body', bodyOf(headers, content)],
+    ['body', body],
   ]);
   if (shown.length > 0) {
     reply.set('populated_template', parseStoredObject(shown));
@@ -93,9 +116,9 @@ function sentReply(
 /** The handlers of `reportProxy`, `sealReport`, `openJob` and `openReport`. */
 export const REPORT_HANDLERS = {
   /** Of a sent request an object of its own, of all else what its webhook would receive. */
-  reportProxy(context, { place, job: record, outcome, content, shown }) {
+  reportProxy(context, { place, job: record, outcome, content, shown, echoes }) {
     if (outcome.kind === 'reply') {
-      return sentReply(outcome, content, shown);
+      return sentReply(outcome, content, shown, echoes);
     }
     using job = records.openJob(context, place, record);
     return webhookReport(job, outcome, content);
@@ -112,8 +135,8 @@ export const REPORT_HANDLERS = {
 
   openJob(context, { place, job }) {
     // Not disposed of: the body goes out with the result.
-    const { facts, request, body, publicKey, tokenKey } = records.openJob(context, place, job);
-    wipe(publicKey, tokenKey);
+    const { facts, request, body, publicKey, tokenKey, echoes } = records.openJob(context, place, job);
+    wipe(publicKey, tokenKey, echoes);
     return { facts, request: attemptOf({ request, body }) };
   },
 

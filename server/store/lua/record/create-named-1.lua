@@ -1,7 +1,7 @@
--- create-rule
--- Adds a rule to an account.
--- KEYS  1 rules (hash: id -> sealed rule)
--- ARGV  1 id  2 sealed rule  3 maximum number of rules
+-- create-named
+-- Adds a rule or a credential to an account.
+-- KEYS  1 records of its kind (hash: id -> sealed record)
+-- ARGV  1 id  2 sealed record  3 maximum number of records
 -- Reply 'ok' | 'exists' | 'full'
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   return 'exists'

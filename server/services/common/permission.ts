@@ -1,0 +1,47 @@
+/** What API credentials may do. An account's password may do everything that the account may. */
+import { VaultError } from '../../core/errors.ts';
+import { isInRanges } from '../../domain/text/network.ts';
+import type { Scope } from '../../http/schema/credential.ts';
+import type { Account } from './request-context.ts';
+
+/** The rejection of what is outside of a credential's rights; `missing` is what these do not include. */
+export function outsideScope(missing: string): VaultError {
+  const expected = `of this credential does not include ${missing}`;
+  return new VaultError('not_allowed', { field: 'scope', expected });
+}
+
+/** Whether a caller may do what a scope is for. */
+export function hasScope({ credential }: Pick<Account, 'credential'>, scope: Scope): boolean {
+  return credential === undefined || credential.scopes.has(scope);
+}
+
+/** Rejects a caller who has none of these scopes. */
+export function requireScope(account: Pick<Account, 'credential'>, ...scopes: readonly Scope[]): void {
+  if (!scopes.some((scope) => hasScope(account, scope))) {
+    throw outsideScope(scopes.map((scope) => `\`${scope}\``).join(' or '));
+  }
+}
+
+/** Rejects a caller at another address than the credential is for. */
+export function requireSource({ credential }: Pick<Account, 'credential'>, ip: string): void {
+  if (credential?.ips !== undefined && !isInRanges(ip, credential.ips)) {
+    throw outsideScope('your address');
+  }
+}
+
+/** Whether a caller may use the vault key of this name. */
+export function mayUseKey({ credential }: Pick<Account, 'credential'>, user: string): boolean {
+  return credential?.keys?.has(user) ?? true;
+}
+
+/** Rejects the use of another vault key than the credential is for. */
+export function requireKey(account: Pick<Account, 'credential'>, user: string): void {
+  if (!mayUseKey(account, user)) {
+    throw outsideScope('this key');
+  }
+}
+
+/** Whether a caller may see all that is stored: what third parties send back is then shown as it is. */
+export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): boolean {
+  return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
+}
