@@ -588,7 +588,7 @@ export interface paths {
         put?: never;
         /**
          * Change the password of the account
-         * The old password becomes invalid immediately, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
+         * The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -1791,6 +1791,11 @@ export interface components {
              * @example another-long-password-Zq4-kT9
              */
             new_password?: string;
+            /**
+             * How long the old password can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.
+             * @example 24h
+             */
+            overlap?: string;
         };
         /** An account with its new password, which is shown only once. */
         AccountPassword: {

@@ -55,8 +55,8 @@ export interface AdminCalls {
    */
   readonly certificate: (options?: CallOptions) => Promise<Uint8Array>;
   /**
-   * Changes the password of the account, to a generated one where none is given. The old one stops at once, and with
-   * it this client: create another one. Throws `password_changed` if another request was faster, `too_many_changes`
+   * Changes the password of the account, to a generated one where none is given. The old one stops at once, or after
+   * `overlap` (at most seven days), and with it this client: create another one. Throws `password_changed` if another request was faster, `too_many_changes`
    * after five within a minute. It is retried only if the service has rejected the request without any effect.
    * @see /guide/billing-and-preferences
    * @throws `conflicting_parameters`, `password_changed`, `too_many_changes`

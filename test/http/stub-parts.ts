@@ -159,7 +159,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     ...stubAccount(note),
     ...createStubEndpoints(note),
     accounts: {
-      recall: () => ({ digest: '', assumed: undefined, known: undefined }),
+      recall: () => ({ digest: '', proof: undefined, assumed: undefined, known: undefined }),
       assumeAccount: () => undefined,
       signIn: async (ctx, _recalled, readCredentials) => {
         const credentials = readCredentials();

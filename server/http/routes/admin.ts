@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import { overlapOf } from '../../services/account/overlap.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
@@ -94,7 +95,7 @@ const changePassword = defineRoute({
   scope: 'password',
   summary: 'Change the password of the account',
   description:
-    'The old password becomes invalid immediately, on every server. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.',
+    'The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.',
   query: ChangePasswordQuery,
   body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES_MAX },
   response: AccountPassword,
@@ -109,6 +110,7 @@ const changePassword = defineRoute({
     const { user, password } = await services.passwords.change(
       ctx,
       chosen === undefined ? undefined : secretBytes(chosen),
+      overlapOf(body.overlap),
     );
     return { json: { user, password: password.expose() } };
   },

@@ -1,5 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-import { type CredentialWithSecret as NewCredential, overlapOf } from '../../services/account/credential.ts';
+import type { CredentialWithSecret as NewCredential } from '../../services/account/credential.ts';
+import { overlapOf } from '../../services/account/overlap.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';

@@ -145,6 +145,13 @@ export const ChangePasswordBody = Type.Object(
         'The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.',
       ),
     ),
+    overlap: Type.Optional(
+      Type.String({
+        description:
+          'How long the old password can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.',
+        examples: ['24h'],
+      }),
+    ),
   },
   { $id: 'ChangePassword' },
 );

@@ -108,6 +108,7 @@ async function setPassword(
   const changed = await changeAccount(parts, name, async (record) => ({
     ...record,
     ...(await hashPassword(parts, password, origin)),
+    former: undefined,
   }));
   return changed !== undefined;
 }
@@ -131,19 +132,25 @@ async function changeOwn(
   ctx.change = { kind: 'account', revision: changed.revision ?? 0 };
 }
 
-/** Changes the password that this request signed in with; rejects with `password_changed` when it is another now. */
+/**
+ * Changes the password that this request signed in with, which lives on for `overlapMs`; rejects with `password_changed`
+ * when it is not the newest.
+ */
 async function changePassword(
   parts: AccountParts,
   ctx: AccountContext,
   password: SecretBytes,
   origin: PasswordOrigin,
+  overlapMs: number | undefined,
 ): Promise<void> {
   const hashed = await hashPassword(parts, password, origin);
   await changeOwn(parts, ctx, (record) => {
     if (record.phc !== ctx.signInProof) {
       throw new VaultError('password_changed');
     }
-    return { ...record, ...hashed };
+    const { phc, stretched } = record;
+    const former = overlapMs === undefined ? undefined : { phc, stretched, untilMs: parts.now() + overlapMs };
+    return { ...record, ...hashed, former };
   });
 }
 

@@ -29,7 +29,6 @@ export interface CredentialWithSecret {
   readonly secret: Secret<string>;
 }
 
-const OVERLAP_MS_MAX = 7 * 24 * 60 * 60 * 1_000;
 /** Expired credentials are listed for a while. */
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 /** A digest of no credential that is older is no creation in progress. */
@@ -38,18 +37,6 @@ const CHANGE_TRIES_MAX = 10;
 
 function invalid(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
-}
-
-/** A duration that ends; undefined when it is omitted. */
-export function overlapOf(overlap: string | undefined): number | undefined {
-  const ms = overlap === undefined ? undefined : parseDuration(overlap);
-  if (overlap !== undefined && (typeof ms !== 'number' || ms > OVERLAP_MS_MAX)) {
-    throw invalid(
-      'body.overlap',
-      'must be a duration such as `15m` or `P1D`, more than 0 and at most 7 days',
-    );
-  }
-  return typeof ms === 'number' ? ms : undefined;
 }
 
 function expiryOf(expiresIn: string, now: number): number {

@@ -11,6 +11,7 @@ import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
 import type { CredentialRecord } from './credential-record.ts';
+import type { FormerPassword } from './record.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
@@ -51,6 +52,8 @@ export interface KnownAccount {
   readonly phc: string;
   /** As in its record. */
   readonly stretched: boolean | undefined;
+  /** As in its record. */
+  readonly former: FormerPassword | undefined;
   readonly revision: number;
   readonly account: Account;
 }
@@ -109,7 +112,7 @@ export function createAccountParts(dependencies: AccountDependencies) {
     /** Credentials whose last use was noted lately. */
     noted: createMemory<number>(REMEMBERED_MAX, NOTED_MS, now),
     /** Verifications in flight. */
-    verifying: createSharedRuns<KnownAccount>(),
+    verifying: createSharedRuns<{ readonly known: KnownAccount; readonly proof: string | undefined }>(),
     decoy: undefined as Promise<Decoy> | undefined,
     /** A keyed mutex: the changes of one account run in order. */
     mutex: createKeyedMutex(),

@@ -2,7 +2,7 @@ import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
 import { hasGeneratedForm, isFastHash } from '../../domain/account/password.ts';
 import { pepperIdOf } from '../../domain/account/pepper.ts';
 import type { AccountParts, Decoy, KnownAccount } from './parts.ts';
-import { type AccountRecord, changeAccount, openAccount, sealAccount } from './record.ts';
+import { type AccountRecord, changeAccount, openAccount, type PasswordHash, sealAccount } from './record.ts';
 import { readNewestRevision } from './revision.ts';
 
 /** The decoy is no account's: no account has an empty name. */
@@ -17,7 +17,7 @@ export async function hashPassword(
   { crypto }: Pick<AccountParts, 'crypto'>,
   password: SecretBytes,
   origin: PasswordOrigin,
-): Promise<Pick<AccountRecord, 'phc' | 'stretched'>> {
+): Promise<PasswordHash> {
   const isGenerated = origin === 'generated';
   const phc = await crypto.hashPassword({ password, isGenerated });
   return { phc, stretched: isGenerated ? undefined : crypto.passes(password, hasGeneratedForm) };
@@ -45,30 +45,53 @@ export async function openDecoy(parts: AccountParts): Promise<undefined> {
   await readNewestRevision(parts, '');
 }
 
+/** The hashes whose passwords sign an account in now, that of the newest password first. */
+export function hashesOf(known: KnownAccount, now: number): readonly PasswordHash[] {
+  const { former } = known;
+  return former !== undefined && former.untilMs > now ? [known, former] : [known];
+}
+
 /**
- * Whether a password is that of an account, if there is one. What it costs depends on its form: that of a generated
- * one is verified by a keyed hash, for everybody; any other is stretched once, whatever the account has, so that the time
- * of a reply does not reveal which names exist. Only two kinds of accounts cost more: those that have chosen a password of
- * that form, and those that have not signed in since their records say which form it has.
+ * The hash of an account, if there is one, that a password fits; undefined for a wrong one. What it costs depends on its
+ * form: that of a generated one is verified by a keyed hash, for everybody; any other is stretched once, whatever the account
+ * has, so that the time of a reply does not reveal which names exist. Only three kinds of accounts cost more: those that have
+ * chosen a password of that form, those that have not signed in since their records say which form it has, and those
+ * whose chosen password was replaced by another and lives on for a while.
  */
 export async function checkPassword(
   parts: AccountParts,
   known: KnownAccount | undefined,
   password: SecretBytes,
   place: { readonly share: string; readonly hasSucceeded: boolean },
-): Promise<boolean> {
-  const { crypto } = parts;
-  const fast = known !== undefined && isFastHash(known.phc) ? known.phc : undefined;
-  const stretched = fast === undefined ? known?.phc : undefined;
+): Promise<string | undefined> {
+  const { crypto, now } = parts;
+  const hashes = known === undefined ? [] : hashesOf(known, now());
+  const stretched = hashes.filter(({ phc }) => !isFastHash(phc));
   if (!crypto.passes(password, hasGeneratedForm)) {
-    const phc = stretched ?? (await readDecoy(parts)).phc;
-    const isRight = await crypto.verifyPassword({ password, phc, ...place });
-    return isRight && stretched !== undefined;
+    if (stretched.length === 0) {
+      await crypto.verifyPassword({ password, phc: (await readDecoy(parts)).phc, ...place });
+    }
+    return findRight(stretched, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
   }
-  const isRight = await crypto.verifyGenerated({ password, hash: fast ?? '' });
-  return stretched === undefined || known?.stretched === false
-    ? isRight
-    : crypto.verifyPassword({ password, phc: stretched, ...place });
+  const fast = hashes.filter(({ phc }) => isFastHash(phc));
+  const found = await findRight(fast.length === 0 ? [{ phc: '' }] : fast, ({ phc }) =>
+    crypto.verifyGenerated({ password, hash: phc }),
+  );
+  const others = stretched.filter((hash) => hash.stretched !== false);
+  return found ?? findRight(others, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
+}
+
+/** The first hash that a password fits. */
+async function findRight(
+  hashes: readonly PasswordHash[],
+  verify: (hash: PasswordHash) => Promise<boolean>,
+): Promise<string | undefined> {
+  for (const hash of hashes) {
+    if (await verify(hash)) {
+      return hash.phc;
+    }
+  }
+  return undefined;
 }
 
 /** What replaces the hash of a record after its password was right; undefined where nothing is to be. */
@@ -76,7 +99,7 @@ async function betterHash(
   parts: AccountParts,
   { phc, stretched }: KnownAccount,
   password: SecretBytes,
-): Promise<Pick<AccountRecord, 'phc' | 'stretched'> | undefined> {
+): Promise<PasswordHash | undefined> {
   const { crypto, wantedPepper } = parts;
   const wanted = wantedPepper();
   const isUnsaid = stretched === undefined && !isFastHash(phc);
@@ -94,15 +117,16 @@ async function betterHash(
  */
 export async function upgradeHash(
   parts: AccountParts,
-  known: KnownAccount,
+  right: { readonly known: KnownAccount; readonly proof: string },
   password: SecretBytes,
-): Promise<KnownAccount> {
-  const better = await betterHash(parts, known, password);
+): Promise<{ readonly known: KnownAccount; readonly proof: string }> {
+  const { known, proof } = right;
+  const better = proof === known.phc ? await betterHash(parts, known, password) : undefined;
   if (better === undefined) {
-    return known;
+    return right;
   }
   const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
   const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
   const changed = await changeAccount(parts, known.account.name, edit).catch(() => undefined);
-  return changed?.phc === better.phc ? { ...known, ...better } : known;
+  return changed?.phc === better.phc ? { known: { ...known, ...better }, proof: better.phc } : right;
 }

@@ -22,16 +22,26 @@ interface Rights {
 /** Rights to set; omitted ones stay as they are. */
 export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] | undefined };
 
-/** An account as its sealed record holds it. */
-export interface AccountRecord extends Rights {
-  readonly aid: string;
-  /** The hash of the password: a PHC string, or for a generated one what begins with `FAST_HASH_PREFIX`. */
+/** What the record of an account holds of a password. */
+export interface PasswordHash {
+  /** A PHC string, or for a generated password what begins with `FAST_HASH_PREFIX`. */
   readonly phc: string;
   /**
    * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
    * of records without it may have either form.
    */
   readonly stretched?: boolean | undefined;
+}
+
+/** The password before the newest one, which can be used until a time, ms since 1970. */
+export interface FormerPassword extends PasswordHash {
+  readonly untilMs: number;
+}
+
+/** An account as its sealed record holds it. */
+export interface AccountRecord extends Rights, PasswordHash {
+  readonly aid: string;
+  readonly former?: FormerPassword | undefined;
   readonly created_at: string;
   /** The number of its changes; records of versions that did not count them have none. See `revision.ts`. */
   readonly revision?: number;

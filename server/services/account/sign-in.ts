@@ -10,7 +10,7 @@ import { type Guess, guessSourceOf } from '../request/attempts.ts';
 import { endOf } from './credential-record.ts';
 import { type CredentialSecret, confirmCredential, verifyCredential } from './credential-sign-in.ts';
 import type { AccountParts, KnownAccount, Verified, VerifiedPassword } from './parts.ts';
-import { checkPassword, openDecoy, upgradeHash } from './password.ts';
+import { checkPassword, hashesOf, openDecoy, upgradeHash } from './password.ts';
 import { openAccount } from './record.ts';
 import { readNewestRevision, recordRollback } from './revision.ts';
 
@@ -43,7 +43,7 @@ async function openKnown(
   record: Buffer,
 ): Promise<KnownAccount | undefined> {
   const opened = await openAccount(parts, name, record);
-  const { phc, stretched, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
+  const { phc, stretched, former, aid, unmasked, paying, hosts, preferences = [], revision = 0 } = opened;
   if ((await readNewestRevision(parts, aid)) > revision) {
     const now = await parts.accountStore.read(name);
     if (now?.equals(record) === true) {
@@ -59,7 +59,7 @@ async function openKnown(
   }
   const account = { aid, name, unmasked, paying, hosts, preferences: readPreferences(preferences) };
   // A copy: a reply is a view, and would keep all that arrived with it.
-  const fresh = { record: Buffer.from(record), phc, stretched, revision, account };
+  const fresh = { record: Buffer.from(record), phc, stretched, former, revision, account };
   parts.opened.set(name, fresh);
   return fresh;
 }
@@ -119,20 +119,21 @@ async function verify(
   credentials: AccountCredentials,
   record: Buffer | undefined,
   guess: Guess,
-): Promise<KnownAccount> {
+): Promise<SignedIn> {
   const { attempts } = parts;
   const { name, password } = credentials;
   try {
-    const known = await attempts.run(guess, 'unauthenticated', async (hasSucceeded) => {
+    const right = await attempts.run(guess, 'unauthenticated', async (hasSucceeded) => {
       const opened = record ? await openKnown(parts, name, record) : await openDecoy(parts);
       const place = { share: networkOf(ctx.ip), hasSucceeded };
-      if (!(await checkPassword(parts, opened, password, place)) || !opened) {
+      const proof = await checkPassword(parts, opened, password, place);
+      if (opened === undefined || proof === undefined) {
         throw new VaultError('unauthenticated');
       }
-      return opened;
+      return { known: opened, proof };
     });
     attempts.succeed(guess.id);
-    const upgraded = await upgradeHash(parts, known, password);
+    const upgraded = await upgradeHash(parts, right, password);
     // Behind that, for the entry names the newest revision of the record.
     await parts.audit.record(entryOf(ctx, name, await readKnown(parts, name), 'success'));
     return upgraded;
@@ -144,10 +145,18 @@ async function verify(
   }
 }
 
+/** A sign-in that was right: the account, and the password hash that it fits; of a credential none. */
+export interface SignedIn {
+  readonly known: KnownAccount;
+  readonly proof: string | undefined;
+}
+
 /** What is remembered of the credentials of a request, when it has arrived. */
 export interface Recalled {
   /** Stands for the credentials and the address of the caller. */
   readonly digest: string;
+  /** The password hash that they fitted. */
+  readonly proof: string | undefined;
   /** The account as it was read last, if these credentials were right for it. */
   readonly assumed: KnownAccount | undefined;
   /** The account as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
@@ -165,21 +174,26 @@ function confirm(parts: AccountParts, verified: Verified): Promise<KnownAccount 
 function lastKnown(parts: AccountParts, verified: Verified): KnownAccount | undefined {
   if (verified.kind === 'password') {
     const last = parts.opened.get(verified.name);
-    return last?.phc === verified.phc ? last : undefined;
+    return last && isRightNow(parts, last, verified) ? last : undefined;
   }
   const last = parts.credentials.get(verified.name.id);
   return last && endOf(last.record, verified.digest, parts.now()) === undefined ? last.known : undefined;
 }
 
+/** Whether the password that was verified still signs in to the account. */
+function isRightNow({ now }: AccountParts, known: KnownAccount, { phc }: VerifiedPassword): boolean {
+  return known.phc === phc || hashesOf(known, now()).some((hash) => hash.phc === phc);
+}
+
 async function confirmPassword(
   parts: AccountParts,
-  { name, phc, guessId }: VerifiedPassword,
+  verified: VerifiedPassword,
 ): Promise<KnownAccount | undefined> {
-  const known = await readKnown(parts, name);
-  if (known?.phc !== phc) {
+  const known = await readKnown(parts, verified.name);
+  if (known === undefined || !isRightNow(parts, known, verified)) {
     return undefined;
   }
-  parts.attempts.succeed(guessId);
+  parts.attempts.succeed(verified.guessId);
   return known;
 }
 
@@ -191,12 +205,13 @@ export function recall(parts: AccountParts, ip: string, header: Secret<string>):
   const digest = parts.crypto.digestSecret(ip, header);
   const earlier = parts.verified.get(digest);
   if (earlier === undefined) {
-    return { digest, assumed: undefined, known: undefined };
+    return { digest, proof: undefined, assumed: undefined, known: undefined };
   }
   const known = parts.observer.step('sign_in', () => confirm(parts, earlier));
   // A request that fails before its sign-in does not wait for this.
   known.catch(() => undefined);
-  return { digest, assumed: lastKnown(parts, earlier), known };
+  const proof = earlier.kind === 'password' ? earlier.phc : undefined;
+  return { digest, proof, assumed: lastKnown(parts, earlier), known };
 }
 
 /**
@@ -206,12 +221,12 @@ export function recall(parts: AccountParts, ip: string, header: Secret<string>):
 export function assumeAccount(
   { observer }: Pick<AccountParts, 'observer'>,
   ctx: RequestContext,
-  { assumed, known }: Recalled,
+  { assumed, proof, known }: Recalled,
 ): AccountContext | undefined {
   if (assumed === undefined || known === undefined) {
     return undefined;
   }
-  ctx.signInProof = assumed.phc;
+  ctx.signInProof = proof;
   ctx.accountCheck = known.then((now) => now === assumed);
   ctx.accountCheck.catch(() => undefined);
   observer.count('sign_in', 'cached');
@@ -238,22 +253,22 @@ async function verifyOnce(
   ctx: RequestContext,
   credentials: Credentials,
   digest: string,
-): Promise<KnownAccount> {
+): Promise<SignedIn> {
   if (credentials.kind === 'credential') {
     const { known, ...right } = await verifyCredential(parts, ctx, credentials, readKnown);
     parts.verified.set(digest, right);
-    return known;
+    return { known, proof: undefined };
   }
   const { accountStore, verified, verifying } = parts;
   const { name } = credentials;
   const guess = guessOf(parts, ctx, credentials);
   // A request shares a verification only with those that read the same record: never one from before it came.
   const record = isIdentifier(name) ? await accountStore.read(name) : undefined;
-  const known = await verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
+  const signedIn = await verifying(`${digest} ${record?.toString('latin1') ?? ''}`, () =>
     verify(parts, ctx, credentials, record, guess),
   );
-  verified.set(digest, { kind: 'password', name, phc: known.phc, guessId: guess.id });
-  return known;
+  verified.set(digest, { kind: 'password', name, phc: signedIn.proof ?? '', guessId: guess.id });
+  return signedIn;
 }
 
 function failureOf(error: unknown) {
@@ -270,21 +285,22 @@ function failureOf(error: unknown) {
 export async function signIn(
   parts: AccountParts,
   ctx: RequestContext,
-  { digest, known: recalled }: Recalled,
+  { digest, proof, known: recalled }: Recalled,
   readCredentials: () => Credentials,
 ): Promise<AccountContext> {
   const { observer } = parts;
   try {
-    let known = await recalled;
-    if (known === undefined) {
+    const remembered = await recalled;
+    let signedIn = remembered && { known: remembered, proof };
+    if (signedIn === undefined) {
       const credentials = readCredentials();
-      known = await observer.step('sign_in', () => verifyOnce(parts, ctx, credentials, digest));
+      signedIn = await observer.step('sign_in', () => verifyOnce(parts, ctx, credentials, digest));
       observer.count('sign_in', 'verified');
     } else {
       observer.count('sign_in', 'cached');
     }
-    ctx.signInProof = known.phc;
-    return actFor(ctx, known.account);
+    ctx.signInProof = signedIn.proof;
+    return actFor(ctx, signedIn.known.account);
   } catch (error) {
     observer.count('sign_in', failureOf(error));
     throw error;

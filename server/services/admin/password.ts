@@ -25,13 +25,14 @@ export function createPasswords(parts: PasswordParts) {
 }
 
 /**
- * Replaces the password that the caller signed in with, on every server at once, by one of 256 random bits when none is
- * chosen. Rejects with `password_changed` when that is no longer the password, and with `too_many_changes`.
+ * Replaces the password that the caller signed in with, on every server at once or after `overlapMs`, by one of 256 random
+ * bits when none is chosen. Rejects with `password_changed` when that is no longer the password, and with `too_many_changes`.
  */
 async function change(
   { accountStore, accounts, metering }: PasswordParts,
   ctx: AccountContext,
   chosen: SecretBytes | undefined,
+  overlapMs: number | undefined,
 ): Promise<{ readonly user: string; readonly password: Secret<string> }> {
   const { aid, name } = ctx.account;
   const waitMs = await accountStore.countAttempt(accountStore.passwordCounter(aid), CHANGES_MAX, WINDOW_MS);
@@ -41,6 +42,6 @@ async function change(
   const password = chosen ?? encodeSecret(await accounts.makePassword());
   // Counted in advance: a generated password exists nowhere else, so nothing may fail once it is in force.
   await metering.request(ctx);
-  await accounts.changePassword(ctx, password, chosen === undefined ? 'generated' : 'chosen');
+  await accounts.changePassword(ctx, password, chosen === undefined ? 'generated' : 'chosen', overlapMs);
   return { user: name, password: decodeSecret(password) };
 }

@@ -89,7 +89,7 @@ describe('accounts', () => {
     const made = await account('create', 'op-gone');
     expect(await statusOf('op-gone', made.password)).toBe(200);
     const ctx = await signedIn('op-gone', made.password);
-    await vault.opened.services.passwords.change(ctx, undefined);
+    await vault.opened.services.passwords.change(ctx, undefined, undefined);
     const { reply } = await vault.opened.services.keys.create(ctx, { user: 'k' });
     const { kid } = await vault.opened.services.keys.find(ctx.account, 'k');
     await vault.opened.services.vault.store(ctx, {
