@@ -151,12 +151,13 @@ export function stubCredentials(note: Note) {
       await note(operation, () => undefined)(Object.create(null), input[0]);
       return result();
     };
-  const made = () => ({ credential: CREDENTIAL, secret: new Secret(CREDENTIAL_SECRET) });
+  const change = { kind: 'credential', id: CREDENTIAL.id, digest: '0'.repeat(32), isGone: false } as const;
+  const made = () => ({ credential: CREDENTIAL, secret: new Secret(CREDENTIAL_SECRET), change });
   return {
     createCredential: asAccount('createCredential', made),
     listCredentials: asAccount('listCredentials', () => [CREDENTIAL]),
     showCredential: asAccount('showCredential', () => CREDENTIAL),
-    removeCredential: asAccount('removeCredential', () => true),
+    removeCredential: asAccount('removeCredential', () => ({ change: undefined })),
     rollCredential: asAccount('rollCredential', made),
   };
 }

@@ -1,7 +1,7 @@
 import type { System } from '../../boot/assemble.ts';
 import { recover } from '../../services/common/coalesce.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
-import { readLoggedEndpoints } from '../../services/maintenance/verify-rollback.ts';
+import { readLoggedStates } from '../../services/maintenance/verify-rollback.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 
 /** Keys that are finished concurrently. */
@@ -32,12 +32,13 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
 }
 
 /**
- * Removes endpoints that were deleted while the backup was made: they were copied before, and the security log, which is
+ * Removes endpoints and credentials that were deleted while the backup was made: they were copied before, and the security log, which is
  * copied after them, says so.
  */
-async function removeEnded({ stores, crypto }: System, aid: string): Promise<void> {
+async function removeEnded({ stores, services, crypto }: System, aid: string): Promise<void> {
   const { auditStore, endpointStore } = stores;
-  const { gone } = await readLoggedEndpoints({ auditStore, crypto }, aid);
+  const { gone } = await readLoggedStates({ auditStore, crypto }, aid);
+  await services.accounts.removeCredentials({ aid }, gone);
   for (const entry of gone.size === 0 ? [] : await endpointStore.entries(aid)) {
     const stored = await endpointStore.read(entry.id);
     const digest = stored && crypto.endpointDigest({ place: { aid, id: entry.id }, policy: stored.policy });

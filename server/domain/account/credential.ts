@@ -23,6 +23,11 @@ export function credentialIdOf(random: string): string {
   return `${ID_PREFIX}${random}`;
 }
 
+/** What names the state of a credential in the security log: 32 hex digits of the digest of its newest secret. */
+export function stateOfSecret(digest: string): string {
+  return Buffer.from(digest, 'base64url').toString('hex').slice(0, 32);
+}
+
 /** What limits a credential. Times are ms since 1970. */
 export interface CredentialLimits {
   readonly scopes: readonly Scope[];

@@ -1,5 +1,21 @@
 /** Which passwords are generated ones, and how their hashes are told from others. */
 
+/** What the record of an account holds of a password. */
+export interface PasswordHash {
+  /** A PHC string, or for a generated password what begins with `FAST_HASH_PREFIX`. */
+  readonly phc: string;
+  /**
+   * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
+   * of records without it may have either form.
+   */
+  readonly stretched?: boolean | undefined;
+}
+
+/** The password before the newest one, which can be used until a time, ms since 1970. */
+export interface FormerPassword extends PasswordHash {
+  readonly untilMs: number;
+}
+
 /** Characters of a generated password, six random bits each. */
 export const GENERATED_CHARACTERS = 43;
 

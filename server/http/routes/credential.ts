@@ -45,6 +45,7 @@ const createCredential = defineRoute({
   audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
   handle: async ({ ctx, body, services }) => {
     const made = await services.accounts.createCredential(ctx.account, body);
+    ctx.change = made.change;
     return { json: shown(made), object: objectOf('credential', made.credential.id) };
   },
 });
@@ -96,9 +97,11 @@ const removeCredential = defineRoute({
     object: ({ params }) => objectOf('credential', params.id),
   },
   handle: async ({ ctx, params, services }) => {
-    if (!(await services.accounts.removeCredential(ctx.account, params.id))) {
+    const removed = await services.accounts.removeCredential(ctx.account, params.id);
+    if (removed === undefined) {
       throw new VaultError('credential_not_found');
     }
+    ctx.change = removed.change;
     return { json: { message: 'The credential was deleted.' } };
   },
 });
@@ -120,9 +123,12 @@ const rollCredential = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('credential', params.id),
   },
-  handle: async ({ ctx, params, body, services }) => ({
-    json: shown(await services.accounts.rollCredential(ctx.account, params.id, overlapOf(body.overlap))),
-  }),
+  handle: async ({ ctx, params, body, services }) => {
+    const overlapMs = overlapOf(body.overlap);
+    const rolled = await services.accounts.rollCredential(ctx.account, params.id, overlapMs);
+    ctx.change = rolled.change;
+    return { json: shown(rolled) };
+  },
 });
 
 export const CREDENTIAL_ROUTES = [

@@ -9,6 +9,7 @@ import {
   createCredential,
   listCredentials,
   removeCredential,
+  removeCredentials,
   rollCredential,
   showCredential,
   sweepCredentials,
@@ -28,7 +29,14 @@ export function createAccounts(dependencies: AccountDependencies) {
   return bindParts(createAccountParts(dependencies), {
     ...{ recall, assumeAccount, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
     ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
-    ...{ createCredential, listCredentials, showCredential, removeCredential, rollCredential },
+    ...{
+      createCredential,
+      listCredentials,
+      showCredential,
+      removeCredential,
+      rollCredential,
+      removeCredentials,
+    },
     ...{ sweepCredentials },
   });
 }

@@ -1,4 +1,5 @@
 /** API credentials of accounts: how they are made, listed, given a new secret, and ended. */
+import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import {
@@ -6,6 +7,7 @@ import {
   isCredentialId,
   isWithinLimits,
   SECRET_PREFIX,
+  stateOfSecret,
 } from '../../domain/account/credential.ts';
 import { GENERATED_CHARACTERS } from '../../domain/account/password.ts';
 import { parseDuration } from '../../domain/text/duration.ts';
@@ -23,10 +25,11 @@ import {
 } from './credential-record.ts';
 import type { AccountParts } from './parts.ts';
 
-/** A credential with its new secret, shown once. */
+/** A credential with its new secret, shown once, and what the security log says of it. */
 export interface CredentialWithSecret {
   readonly credential: Credential;
   readonly secret: Secret<string>;
+  readonly change: RecordChange;
 }
 
 /** Expired credentials are listed for a while. */
@@ -88,6 +91,11 @@ function shownOf(
   });
 }
 
+/** What the security log says of the state of a credential. */
+function changeOf(id: string, { secrets }: CredentialRecord, isGone: boolean): RecordChange {
+  return { kind: 'credential', id, digest: stateOfSecret(secrets[0]?.digest ?? ''), isGone };
+}
+
 async function makeSecret({ crypto }: AccountParts): Promise<{ secret: Secret<string>; digest: string }> {
   const random = await crypto.makePassphrase({ length: GENERATED_CHARACTERS });
   const secret = random.map((text) => `${SECRET_PREFIX}${text}`);
@@ -139,19 +147,41 @@ export async function createCredential(
     await credentialStore.unpoint([digest]);
     throw new VaultError('credentials_full');
   }
-  return { credential: shownOf(name.id, record), secret };
+  const change = changeOf(name.id, record, false);
+  return { credential: shownOf(name.id, record), secret, change };
 }
 
 /** Removes what expired long ago; whether there was any. */
 async function removeExpired(parts: AccountParts, aid: string): Promise<boolean> {
-  let hasRemoved = false;
+  const isOld = ({ expiresAtMs = Number.POSITIVE_INFINITY }: CredentialRecord): boolean =>
+    expiresAtMs + KEPT_MS < parts.now();
+  return (await removeWhere(parts, aid, isOld)) > 0;
+}
+
+async function removeWhere(
+  parts: AccountParts,
+  aid: string,
+  isUnwanted: (record: CredentialRecord) => boolean,
+): Promise<number> {
+  let removed = 0;
   for (const { id, record } of await parts.credentialStore.list(aid)) {
-    const { expiresAtMs = Number.POSITIVE_INFINITY } = await openCredential(parts, { aid, id }, record);
-    if (expiresAtMs + KEPT_MS < parts.now()) {
-      hasRemoved = (await removeCredential(parts, { aid }, id)) || hasRemoved;
+    const opened = await openCredential(parts, { aid, id }, record).catch(() => undefined);
+    if (opened !== undefined && isUnwanted(opened)) {
+      removed += (await removeCredential(parts, { aid }, id)) === undefined ? 0 : 1;
     }
   }
-  return hasRemoved;
+  return removed;
+}
+
+/** Removes the credentials whose state is one of these. */
+export async function removeCredentials(
+  parts: AccountParts,
+  { aid }: Pick<Account, 'aid'>,
+  states: ReadonlySet<string>,
+): Promise<void> {
+  if (states.size > 0) {
+    await removeWhere(parts, aid, ({ secrets }) => states.has(stateOfSecret(secrets[0]?.digest ?? '')));
+  }
 }
 
 /** The credentials of an account, the oldest first. */
@@ -194,23 +224,23 @@ export async function showCredential(
   return shownOf(id, record, lastUsedMs);
 }
 
-/** Ends a credential, on every server at once; false where there is none of this id. */
+/** Ends a credential, on every server at once; undefined where there is none of this id. */
 export async function removeCredential(
   parts: AccountParts,
   { aid }: Pick<Account, 'aid'>,
   id: string,
-): Promise<boolean> {
+): Promise<{ readonly change: RecordChange | undefined } | undefined> {
   const { credentialStore } = parts;
   const name = { aid, id };
   const sealed = isCredentialId(id) ? await credentialStore.read(name) : undefined;
   if (sealed === undefined || !(await credentialStore.remove(name))) {
-    return false;
+    return undefined;
   }
   parts.credentials.delete(id);
   // A damaged record can be removed all the same; its digests lead nowhere, and the sweep finds them.
   const record = await openCredential(parts, name, sealed).catch(() => undefined);
   await credentialStore.unpoint(record?.secrets.map(({ digest }) => digest) ?? []);
-  return true;
+  return { change: record && changeOf(id, record, true) };
 }
 
 /**
@@ -241,7 +271,7 @@ export async function rollCredential(
     if (await credentialStore.replace(name, sealed, await sealCredential(parts, name, rolled))) {
       parts.credentials.delete(id);
       await credentialStore.unpoint(ended.map((entry) => entry.digest));
-      return { credential: shownOf(id, rolled), secret };
+      return { credential: shownOf(id, rolled), secret, change: changeOf(id, rolled, false) };
     }
   }
   await credentialStore.unpoint([digest]);

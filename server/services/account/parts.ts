@@ -1,4 +1,5 @@
 import type { Crypto } from '../../crypto/client.ts';
+import type { FormerPassword } from '../../domain/account/password.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import type { CredentialName, CredentialStore } from '../../store/credential.ts';
@@ -11,7 +12,6 @@ import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';
 import type { CredentialRecord } from './credential-record.ts';
-import type { FormerPassword } from './record.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;

@@ -1,8 +1,8 @@
 import { encodeSecret, type SecretBytes } from '../../core/secret.ts';
-import { hasGeneratedForm, isFastHash } from '../../domain/account/password.ts';
+import { hasGeneratedForm, isFastHash, type PasswordHash } from '../../domain/account/password.ts';
 import { pepperIdOf } from '../../domain/account/pepper.ts';
 import type { AccountParts, Decoy, KnownAccount } from './parts.ts';
-import { type AccountRecord, changeAccount, openAccount, type PasswordHash, sealAccount } from './record.ts';
+import { type AccountRecord, changeAccount, openAccount, sealAccount } from './record.ts';
 import { readNewestRevision } from './revision.ts';
 
 /** The decoy is no account's: no account has an empty name. */

@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import type { FormerPassword, PasswordHash } from '../../domain/account/password.ts';
 import type { OwnPreference } from '../../domain/account/preference.ts';
 import { REVISION_GONE } from '../../domain/account/revision.ts';
 import { replaceOrConfirm } from '../common/coalesce.ts';
@@ -21,22 +22,6 @@ interface Rights {
 
 /** Rights to set; omitted ones stay as they are. */
 export type AccountSettings = { readonly [Name in keyof Rights]?: Rights[Name] | undefined };
-
-/** What the record of an account holds of a password. */
-export interface PasswordHash {
-  /** A PHC string, or for a generated password what begins with `FAST_HASH_PREFIX`. */
-  readonly phc: string;
-  /**
-   * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
-   * of records without it may have either form.
-   */
-  readonly stretched?: boolean | undefined;
-}
-
-/** The password before the newest one, which can be used until a time, ms since 1970. */
-export interface FormerPassword extends PasswordHash {
-  readonly untilMs: number;
-}
 
 /** An account as its sealed record holds it. */
 export interface AccountRecord extends Rights, PasswordHash {

@@ -12,12 +12,12 @@ import { keyPages, type LiveAccount, type MaintenanceDependencies, openAgain, op
 
 const STEP = 256;
 
-/** What a security log says of the endpoints of its account, and whether entries of it are missing. */
-interface LoggedEndpoints {
-  /** The digest of the newest creation under each id, and of those before it. */
+/** What a security log says of the endpoints and credentials of its account, and whether entries of it are missing. */
+interface LoggedStates {
+  /** The digest of the newest state of each record, by kind and id, and of those before it. */
   readonly newest: Map<string, string>;
   readonly older: Set<string>;
-  /** Digests of creations that have ended. */
+  /** Digests of states that have ended. */
   readonly gone: Set<string>;
   /** Numbers of entries that are missing. */
   readonly missing: number[];
@@ -31,10 +31,10 @@ async function describeLog({ auditStore, crypto }: LogParts, aid: string) {
   return recover(crypto.describeChain({ aid, ...marks }), 'integrity_failed', undefined);
 }
 
-/** Reads what all entries of a log say of endpoints. */
-export async function readLoggedEndpoints(parts: LogParts, aid: string): Promise<LoggedEndpoints> {
+/** Reads what all entries of a log say of endpoints and credentials. */
+export async function readLoggedStates(parts: LogParts, aid: string): Promise<LoggedStates> {
   const { auditStore, crypto } = parts;
-  const logged: LoggedEndpoints = { newest: new Map(), older: new Set(), gone: new Set(), missing: [] };
+  const logged: LoggedStates = { newest: new Map(), older: new Set(), gone: new Set(), missing: [] };
   const bounds = await describeLog(parts, aid);
   const newest = bounds?.head.sequence ?? 0;
   for (let first = (bounds?.start.sequence ?? 0) + 1; first <= newest; first += STEP) {
@@ -49,20 +49,21 @@ export async function readLoggedEndpoints(parts: LogParts, aid: string): Promise
   return logged;
 }
 
-function addChange({ newest, older, gone }: LoggedEndpoints, change: RecordChange): void {
-  if (change.kind !== 'endpoint') {
+function addChange({ newest, older, gone }: LoggedStates, change: RecordChange): void {
+  if (change.kind === 'account') {
     return;
   }
-  const { id, digest, isGone } = change;
+  const { kind, id, digest, isGone } = change;
   if (isGone) {
     gone.add(digest);
     return;
   }
-  const before = newest.get(id);
+  const name = `${kind} ${id}`;
+  const before = newest.get(name);
   if (before !== undefined) {
     older.add(before);
   }
-  newest.set(id, digest);
+  newest.set(name, digest);
 }
 
 /** What is wrong with the record of an account that opens, by its revision. */
@@ -111,19 +112,47 @@ async function* endpointsOf(
   }
 }
 
+/** What is wrong with a record that is older than the log says. */
+const OLDER = {
+  endpoint: 'another endpoint was created under its id since',
+  credential: 'it has got a new secret since, and is there as it was before',
+} as const;
+
 /**
- * What is wrong with an endpoint by the log. One that the log does not know at all was made by a version that recorded
- * none, or by a process that died before its entry, and its secret was never shown.
+ * What is wrong with an endpoint or a credential by the log. One that the log does not know at all was made by a version
+ * that recorded none, or by a process that died before its entry, and its secret was never shown.
  */
 function loggedFlaw(
-  { newest, older, gone }: LoggedEndpoints,
-  { id, facts: { digest = '' } }: FoundEndpoint,
+  { newest, older, gone }: LoggedStates,
+  kind: keyof typeof OLDER,
+  { id, facts: { digest = '' } }: Pick<FoundEndpoint, 'id' | 'facts'>,
 ): string | undefined {
   if (gone.has(digest)) {
     return 'it was deleted, and is there again';
   }
-  const isOlder = older.has(digest) && newest.get(id) !== digest;
-  return isOlder ? 'another endpoint was created under its id since' : undefined;
+  const isOlder = older.has(digest) && newest.get(`${kind} ${id}`) !== digest;
+  return isOlder ? OLDER[kind] : undefined;
+}
+
+/** Credentials of an account that have ended by its security log, or are older than it says. */
+async function credentialFaults(
+  parts: MaintenanceDependencies,
+  { aid, name }: LiveAccount,
+  logged: LoggedStates,
+): Promise<readonly Fault[]> {
+  const { recordStore } = parts;
+  const faults: Fault[] = [];
+  for await (const page of recordStore.pages(recordStore.kinds.credentials, aid)) {
+    const opened = await openRecords(parts, page);
+    for (const [i, { id }] of page.entries()) {
+      const facts = opened[i]?.facts;
+      const what = facts && loggedFlaw(logged, 'credential', { id, facts });
+      if (what !== undefined) {
+        faults.push({ kind: 'credential', account: name, place: id, what, state: 'bad' });
+      }
+    }
+  }
+  return faults;
 }
 
 /** Newest generations of the keys of an account, and of keys whose change or deletion is not finished. */
@@ -161,24 +190,25 @@ async function stoppedFaults(
   });
 }
 
-/** Endpoints of an account that have ended by its security log or by the generation of their key, and are there. */
-export async function endpointRollbacks(
+/** Endpoints and credentials of an account that have ended by its security log or by the generation of their key, and are there. */
+export async function recordRollbacks(
   parts: MaintenanceDependencies,
   account: LiveAccount,
 ): Promise<readonly Fault[]> {
-  const logged = await readLoggedEndpoints(parts, account.aid);
+  const logged = await readLoggedStates(parts, account.aid);
   const faults = logged.missing.map((sequence): Fault => {
     const what = 'the entry is missing';
     return { kind: 'security log', account: account.name, place: String(sequence), what, state: 'bad' };
   });
   const live: FoundEndpoint[] = [];
   for await (const endpoint of endpointsOf(parts, account)) {
-    const what = loggedFlaw(logged, endpoint);
+    const what = loggedFlaw(logged, 'endpoint', endpoint);
     if (what !== undefined) {
       faults.push({ kind: 'endpoint', account: account.name, place: endpoint.id, what, state: 'bad' });
     } else if (endpoint.isLive) {
       live.push(endpoint);
     }
   }
-  return [...faults, ...(await stoppedFaults(parts, account, live))];
+  const stopped = await stoppedFaults(parts, account, live);
+  return [...faults, ...stopped, ...(await credentialFaults(parts, account, logged))];
 }

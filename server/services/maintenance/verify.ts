@@ -4,7 +4,7 @@ import { verifyAccountHeads, verifyBucketHeads } from './verify-heads.ts';
 import { verifyBucket } from './verify-items.ts';
 import { listFaults } from './verify-lists.ts';
 import { verifyNames } from './verify-names.ts';
-import { accountRollback, endpointRollbacks } from './verify-rollback.ts';
+import { accountRollback, recordRollbacks } from './verify-rollback.ts';
 import {
   type MaintenanceDependencies,
   openAgain,
@@ -61,7 +61,7 @@ export async function verifyVault(
     account: async (account) => {
       await addFaults(report, () => listFaults(parts, account));
       await verifyAccountHeads(parts, report, account);
-      await addFaults(report, () => endpointRollbacks(parts, account));
+      await addFaults(report, () => recordRollbacks(parts, account));
     },
     bucket: async (key, number) => {
       await verifyBucket(parts, report, key, number);

@@ -1,6 +1,6 @@
 /** Golden entries that say what they have changed, and the head that keeps the newest revision of the account's record. */
 import { expect, test } from 'bun:test';
-import { parseChange } from '../../../workers/crypto/log/audit-change.ts';
+import { changeText, parseChange } from '../../../workers/crypto/log/audit-change.ts';
 import { openAuditEntry, openAuditMark } from '../../../workers/crypto/log/audit-entry.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
@@ -33,7 +33,14 @@ test('what it says of changed records is read, and its head has the newest revis
     'account 1 ',
     'endpoint a b',
     `endpoint a ${'0'.repeat(32)} `,
+    `credentials a ${'0'.repeat(32)}`,
   ]) {
     expectRefused(() => parseChange(text));
+  }
+  for (const kind of ['endpoint', 'credential'] as const) {
+    const change = { kind, id: 'a', digest: '0'.repeat(32) };
+    for (const isGone of [true, false]) {
+      expect(parseChange(changeText({ ...change, isGone }))).toEqual({ ...change, isGone });
+    }
   }
 });

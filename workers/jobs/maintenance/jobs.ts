@@ -18,7 +18,7 @@ export interface RecordFacts {
   readonly csrId?: string | undefined;
   /** Of an account's record: the number of its changes; 0 for one of a version that did not count them. */
   readonly revision?: number | undefined;
-  /** Of an endpoint's policy: what names its creation in the security log. */
+  /** Of an endpoint's policy and of a credential: what names its state in the security log. */
   readonly digest?: string | undefined;
 }
 

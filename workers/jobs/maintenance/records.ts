@@ -1,4 +1,5 @@
 /** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
+import { stateOfSecret } from '../../../server/domain/account/credential.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
 import { parseVaultKey } from '../../crypto/key/record.ts';
 import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
@@ -55,6 +56,10 @@ const READERS: Readonly<Record<string, Reader>> = {
       throw new IntegrityError('endpoint');
     }
     return { gen: readU32(wrap, 4), kind };
+  },
+  credential: (context, place, record) => {
+    const { secrets } = openJson<{ secrets: readonly { readonly digest: string }[] }>(context, place, record);
+    return { digest: stateOfSecret(secrets[0]?.digest ?? '') };
   },
   certificate: (context, place, record) => ({
     csrId: openJson<{ csr_id: string }>(context, place, record).csr_id,
