@@ -14,7 +14,7 @@ import {
 } from '../schema/credential.ts';
 import { NO_QUERY } from './endpoint.ts';
 
-const BODY_BYTES_MAX = 65_536;
+const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = {
   noun: 'credential',

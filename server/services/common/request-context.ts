@@ -141,7 +141,9 @@ export function hasAccount<Context extends RequestContext>(
 
 /** Lets a request act for an account from now on; it is the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
-  return Object.assign(ctx, { account, credentialId: account.credential?.id });
+  ctx.account = account;
+  ctx.credentialId = account.credential?.id;
+  return ctx as AccountContext; // It has one from here on.
 }
 
 /** The account is no longer what a request assumed, which has had no effect yet: it starts again. */
