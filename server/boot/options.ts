@@ -36,7 +36,7 @@ export interface SystemOptions
 /** The settings of the services, from a configuration. Durations in ms, where 0 means unlimited. */
 export function settingsOf(config: Config): ServiceSettings {
   const { env, authFailuresMax, authLockSeconds, ratePerAccount, ratePerSource, warmUnlockSeconds } = config;
-  const { refuseUnknown, sadRetention, sadRewriteSeconds, auditRetention } = config;
+  const { refuseUnknown, sadRetention, sadRewriteSeconds, auditRetention, jobRetention } = config;
   return {
     environment: env,
     version,
@@ -50,5 +50,6 @@ export function settingsOf(config: Config): ServiceSettings {
     sadRewriteMs: sadRewriteSeconds * 1_000,
     sadAfterProxy: sadRetention.kind === 'after_proxy_success',
     auditRetentionMs: auditRetention === 'forever' ? 0 : auditRetention,
+    jobRetentionMs: jobRetention === 'forever' ? 0 : jobRetention,
   };
 }

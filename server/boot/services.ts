@@ -26,6 +26,7 @@ import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
 import { ownedKeys } from '../services/maintenance/walk.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
+import { createJobListing } from '../services/proxy/job-list.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
 import { createTelling } from '../services/proxy/tell.ts';
@@ -223,7 +224,7 @@ function createEndpointServices(
 
 /** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
-  { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
+  { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   { metering, idempotency, accounts, keys, rules, storing, refusals, queue }: Access & Items & Queued,
 ) {
   const { certStore, itemStore, jobStore, keyStore } = stores;
@@ -241,6 +242,10 @@ function createProxyServices(
     ...{ crypto, jobStore, keyStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
     ...{ recordEvent, now, randomId, random },
   });
+  const jobListing = createJobListing({
+    ...{ crypto, jobStore, keys, jobs, cursors, metering, requesters, recordEvent, now, randomId, settings },
+    dequeue: queue.dequeue,
+  });
   const proxy = createProxy({
     ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
     ...{ refusals, recordEvent, now, randomId, settings },
@@ -253,6 +258,7 @@ function createProxyServices(
   return {
     certs,
     proxy,
+    jobListing,
     telling: createTelling({ crypto, jobStore, thirdParties, jobs, now, randomId, settings }),
     /**
      * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other

@@ -111,6 +111,7 @@ export interface Config {
   readonly authLockSeconds: number;
   /** How long entries of security logs are kept; at least 12 months by PCI DSS 10.5.1. */
   readonly auditRetention: Duration;
+  readonly jobRetention: Duration;
   /** The file that checkpoints of security logs are appended to. */
   readonly auditCheckpointFile: string | undefined;
   /** Where access events are delivered; undefined: nowhere. */
@@ -296,6 +297,7 @@ function readProtection(
 ): Pick<
   Config,
   | 'auditRetention'
+  | 'jobRetention'
   | 'auditCheckpointFile'
   | 'auditSink'
   | 'argon2'
@@ -305,6 +307,7 @@ function readProtection(
 > {
   return {
     auditRetention: reader.withDefault('VAULT_AUDIT_RETENTION', parseDurationSetting, 'P400D'),
+    jobRetention: reader.withDefault('VAULT_JOB_RETENTION', parseDurationSetting, 'P30D'),
     auditCheckpointFile: reader.optional('VAULT_AUDIT_CHECKPOINT_FILE', parseFilePath),
     auditSink: reader.optional('VAULT_AUDIT_SINK', parseAuditSink),
     argon2: Object.freeze(reader.withDefault('VAULT_ARGON2', parseArgon2, 'm=65536,t=3,p=4')),

@@ -86,6 +86,12 @@ export const ERRORS = defineErrors({
     text: 'The preference is not set and has no default.',
     advice: 'Check the name, or set the preference.',
   },
+  job_not_found: {
+    status: 404,
+    text: 'The job does not exist, or it ended long ago.',
+    advice:
+      'Check the id; `GET /v1/proxy/job` lists all jobs that are kept. Synchronous requests are no jobs.',
+  },
   credential_not_found: {
     status: 404,
     text: 'The credential does not exist.',
@@ -139,6 +145,21 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'The account has reached its limit of certificates or certificate signing requests.',
     advice: 'Delete certificates or requests that you no longer need.',
+  },
+  job_started: {
+    status: 409,
+    text: 'The job was begun already, so it cannot be cancelled.',
+    advice: 'Read the job to see how it ends. What was sent cannot be taken back here.',
+  },
+  job_not_finished: {
+    status: 409,
+    text: 'The job has not ended, so its report is still to come.',
+    advice: 'Wait until the job has ended: its webhook is called repeatedly until then.',
+  },
+  job_cancelled: {
+    status: 409,
+    text: 'The job was cancelled: nothing was sent, and there is no report.',
+    advice: 'Send a new request.',
   },
   credentials_full: {
     status: 409,

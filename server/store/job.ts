@@ -1,20 +1,42 @@
 import { VaultError } from '../core/errors.ts';
+import {
+  type EndedAttempt,
+  type JobDetails,
+  type JobKind,
+  type JobOutcome,
+  type JobPhase,
+  type JobPosition,
+  type JobState,
+  placesOf,
+  readDetails,
+  readPage,
+  readState,
+} from './job-list.ts';
 import beginAttemptText from './lua/job/begin-attempt-n.lua' with { type: 'text' };
+import cancelJobText from './lua/job/cancel-job-4.lua' with { type: 'text' };
 import createJobText from './lua/job/create-job-2.lua' with { type: 'text' };
 import endAttemptText from './lua/job/end-attempt-1.lua' with { type: 'text' };
+import finishJobText from './lua/job/finish-job-4.lua' with { type: 'text' };
+import prelude from './lua/job/prelude.lua' with { type: 'text' };
 import removeJobText from './lua/job/remove-job-2.lua' with { type: 'text' };
 import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
 import removeKeyJobsText from './lua/job/remove-key-jobs-1.lua' with { type: 'text' };
+import repeatJobText from './lua/job/repeat-job-4.lua' with { type: 'text' };
 import startReportText from './lua/job/start-report-1.lua' with { type: 'text' };
+import trimJobsText from './lua/job/trim-jobs-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
-import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from './redis/reply.ts';
 import { scanByScore } from './redis/scan.ts';
 
 const createJob = script(createJobText);
-const startAttempt = script(beginAttemptText);
-const endAttempt = script(endAttemptText);
-const startReport = script(startReportText);
+const startAttempt = script(prelude, beginAttemptText);
+const endAttempt = script(prelude, endAttemptText);
+const startReport = script(prelude, startReportText);
+const finishJob = script(prelude, finishJobText);
+const cancelJob = script(cancelJobText);
+const repeatJob = script(repeatJobText);
+const trimJobs = script(trimJobsText);
 const removeJob = script(removeJobText);
 const removeKeyJobs = script(removeKeyJobsText);
 const removeJobs = script(removeJobsText);
@@ -27,9 +49,6 @@ const RESERVED_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
 
-/** The next step of a job: `send` its request to the target, or `tell` the webhook the result (the stored names). */
-export type JobPhase = 'send' | 'tell';
-
 /** An accepted job; its record is encrypted. */
 export interface NewJob {
   readonly id: string;
@@ -37,6 +56,7 @@ export interface NewJob {
   readonly kid: string;
   /** `tell` for a report of what has happened already. */
   readonly phase: JobPhase;
+  readonly kind: JobKind;
   readonly record: Uint8Array;
   /** Whether the creation may be repeated with the same id, as with an idempotency key. */
   readonly again: boolean;
@@ -46,7 +66,13 @@ export interface NewJob {
 export interface AttemptEnd {
   readonly sent: boolean;
   readonly report?: Uint8Array | undefined;
+  readonly entry: AttemptEntry;
+  /** When the next one is made, ms since 1970. */
+  readonly nextMs: number;
 }
+
+/** How the attempt in flight has ended; undefined where nobody knows, or none is in flight. */
+export type AttemptEntry = Omit<EndedAttempt, 'atMs'> | undefined;
 
 /** The result of a creation; `place` is the number of jobs of the account, including this one. */
 export type JobCreation =
@@ -86,12 +112,48 @@ export interface JobStore {
     id: string,
     seen: Pick<StoredJob, 'phase' | 'attempts' | 'flight'>,
     nonce: string,
+    nowMs: number,
     bill?: JobBill,
   ): Promise<boolean>;
   /** Records that an attempt has ended and another will follow; false if it is not the one in flight. */
   endAttempt(aid: string, id: string, nonce: string, attempt: AttemptEnd): Promise<boolean>;
   /** Moves from phase `send`, with `flight` as read, to phase `tell` with a new record and no attempts. */
-  startReport(aid: string, id: string, flight: string, record: Uint8Array): Promise<boolean>;
+  startReport(
+    aid: string,
+    id: string,
+    flight: string,
+    report: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
+  ): Promise<boolean>;
+  /** Ends the job if `flight` is as read; from then on it is only listed. */
+  finish(
+    aid: string,
+    id: string,
+    flight: string,
+    end: { readonly nowMs: number; readonly isDelivered: boolean; readonly entry: AttemptEntry },
+  ): Promise<boolean>;
+  /** Ends a job of which no attempt was begun, and replaces its request by `record`. */
+  cancel(aid: string, id: string, record: Uint8Array, nowMs: number): Promise<'ok' | 'started' | 'gone'>;
+  /** Lets an ended job begin its phase `tell` again; gives its place as a creation does. */
+  repeat(
+    aid: string,
+    id: string,
+    nowMs: number,
+  ): Promise<
+    { readonly kind: 'ok'; readonly place: number } | { readonly kind: 'gone' | 'cancelled' | 'full' }
+  >;
+  /** The jobs at and behind a place, newest first, at most `max`; the jobs of the place itself come first. */
+  page(
+    aid: string,
+    from: JobPosition | undefined,
+    beforeMs: number,
+    max: number,
+  ): Promise<readonly JobState[]>;
+  /** One job; undefined if there is none of this id. */
+  find(aid: string, id: string): Promise<JobState | undefined>;
+  /** The rest of what is shown of jobs, in the same order; undefined for one that is gone by now. */
+  details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]>;
+  /** Removes jobs that ended before a time. */
+  trim(aid: string, beforeMs: number): Promise<void>;
   /** Removes the job if `flight` is as read. */
   remove(aid: string, id: string, flight: string): Promise<boolean>;
   /** Ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
@@ -140,33 +202,78 @@ async function* removeOfKey(
   aid: string,
   kid: string,
 ): AsyncGenerator<readonly string[], void, void> {
-  const directory = redisKeys.jobDirectory(aid);
-  for await (const ids of scanByScore(redis, directory, LIST_STEP)) {
-    const removed = await redis.run(removeKeyJobs, [directory], [redisKeys.job(aid, ''), kid, ...ids]);
-    yield asList(removed).map(asText);
+  for (const [directory, prefix] of placesOf(aid)) {
+    for await (const ids of scanByScore(redis, directory, LIST_STEP)) {
+      yield asList(await redis.run(removeKeyJobs, [directory], [prefix, kid, ...ids])).map(asText);
+    }
   }
+}
+
+function entryText(entry: AttemptEntry): string {
+  return entry === undefined ? '' : `${entry.ms},${entry.status ?? ''},${entry.code ?? ''}`;
+}
+
+/** The keys of the scripts that end a job or begin it again. */
+function bothOf(aid: string, id: string): string[] {
+  return [
+    ...[redisKeys.job(aid, id), redisKeys.jobDirectory(aid)],
+    ...[redisKeys.endedJob(aid, id), redisKeys.endedJobDirectory(aid)],
+  ];
 }
 
 /** The jobs of one Redis. */
 export function createJobStore(redis: RedisLink): JobStore {
   return {
-    async create(aid, { id, kid, phase, record, again }, nowMs) {
+    async create(aid, { id, kid, phase, kind, record, again }, nowMs) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase];
+      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase, kind];
       const word = asText(await redis.run(createJob, keys, args));
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
     read: (aid, id) => readJob(redis, aid, id),
-    async startAttempt(aid, id, seen, nonce, bill) {
+    async startAttempt(aid, id, seen, nonce, nowMs, bill) {
       const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
-      const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? ''];
+      const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? '', nowMs];
       return isOk(await redis.run(startAttempt, keys, args));
     },
-    async endAttempt(aid, id, nonce, { sent, report = '' }) {
-      return isOk(await redis.run(endAttempt, [redisKeys.job(aid, id)], [nonce, sent ? '1' : '', report]));
+    async endAttempt(aid, id, nonce, { sent, report = '', entry, nextMs }) {
+      const args = [nonce, sent ? '1' : '', report, entryText(entry), nextMs];
+      return isOk(await redis.run(endAttempt, [redisKeys.job(aid, id)], args));
     },
-    async startReport(aid, id, flight, record) {
-      return isOk(await redis.run(startReport, [redisKeys.job(aid, id)], [flight, record]));
+    async startReport(aid, id, flight, { record, outcome, entry }) {
+      const args = [flight, record, outcome, entryText(entry)];
+      return isOk(await redis.run(startReport, [redisKeys.job(aid, id)], args));
+    },
+    async finish(aid, id, flight, { nowMs, isDelivered, entry }) {
+      const args = [id, flight, RESERVED_MS, nowMs, isDelivered ? '1' : '', entryText(entry)];
+      return isOk(await redis.run(finishJob, bothOf(aid, id), args));
+    },
+    async cancel(aid, id, record, nowMs) {
+      const reply = await redis.run(cancelJob, bothOf(aid, id), [id, record, RESERVED_MS, nowMs]);
+      return asOneOf(reply, ['ok', 'started', 'gone']);
+    },
+    async repeat(aid, id, nowMs) {
+      const word = asText(await redis.run(repeatJob, bothOf(aid, id), [id, JOBS_MAX, nowMs]));
+      return word === 'gone' || word === 'cancelled' || word === 'full'
+        ? { kind: word }
+        : { kind: 'ok', place: Number(word) };
+    },
+    page: (aid, from, beforeMs, max) => readPage(redis, aid, from, beforeMs, max),
+    async find(aid, id) {
+      const place = { id, createdMs: undefined };
+      return (await readState(redis, aid, place, false)) ?? readState(redis, aid, place, true);
+    },
+    details: (aid, jobs) => Promise.all(jobs.map((job) => readDetails(redis, aid, job))),
+    async trim(aid, beforeMs) {
+      const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
+      for (let kept = 0; ; ) {
+        const args = [prefix, beforeMs, REMOVE_STEP, kept];
+        const [seen = 0, stayed = 0] = asList(await redis.run(trimJobs, [directory], args)).map(asCount);
+        kept += stayed;
+        if (seen < REMOVE_STEP) {
+          return;
+        }
+      }
     },
     async remove(aid, id, flight) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
@@ -175,9 +282,10 @@ export function createJobStore(redis: RedisLink): JobStore {
     list: (aid) => scanByScore(redis, redisKeys.jobDirectory(aid), LIST_STEP),
     removeOfKey: (aid, kid) => removeOfKey(redis, aid, kid),
     async removeAll(aid) {
-      const args = [redisKeys.job(aid, ''), REMOVE_STEP];
-      while (asCount(await redis.run(removeJobs, [redisKeys.jobDirectory(aid)], args)) > 0) {
-        // Each call removes one chunk.
+      for (const [directory, prefix] of placesOf(aid)) {
+        while (asCount(await redis.run(removeJobs, [directory], [prefix, REMOVE_STEP])) > 0) {
+          // Each call removes one chunk.
+        }
       }
     },
   };

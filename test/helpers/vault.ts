@@ -123,6 +123,7 @@ function serviceSettingsOf({
   sadRewriteMs = 600_000,
   sadAfterProxy = false,
   auditRetentionMs = 0,
+  jobRetentionMs = 0,
 }: VaultSettings): ServiceSettings {
   return {
     ...{
@@ -134,7 +135,7 @@ function serviceSettingsOf({
       ratePerSource,
       refuseUnknown: true,
     },
-    ...{ warmUnlockSeconds, sadTtlMs, sadRewriteMs, sadAfterProxy, auditRetentionMs },
+    ...{ warmUnlockSeconds, sadTtlMs, sadRewriteMs, sadAfterProxy, auditRetentionMs, jobRetentionMs },
   };
 }
 

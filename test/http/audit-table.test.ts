@@ -22,6 +22,8 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readCertificates: 'shows what was made to be shown',
   listCredentials: 'shows what was made to be shown',
   readCredential: 'shows what was made to be shown',
+  listJobs: 'shows what was made to be shown',
+  readJob: 'shows what was made to be shown',
   readBilling: 'shows counts',
   readUsage: 'shows counts',
   readPreferences: 'shows what the account has set for itself',

@@ -3,6 +3,7 @@ import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { Credential } from '../../server/http/schema/credential.ts';
+import type { Job } from '../../server/http/schema/job.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
 import type { RequestContext } from '../../server/services/common/request-context.ts';
 import type { EndpointAddress } from '../../server/services/endpoint/auth.ts';
@@ -133,6 +134,25 @@ export function createStubEndpoints(
       newNonce: () => 'a-fresh-nonce',
     }),
     ...stubThirdParties(note),
+  };
+}
+
+const JOB: Job = {
+  ...{ id: 'kLTVMUsdDPoVaCqL3bPlMt', kind: 'post', status: 'done', host: 'api.payments.example' },
+  ...{ attempts: [], actor: 'account/shop', created_at: '2026-01-31T12:00:00.000Z' },
+};
+
+/** What the stub says of jobs. */
+export function stubJobs(note: Note) {
+  return {
+    list: note('listJobs', () => ({ jobs: [JOB], nextToken: undefined })),
+    listAll: note(
+      'listAllJobs',
+      () => new Response(JSON.stringify([JOB])).body as ReadableStream<Uint8Array>,
+    ),
+    read: note('readJob', () => JOB),
+    redeliver: note('redeliverJob', () => JOB),
+    cancel: note('cancelJob', () => undefined),
   };
 }
 

@@ -8,7 +8,7 @@ import { type Account, actFor, type RequestContext } from '../../server/services
 import { createAdmission } from '../../server/services/request/admission.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
-import { createStubEndpoints, stubCredentials } from './stub-endpoints.ts';
+import { createStubEndpoints, stubCredentials, stubJobs } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -158,6 +158,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     ...stubVault(note),
     ...stubAccount(note),
     ...createStubEndpoints(note),
+    jobListing: stubJobs(note),
     accounts: {
       recall: () => ({ digest: '', proof: undefined, assumed: undefined, known: undefined }),
       assumeAccount: () => undefined,

@@ -9,6 +9,7 @@ import { openRaw, startTestRedis } from '../helpers/redis.ts';
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
 const FRESH = { phase: 'send', attempts: 0, flight: '', sent: false, last: undefined, kid: 'kid' } as const;
+const ENDED = { entry: undefined, nextMs: 0 } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 
 let link: RedisLink;
@@ -30,11 +31,16 @@ afterAll(async () => {
 });
 
 async function create(id = 'job', at = 5): Promise<string> {
-  return (await store.create('aid', { id, record: RECORD, again: false, kid: 'kid', phase: 'send' }, at))
-    .kind;
+  return (
+    await store.create(
+      'aid',
+      { id, record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
+      at,
+    )
+  ).kind;
 }
 function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
-  return store.startAttempt('aid', 'job', seen, nonce, bill);
+  return store.startAttempt('aid', 'job', seen, nonce, 7, bill);
 }
 function read() {
   return store.read('aid', 'job');
@@ -60,7 +66,11 @@ describe('a job', () => {
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
     expect(
-      await store.create('aid', { id: 'job', record: REPORT, again: false, kid: 'kid', phase: 'send' }, 9),
+      await store.create(
+        'aid',
+        { id: 'job', record: REPORT, again: false, kid: 'kid', phase: 'send', kind: 'post' },
+        9,
+      ),
     ).toMatchObject({
       kind: 'exists',
     });
@@ -71,17 +81,24 @@ describe('a job', () => {
   });
 
   test('that may be created again keeps its id for a day after its end', async () => {
-    const again = { id: 'job', record: RECORD, again: true, kid: 'kid', phase: 'send' } as const;
+    const again = {
+      id: 'job',
+      record: RECORD,
+      again: true,
+      kid: 'kid',
+      phase: 'send',
+      kind: 'post',
+    } as const;
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'ok' });
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'exists' });
     expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
     expect(await store.remove('aid', 'job', '')).toBe(true);
     expect([await read(), await ids()]).toEqual([undefined, []]);
     expect(await store.create('aid', again, 6)).toMatchObject({ kind: 'exists' });
-    expect([await begin(FRESH, 'n'), await store.startReport('aid', 'job', '', REPORT)]).toEqual([
-      false,
-      false,
-    ]);
+    expect([
+      await begin(FRESH, 'n'),
+      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
+    ]).toEqual([false, false]);
     expect(await store.remove('aid', 'job', '')).toBe(false);
     const ttl = await raw.ttl(redisKeys.job('aid', 'job'));
     expect(ttl).toBeWithin(86_000, 86_401);
@@ -96,12 +113,14 @@ describe('a job', () => {
       const { sent, last } = (await read()) ?? FRESH;
       return [sent, last?.toString()];
     };
-    expect(await over('a', { sent: false })).toEqual([false, undefined]);
-    expect(await over('b', { sent: true, report: Buffer.from('503') })).toEqual([true, '503']);
-    expect(await over('c', { sent: false })).toEqual([true, '503']);
-    expect(await over('d', { sent: true })).toEqual([true, undefined]);
-    expect(await over('e', { sent: true, report: Buffer.from('500') })).toEqual([true, '500']);
-    expect(await store.startReport('aid', 'job', '', REPORT)).toBe(true);
+    expect(await over('a', { sent: false, ...ENDED })).toEqual([false, undefined]);
+    expect(await over('b', { sent: true, report: Buffer.from('503'), ...ENDED })).toEqual([true, '503']);
+    expect(await over('c', { sent: false, ...ENDED })).toEqual([true, '503']);
+    expect(await over('d', { sent: true, ...ENDED })).toEqual([true, undefined]);
+    expect(await over('e', { sent: true, report: Buffer.from('500'), ...ENDED })).toEqual([true, '500']);
+    expect(
+      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
   });
 
@@ -119,7 +138,11 @@ describe('a job', () => {
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
     expect(
-      await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send' }, 5),
+      await store.create(
+        'other',
+        { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
+        5,
+      ),
     ).toMatchObject({
       kind: 'ok',
     });
@@ -150,7 +173,7 @@ describe('an attempt', () => {
     expect(await begin(FRESH, 'one', BILL)).toBe(true);
     expect(await read()).toMatchObject({ phase: 'send', attempts: 1, flight: 'one' });
     expect(await billed()).toEqual({ proxy_attempt: '1' });
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(true);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(true);
     expect(await begin({ phase: 'send', attempts: 1, flight: '' }, 'two', BILL)).toBe(true);
     expect(await read()).toMatchObject({ attempts: 2, flight: 'two' });
     expect(await billed()).toEqual({ proxy_attempt: '2' });
@@ -193,8 +216,10 @@ describe('an attempt', () => {
     const seen = { phase: 'send', attempts: 1, flight: 'dead' } as const;
     const won = await Promise.all(['a', 'b', 'c'].map((nonce) => begin(seen, nonce)));
     expect(won.filter(Boolean)).toHaveLength(1);
-    expect(await store.endAttempt('aid', 'job', 'dead', { sent: false })).toBe(false);
-    expect(await store.startReport('aid', 'job', 'dead', REPORT)).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'dead', { sent: false, ...ENDED })).toBe(false);
+    expect(
+      await store.startReport('aid', 'job', 'dead', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(false);
     expect(await store.remove('aid', 'job', 'dead')).toBe(false);
     expect(await read()).toMatchObject({
       attempts: 2,
@@ -206,10 +231,10 @@ describe('an attempt', () => {
   test('ends once', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.endAttempt('aid', 'job', 'other', { sent: false })).toBe(false);
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(true);
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false })).toBe(false);
-    expect(await store.endAttempt('aid', 'none', 'one', { sent: false })).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'other', { sent: false, ...ENDED })).toBe(false);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(true);
+    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(false);
+    expect(await store.endAttempt('aid', 'none', 'one', { sent: false, ...ENDED })).toBe(false);
     expect(await read()).toMatchObject({ attempts: 1, flight: '' });
   });
 });
@@ -218,7 +243,9 @@ describe('a report', () => {
   test('takes the place of the request, and is told from the first attempt on', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.startReport('aid', 'job', 'one', REPORT)).toBe(true);
+    expect(
+      await store.startReport('aid', 'job', 'one', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
     expect(await begin({ phase: 'tell', attempts: 0, flight: '' }, 'two')).toBe(true);
     expect(await read()).toMatchObject({ phase: 'tell', attempts: 1, flight: 'two' });
@@ -226,11 +253,19 @@ describe('a report', () => {
 
   test('comes once, and not in the place of another attempt', async () => {
     await create();
-    expect(await store.startReport('aid', 'job', 'one', REPORT)).toBe(false);
-    expect(await store.startReport('aid', 'none', '', REPORT)).toBe(false);
-    const told = ['first', 'second'].map((text) => store.startReport('aid', 'job', '', Buffer.from(text)));
+    expect(
+      await store.startReport('aid', 'job', 'one', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(false);
+    expect(
+      await store.startReport('aid', 'none', '', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(false);
+    const told = ['first', 'second'].map((text) =>
+      store.startReport('aid', 'job', '', { record: Buffer.from(text), outcome: 'done', entry: undefined }),
+    );
     expect((await Promise.all(told)).filter(Boolean)).toHaveLength(1);
-    expect(await store.startReport('aid', 'job', '', REPORT)).toBe(false);
+    expect(
+      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
+    ).toBe(false);
     expect(await raw.keys('*none*')).toEqual([]);
   });
 
@@ -238,7 +273,7 @@ describe('a report', () => {
     await create();
     const [begun, told] = await Promise.all([
       begin(FRESH, 'one'),
-      store.startReport('aid', 'job', '', REPORT),
+      store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
     ]);
     expect([begun, told]).toEqual([true, false]);
   });
@@ -292,7 +327,11 @@ describe('jobs', () => {
     for (let i = 0; i < 1_100; i += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => create(`job${i + j}`, i)));
     }
-    await store.create('other', { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send' }, 5);
+    await store.create(
+      'other',
+      { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
+      5,
+    );
     await store.removeAll('aid');
     expect((await raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
     await store.removeAll('aid');

@@ -29,6 +29,7 @@ const NOUNS: Readonly<Record<Noun, string>> = {
   key: 'Keys, each protected by a passphrase that only you know.',
   rule: 'Named lists of operations that transform data.',
   proxy: 'Requests to third parties that contain stored data.',
+  job: 'Asynchronous requests and webhooks: see, repeat and cancel them.',
   admin: 'Your account.',
   credential: 'Credentials with a part of the rights of your account.',
   audit: 'The security log of your account.',

@@ -11,6 +11,7 @@ import type { Certs } from '../../services/cert/cert.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
 import type { HostedForms } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
+import type { JobListing } from '../../services/proxy/job-list.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
 import type { Admission } from '../../services/request/admission.ts';
 import type { Metering } from '../../services/request/metering.ts';
@@ -57,6 +58,7 @@ export interface HttpServices {
   readonly forms: Omit<HostedForms, 'sweep'>;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
+  readonly jobListing: Omit<JobListing, 'trim'>;
   readonly utility: Utility;
   readonly accounts: Pick<
     Accounts,

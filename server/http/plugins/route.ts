@@ -17,6 +17,7 @@ export type Noun =
   | 'key'
   | 'rule'
   | 'proxy'
+  | 'job'
   | 'admin'
   | 'credential'
   | 'audit';

@@ -5,6 +5,7 @@ import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
 import { CREDENTIAL_ROUTES } from './credential.ts';
 import { FORM_ROUTES } from './form.ts';
+import { JOB_ROUTES } from './job.ts';
 import { KEY_ROUTES } from './key.ts';
 import { PROXY_ROUTES } from './proxy.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
@@ -22,6 +23,7 @@ export const ROUTES: readonly Route[] = [
   ...KEY_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,
+  ...JOB_ROUTES,
   ...CERT_ROUTES,
   ...ADMIN_ROUTES,
   ...CREDENTIAL_ROUTES,

@@ -28,6 +28,8 @@ export const AUDIT_ACTIONS = [
   'preference.set',
   'preference.delete',
   'proxy.send',
+  'job.redeliver',
+  'job.cancel',
   'compliance_certificate.read',
   'password.change',
   'credential.create',

@@ -23,4 +23,6 @@ export interface ServiceSettings {
   readonly sadAfterProxy: boolean;
   /** How long entries of security logs are kept, ms; 0 = for ever. */
   readonly auditRetentionMs: number;
+  /** How long jobs that have ended are listed; 0 = for ever. */
+  readonly jobRetentionMs: number;
 }

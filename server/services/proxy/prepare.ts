@@ -7,7 +7,7 @@ import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { mayReveal, outsideScope } from '../common/permission.ts';
-import { type Account, type AccountContext, actorOf } from '../common/request-context.ts';
+import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
@@ -139,7 +139,8 @@ export async function fillJob(
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
-    const place = { aid, kid, user: key.user, account: account.name, requestId };
+    const actor = actorNameOf(account);
+    const place = { aid, kid, user: key.user, account: account.name, actor, requestId };
     const { hasSections } = order.facts;
     const hidesEchoes = !mayReveal(account);
     const named = {
@@ -214,7 +215,8 @@ export async function prepareFetch(
   const { job } = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
     const { ip, userAgent: ua, credentialId, requestId } = ctx;
-    const caller = { ip, ua, credentialId, requestId, forcedMask: !account.unmasked };
+    const actor = actorNameOf(account);
+    const caller = { ip, ua, actor, credentialId, requestId, forcedMask: !account.unmasked };
     const params = { ...place, ...caller, attempts, algorithm, smartParse, rules: input.rules };
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);

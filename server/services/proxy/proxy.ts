@@ -243,7 +243,7 @@ async function accept(
   const { id, record, account } = job;
   const made = await jobStore.create(
     account.aid,
-    { id, kid: job.facts.kid, phase: 'send', record, again },
+    { id, kid: job.facts.kid, phase: 'send', kind: job.facts.what, record, again },
     now(),
   );
   if (made.kind === 'full') {

@@ -1,10 +1,12 @@
+import type { ProxyKind } from '../../../workers/jobs/proxy/jobs.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { JobBill, JobStore, StoredJob } from '../../store/job.ts';
+import type { AttemptEntry, JobBill, JobStore, StoredJob } from '../../store/job.ts';
+import type { JobOutcome } from '../../store/job-list.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
@@ -22,13 +24,14 @@ export const ELSEWHERE_MS = 1_000;
 const NO_BYTES = new Uint8Array(0);
 /** The outcome of a reply that was kept in case no better one comes. */
 const LAST_REPLY = { kind: 'reply', statusCode: 0, headers: [] } as const;
+const LAST_UNSTORED = { ...LAST_REPLY, kind: 'unstored' } as const;
 /** Codes of attempts that another one could have followed. */
 const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
 
 /** What the steps of jobs need. */
 export interface StepParts {
   readonly crypto: Pick<Crypto, 'openJob' | 'openReport' | 'sealReport'>;
-  readonly jobStore: Pick<JobStore, 'startAttempt' | 'endAttempt' | 'remove' | 'startReport'>;
+  readonly jobStore: Pick<JobStore, 'startAttempt' | 'endAttempt' | 'finish' | 'remove' | 'startReport'>;
   readonly thirdParties: Pick<ThirdParties, 'deliver'>;
   readonly keyStore: Pick<KeyStore, 'isGone'>;
   readonly accounts: Pick<Accounts, 'lookUp'>;
@@ -52,6 +55,8 @@ interface Step {
   readonly place: JobName;
   readonly stored: StoredJob;
   readonly names: ReturnType<typeof logNamesOf>;
+  /** What a request does; a call of a webhook has none. */
+  readonly what?: ProxyKind;
 }
 
 /**
@@ -72,7 +77,7 @@ export async function sendStep(
     return remove(parts, place, flight);
   }
   const job = { id: place.id, record, account, ...opened };
-  const step = { place, stored, names: logNamesOf(job) };
+  const step = { place, stored, names: logNamesOf(job), what: job.facts.what };
   const { repeatable, attempts, what } = job.facts;
   const isUnknown = flight !== '' && !unsent.has(flight);
   if (made >= attempts || (isUnknown && !repeatable)) {
@@ -108,22 +113,23 @@ async function remove({ jobStore }: StepParts, { aid, id }: JobName, flight: str
 
 /** Records an attempt before it is made; undefined if another server was faster. Its nonce makes a retry safe. */
 async function beginAttempt(
-  { jobStore, randomId, unsent }: StepParts,
+  { jobStore, randomId, unsent, now }: StepParts,
   { place: { aid, id }, stored }: Step,
   bill?: JobBill,
 ): Promise<string | undefined> {
   const nonce = randomId();
   unsent.add(nonce);
-  const isOurs = await withRetries(() => jobStore.startAttempt(aid, id, stored, nonce, bill));
+  const isOurs = await withRetries(() => jobStore.startAttempt(aid, id, stored, nonce, now(), bill));
   unsent.delete(nonce);
   unsent.delete(stored.flight);
   return isOurs ? nonce : undefined;
 }
 
 async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: string): Promise<number> {
-  const { jobStore, sending, unsent } = parts;
+  const { jobStore, sending, unsent, now } = parts;
   const { aid, id } = step.place;
   const made = step.stored.attempts + 1;
+  const startedAt = performance.now();
   const result = await withRetries(() => sending.attempt(job, made, ATTEMPT_MS), isTransient).catch(
     (error) => {
       // An attempt throws only before a byte is sent.
@@ -131,14 +137,17 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
       throw error;
     },
   );
+  const ms = Math.round(performance.now() - startedAt);
+  const entry = result.ok ? { ms, status: result.status } : { ms, code: result.code };
   const verdict = sending.judge(job, result, made);
   if (verdict.kind !== 'again') {
     return result.ok
-      ? report(parts, step, nonce, await conclude(parts, job, result))
-      : giveUp(parts, step, nonce, isOutcomeUnknown(result), result.code);
+      ? report(parts, step, nonce, await conclude(parts, job, result), entry)
+      : giveUp(parts, step, nonce, isOutcomeUnknown(result), result.code, entry);
   }
   const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
-  const over = { sent: result.ok || result.sent, report: last };
+  const nextMs = now() + verdict.pauseMs;
+  const over = { sent: result.ok || result.sent, report: last, entry, nextMs };
   await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
   return verdict.pauseMs;
 }
@@ -168,17 +177,33 @@ function giveUp(
   flight: string,
   open: boolean,
   code: ErrorCode,
+  entry?: AttemptEntry,
 ): Promise<number> {
   const { last, sent } = step.stored;
   if (last !== undefined && !open && HAS_RUN_OUT.has(code)) {
-    return startReport(parts, step, flight, last, LAST_REPLY);
+    return startReport(parts, step, flight, last, step.what === 'get' ? LAST_UNSTORED : LAST_REPLY, entry);
   }
   const isUnknown = open || (sent && last === undefined);
-  return report(parts, step, flight, failed(isUnknown ? 'outcome_unknown' : code));
+  return report(parts, step, flight, failed(isUnknown ? 'outcome_unknown' : code), entry);
 }
 
-async function report(parts: StepParts, step: Step, flight: string, concluded: Concluded): Promise<number> {
-  return startReport(parts, step, flight, await sealReport(parts, step, concluded), concluded.outcome);
+async function report(
+  parts: StepParts,
+  step: Step,
+  flight: string,
+  concluded: Concluded,
+  entry: AttemptEntry,
+): Promise<number> {
+  const sealed = await sealReport(parts, step, concluded);
+  return startReport(parts, step, flight, sealed, concluded.outcome, entry);
+}
+
+/** How a request has ended, as its job is listed. */
+function outcomeOf(outcome: Concluded['outcome']): JobOutcome {
+  if (outcome.kind === 'failure') {
+    return outcome.code === 'outcome_unknown' ? 'unknown' : 'failed';
+  }
+  return outcome.kind === 'unstored' ? 'failed' : 'done';
 }
 
 function sealReport(
@@ -196,8 +221,10 @@ async function startReport(
   flight: string,
   sealed: Uint8Array,
   outcome: Concluded['outcome'],
+  entry: AttemptEntry,
 ): Promise<number> {
-  const isOurs = await withRetries(() => jobStore.startReport(aid, id, flight, sealed));
+  const over = { record: sealed, outcome: outcomeOf(outcome), entry };
+  const isOurs = await withRetries(() => jobStore.startReport(aid, id, flight, over));
   if (!isOurs) {
     return ELSEWHERE_MS;
   }
@@ -219,9 +246,13 @@ export async function tellStep(
   const names = { request_id: facts.requestId, job: id, account: facts.account };
   const account = await ownerOf(parts, place, facts.account);
   const isGone = stored.kid !== undefined && (await parts.keyStore.isGone(aid, stored.kid));
-  if (!account || isGone || stored.attempts >= maxAttempts) {
+  if (!account || isGone) {
     recordEvent('webhook_abandoned', names);
     return remove(parts, place, stored.flight);
+  }
+  if (stored.attempts >= maxAttempts) {
+    recordEvent('webhook_abandoned', names);
+    return finish(parts, place, stored.flight, false, undefined);
   }
   const nonce = await beginAttempt(parts, { place, stored, names });
   if (nonce === undefined) {
@@ -233,15 +264,30 @@ export async function tellStep(
   const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
   const made = stored.attempts + 1;
   const ms = Math.round(performance.now() - startedAt);
+  const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: outcome.code };
   recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
   if (!outcome.delivered && made < maxAttempts) {
-    await withRetries(() => jobStore.endAttempt(aid, id, nonce, { sent: true }));
-    return pauseMs(made, random());
+    const waitMs = pauseMs(made, random());
+    const over = { sent: true, entry, nextMs: now() + waitMs };
+    await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
+    return waitMs;
   }
   if (!outcome.delivered) {
     recordEvent('webhook_abandoned', names);
   }
-  return remove(parts, place, nonce);
+  return finish(parts, place, nonce, outcome.delivered, entry);
+}
+
+async function finish(
+  { jobStore, now }: StepParts,
+  { aid, id }: JobName,
+  flight: string,
+  isDelivered: boolean,
+  entry: AttemptEntry,
+): Promise<undefined> {
+  const end = { nowMs: now(), isDelivered, entry };
+  await withRetries(() => jobStore.finish(aid, id, flight, end));
+  return undefined;
 }
 
 /** Records a fault of a job; errors that callers may see are not faults. */

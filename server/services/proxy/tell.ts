@@ -46,7 +46,7 @@ async function tell(
   const place = { aid, id: endpointId, kind: 'capture' } as const;
   const { policy } = records;
   const record = await crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
-  const job = { id, kid, phase: 'tell', record, again: seed !== undefined } as const;
+  const job = { id, kid, phase: 'tell', kind: 'capture', record, again: seed !== undefined } as const;
   const made = await jobStore.create(aid, job, now());
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');

@@ -15,6 +15,7 @@ const UNKNOWN_FLIGHT = 'restored';
 
 const keyDirectory = accountName('keys');
 const jobDirectory = accountName('j');
+const endedJobDirectory = accountName('y');
 const endpointDirectory = accountName('e');
 const formDirectory = accountName('h');
 const csrs = accountName('q');
@@ -252,6 +253,21 @@ export const RECORD_KINDS = {
     backup: 'listed',
     isUnlisted: true,
     restored: interrupted,
+  },
+  /** Sorted set: the account's jobs that have ended, by their time of creation, in ms. */
+  endedJobDirectory: { name: endedJobDirectory, backup: 'directory' },
+  /** Hash: a job that has ended. With an empty id the common prefix. */
+  endedJob: {
+    name: accountNames('y:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
+    listed: {
+      directory: endedJobDirectory,
+      order: 'score',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: unfinished('job directory', 'an entry has no job'),
+    },
+    check: jobFlaw,
+    backup: 'listed',
   },
   /** Prefix of the keys of the job queue; all in one slot. */
   jobQueue: { name: vaultNames('jobs', ''), backup: 'none' },

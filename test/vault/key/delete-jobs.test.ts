@@ -131,7 +131,7 @@ test('one that was accepted while the key was deleted is not sent', async () => 
   expect(
     await jobStore.create(
       item.account.aid,
-      { id: first.id, kid, phase: 'send', record, again: false },
+      { id: first.id, kid, phase: 'send', kind: 'post', record, again: false },
       Date.now(),
     ),
   ).toMatchObject({ kind: 'ok' });

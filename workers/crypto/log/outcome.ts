@@ -74,6 +74,10 @@ const OUTCOMES = [
   'patches_full',
   'credential_not_found',
   'credentials_full',
+  'job_not_found',
+  'job_started',
+  'job_not_finished',
+  'job_cancelled',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -21,7 +21,7 @@ import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '
 import { checkReference, logEntry, metaOf, referenceMember, sadAt, sealNew } from '../item/records.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ParsedOrder } from '../proxy/order.ts';
-import { sealReport } from '../proxy/record.ts';
+import { hostOf, sealReport } from '../proxy/record.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams, SealedPolicy } from './jobs.ts';
@@ -167,12 +167,9 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     const { metadata, ...target } = webhook;
     const parts = { kind: 'capture', captured: parseStoredObject(toJsonBytes(captured)) } as const;
     const added = metadata === undefined ? undefined : parseStoredObject(utf8(metadata));
-    return sealReport(
-      context,
-      { aid: place.aid, id },
-      { account, requestId },
-      target,
-      webhookBody(parts, added),
-    );
+    const { token, reference } = captured;
+    const summary = { actor: `endpoint/${place.id}`, host: hostOf(target.url), token, reference };
+    const facts = { account, requestId, summary };
+    return sealReport(context, { aid: place.aid, id }, facts, target, webhookBody(parts, added));
   },
 };

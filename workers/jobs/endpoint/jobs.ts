@@ -65,7 +65,7 @@ export interface CaptureReport {
   readonly id: string;
   readonly requestId: string;
   /** The reply that the sender of the capture gets. */
-  readonly captured: object;
+  readonly captured: { readonly token: string; readonly reference?: string | undefined };
 }
 
 /** How what is sent to a capture endpoint is read. */

@@ -6,6 +6,7 @@ import {
   concealed,
   failure,
   json,
+  list,
   local,
   message,
   oneOf,
@@ -62,6 +63,8 @@ interface JobOwner extends JobPlace {
   readonly account: string;
   readonly user: string;
   readonly attempts: number;
+  /** Who has asked for it, as the security log names callers. */
+  readonly actor?: string | undefined;
   /** The id of the request that has asked for it, for the log. */
   readonly requestId?: string | undefined;
 }
@@ -111,6 +114,8 @@ export interface JobFacts {
   readonly reference?: string | undefined;
   readonly ip: string;
   readonly ua: string;
+  /** Who has asked for it, as the security log names callers; jobs of earlier versions do not say it. */
+  readonly actor?: string | undefined;
   /** The API credential that has asked for it. */
   readonly credentialId?: string | undefined;
   /** Whether the credential sees numbers masked, whatever the account sees. */
@@ -161,6 +166,26 @@ export interface ReportFacts {
   /** Name of the account. */
   readonly account: string;
   readonly requestId?: string | undefined;
+  /** Reports of earlier versions have none. */
+  readonly summary?: JobSummary | undefined;
+}
+
+/** What is listed of a job; no data of an item. */
+export interface JobSummary {
+  readonly actor?: string | undefined;
+  /** The host that it calls; of a capture that of the webhook. */
+  readonly host?: string | undefined;
+  /** The requester of network tokens, whose host the operator knows. */
+  readonly requesterId?: string | undefined;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+}
+
+/** A job as its record describes it. */
+export interface DescribedJob extends JobSummary {
+  /** Undefined where the record does not say it: a report of an earlier version, or of a capture. */
+  readonly what?: ProxyKind | undefined;
+  readonly webhookUrl?: string | undefined;
 }
 
 /** A reply that is kept for repeats of its request, named by the digest of the request's Idempotency-Key. */
@@ -267,6 +292,17 @@ export const PROXY_JOBS = {
     share: ({ place }) => singlesOf(place.aid),
     input: message({ place: json<JobPlace>(), job: bytes, outcome: json<ProxyOutcome>(), content: bytes }),
     output: bytes,
+  }),
+  /** What is listed of jobs, by the records of their phases; null for one that does not open. */
+  describeJobs: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({
+      aid: text,
+      jobs: json<readonly { readonly id: string; readonly phase: 'send' | 'tell' }[]>(),
+      records: list(bytes),
+    }),
+    output: json<readonly (DescribedJob | null)[]>(),
   }),
   /** A report, for one call of its webhook. */
   openReport: defineJob({

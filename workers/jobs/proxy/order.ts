@@ -108,7 +108,7 @@ export function commonFacts(
   { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
-  const { account, user, kid, ip, ua, credentialId, forcedMask, attempts, requestId } = params;
+  const { account, user, kid, ip, ua, actor, credentialId, forcedMask, attempts, requestId } = params;
   return {
     account,
     user,
@@ -116,6 +116,7 @@ export function commonFacts(
     gen: generationOf(key).gen,
     ip,
     ua,
+    actor,
     credentialId,
     forcedMask: forcedMask && credentialId !== undefined ? true : undefined,
     requestId,

@@ -15,7 +15,7 @@ import {
   wipe,
 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
-import type { Headers, JobFacts, JobPlace, ReportFacts } from './jobs.ts';
+import type { DescribedJob, Headers, JobFacts, JobPlace, JobSummary, ReportFacts } from './jobs.ts';
 
 /** Kinds of the records; part of their associated data, so they keep these names. */
 const JOB_KIND = 'proxy send';
@@ -127,16 +127,41 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
   };
 }
 
+/** What is listed of a job. */
+export function summaryOf({ facts, request }: Pick<JobContent, 'facts' | 'request'>): JobSummary {
+  const { actor, token, reference, requesterId } = facts;
+  return { actor, host: hostOf(request.url), requesterId, token, reference };
+}
+
+/** The host of a URL with its port; undefined without a URL. */
+export function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+/** What is listed of a job in one of its phases. Damage and any other place: `IntegrityError`. */
+export function describeJob(
+  context: ThreadContext,
+  { aid, id, phase }: JobPlace & { readonly phase: 'send' | 'tell' },
+  record: Uint8Array,
+): DescribedJob {
+  if (phase === 'tell') {
+    const { url, summary } = openReport(context, { aid, id }, record).facts;
+    return { ...summary, webhookUrl: url };
+  }
+  using job = openJob(context, { aid, id }, record);
+  return { ...summaryOf(job), what: job.facts.what, webhookUrl: job.webhook?.url };
+}
+
 /** Seals the report of a job for the job's webhook. */
 export function sealReport(
   context: ThreadContext,
   place: JobPlace,
-  { account, requestId }: Pick<JobFacts, 'account' | 'requestId'>,
+  { account, requestId, summary }: Pick<ReportFacts, 'account' | 'requestId' | 'summary'>,
   { url, secret, maxAttempts }: WebhookTarget,
   body: Uint8Array,
 ): Uint8Array {
   return seal(context, place, REPORT_KIND, [
-    toJsonBytes({ url, maxAttempts, account, requestId } satisfies ReportFacts),
+    toJsonBytes({ url, maxAttempts, account, requestId, summary } satisfies ReportFacts),
     secret === undefined ? EMPTY : utf8(secret),
     body,
   ]);

@@ -14,8 +14,9 @@ import {
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
-import { wipe } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import { openedOrNot } from '../failure.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
@@ -130,7 +131,9 @@ export const REPORT_HANDLERS = {
       throw new VaultError('internal');
     }
     const body = webhookReport(job, outcome, content);
-    return records.sealReport(context, place, job.facts, job.webhook, body);
+    const { account, requestId } = job.facts;
+    const facts = { account, requestId, summary: records.summaryOf(job) };
+    return records.sealReport(context, place, facts, job.webhook, body);
   },
 
   openJob(context, { place, job }) {
@@ -138,6 +141,13 @@ export const REPORT_HANDLERS = {
     const { facts, request, body, publicKey, tokenKey, echoes } = records.openJob(context, place, job);
     wipe(publicKey, tokenKey, echoes);
     return { facts, request: attemptOf({ request, body }) };
+  },
+
+  describeJobs(context, { aid, jobs, records: sealed }) {
+    return jobs.map(({ id, phase }, i) => {
+      const record = sealed[i] ?? EMPTY;
+      return openedOrNot(() => records.describeJob(context, { aid, id, phase }, record)) ?? null;
+    });
   },
 
   openReport(context, { place, report }) {

@@ -1,5 +1,5 @@
 -- remove-job
--- Removes a finished job. If its creation may be repeated, its id stays reserved for a time.
+-- Removes a job whose key or account is gone. If its creation may be repeated, its id stays reserved for a time.
 -- KEYS  1 job  2 directory of the account's jobs
 -- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved
 -- Reply 'ok' | 'changed'

@@ -1,0 +1,346 @@
+/** Asynchronous requests and webhooks as their account sees them: listed, cancelled, and reported again. */
+import type { DescribedJob } from '../../../workers/jobs/proxy/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { Job, JobKind, JobStatus } from '../../http/schema/job.ts';
+import type { JobStore } from '../../store/job.ts';
+import type { EndedAttempt, JobDetails, JobPosition, JobState } from '../../store/job-list.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import { bindParts } from '../common/bind.ts';
+import { listStreamOf } from '../common/byte-stream.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
+import { recover } from '../common/coalesce.ts';
+import type { Cursors } from '../common/cursor.ts';
+import { outsideScope } from '../common/permission.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
+import type { ServiceSettings } from '../common/settings.ts';
+import type { Keys } from '../key/key.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { ProxyJobs } from './job.ts';
+import type { ProxyRequester } from './send.ts';
+
+/** What a listing is asked for; times in ms since 1970, `after` inclusive, `before` exclusive. */
+interface JobQuery {
+  readonly status?: JobStatus | undefined;
+  readonly kind?: JobKind | undefined;
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+  readonly next_token?: string | undefined;
+}
+
+interface ListingParts {
+  readonly crypto: Pick<Crypto, 'describeJobs' | 'sealReport'>;
+  readonly jobStore: JobStore;
+  readonly keys: Pick<Keys, 'find'>;
+  readonly jobs: Pick<ProxyJobs, 'wake'>;
+  /** Removes a job, `aid.id`, from the queue. */
+  readonly dequeue: (name: string) => Promise<void>;
+  readonly cursors: Cursors;
+  readonly metering: Pick<MeteringService, 'count'>;
+  readonly requesters: readonly ProxyRequester[];
+  readonly recordEvent: RecordEvent;
+  readonly now: Clock;
+  readonly randomId: RandomId;
+  readonly settings: Pick<ServiceSettings, 'jobRetentionMs'>;
+}
+
+const STEP = 256;
+/** Jobs that one request looks at; a page of a narrow filter may be short, or empty, and have a next one. */
+const LOOKED_MAX = 2_048;
+const NO_BYTES = new Uint8Array(0);
+const ID = /^[A-Za-z0-9_-]{22}$/;
+
+/** The listing of jobs. */
+export type JobListing = ReturnType<typeof createJobListing>;
+
+/** Makes the listing of jobs of a server. */
+export function createJobListing(parts: ListingParts) {
+  return bindParts(parts, { list, listAll, read, cancel, redeliver, trim });
+}
+
+/** How far a job is. */
+function statusOf({
+  hasEnded,
+  phase,
+  kind,
+  attempts,
+  isInFlight,
+  isUndelivered,
+  outcome,
+}: JobState): JobStatus {
+  if (!hasEnded) {
+    const isBegun = attempts > 0 || isInFlight;
+    return phase === 'send'
+      ? isBegun
+        ? 'sending'
+        : 'waiting'
+      : isBegun || kind !== 'capture'
+        ? 'reporting'
+        : 'waiting';
+  }
+  const known = outcome ?? 'done';
+  return known === 'done' && isUndelivered ? 'failed' : known;
+}
+
+/** When an ended job is not listed any more. */
+function isOver({ now, settings }: ListingParts, { hasEnded, endedMs }: JobState): boolean {
+  const { jobRetentionMs } = settings;
+  return hasEnded && jobRetentionMs !== 0 && (endedMs ?? 0) + jobRetentionMs <= now();
+}
+
+/** Ids of the vault keys that a caller is limited to; undefined for all. */
+async function kidsOf(
+  { keys }: ListingParts,
+  { aid, credential }: Account,
+): Promise<ReadonlySet<string> | undefined> {
+  if (credential?.keys === undefined) {
+    return undefined;
+  }
+  const found = [...credential.keys].map((user) =>
+    recover(keys.find({ aid }, user), 'key_not_found', undefined),
+  );
+  return new Set((await Promise.all(found)).flatMap((key) => (key === undefined ? [] : [key.kid])));
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function attemptOf({ atMs, ms, status, code }: EndedAttempt) {
+  return {
+    ...{ at: timeOf(atMs), ms },
+    ...(status === undefined ? {} : { status_code: status }),
+    ...(code === undefined ? {} : { error: code }),
+  };
+}
+
+/** A job as callers see it. */
+function shownOf(
+  { requesters }: ListingParts,
+  state: JobState,
+  { sent, told }: JobDetails,
+  described: DescribedJob,
+): Job {
+  const { what, actor = '', requesterId, token, reference, webhookUrl } = described;
+  const requester = requesters.find(({ id }) => id === requesterId)?.url;
+  const host = described.host ?? (requester === undefined ? requesterId : new URL(requester).host) ?? '';
+  const { id, kind = what ?? 'post', createdMs, endedMs, nextMs, hasEnded, phase } = state;
+  const isNext = !hasEnded && phase === 'tell' && nextMs !== undefined && !state.isInFlight;
+  return {
+    ...{ id, kind, status: statusOf(state), host },
+    ...(token === undefined ? {} : { token }),
+    ...(reference === undefined ? {} : { reference }),
+    attempts: sent.map(attemptOf),
+    ...(webhookUrl === undefined
+      ? {}
+      : {
+          webhook: {
+            ...{ url: webhookUrl, attempts: told.map(attemptOf) },
+            ...(isNext ? { next_at: timeOf(nextMs) } : {}),
+          },
+        }),
+    ...{ actor, created_at: timeOf(createdMs) },
+    ...(hasEnded && endedMs !== undefined ? { finished_at: timeOf(endedMs) } : {}),
+  };
+}
+
+/** The jobs of these states; those that are gone or damaged are left out, which verification reports. */
+async function show(parts: ListingParts, aid: string, states: readonly JobState[]): Promise<readonly Job[]> {
+  const details = await parts.jobStore.details(aid, states);
+  const found = states.flatMap((state, i) => {
+    const detail = details[i];
+    return detail === undefined ? [] : [{ state, detail }];
+  });
+  if (found.length === 0) {
+    return [];
+  }
+  const described = await parts.crypto.describeJobs({
+    aid,
+    jobs: found.map(({ state: { id, phase } }) => ({ id, phase })),
+    records: found.map(({ detail }) => detail.record),
+  });
+  return found.flatMap(({ state, detail }, i) => {
+    const job = described[i];
+    return job == null ? [] : [shownOf(parts, state, detail, job)];
+  });
+}
+
+/** A part of a listing: the jobs in it that are wanted, and where it goes on. */
+interface Found {
+  readonly states: readonly JobState[];
+  readonly next: JobPosition | undefined;
+}
+
+/** Looks at jobs from a place on, until enough are wanted or many were looked at. */
+async function look(
+  parts: ListingParts,
+  { aid }: Account,
+  kids: ReadonlySet<string> | undefined,
+  query: JobQuery,
+  from: JobPosition | undefined,
+  max: number,
+): Promise<Found> {
+  const { status, kind, after = 0, before = Number.MAX_SAFE_INTEGER } = query;
+  const isWanted = (state: JobState): boolean =>
+    (status === undefined || statusOf(state) === status) &&
+    (kind === undefined || state.kind === kind) &&
+    (kids === undefined || (state.kid !== undefined && kids.has(state.kid))) &&
+    !isOver(parts, state);
+  const states: JobState[] = [];
+  let place = from;
+  for (let looked = 0; looked < LOOKED_MAX; ) {
+    const page = await parts.jobStore.page(aid, place, before, STEP);
+    for (const state of page) {
+      if (state.createdMs < after) {
+        return { states, next: undefined };
+      }
+      if (isWanted(state)) {
+        if (states.length === max) {
+          return { states, next: place };
+        }
+        states.push(state);
+      }
+      place = { createdMs: state.createdMs, id: state.id };
+    }
+    looked += page.length;
+    if (page.length < STEP) {
+      return { states, next: undefined };
+    }
+  }
+  return { states, next: place };
+}
+
+/** A page of jobs, newest first. Rejects with `cursor_invalid`. */
+async function list(
+  parts: ListingParts,
+  ctx: AccountContext,
+  query: JobQuery,
+  limit: number,
+): Promise<{ readonly jobs: readonly Job[]; readonly nextToken: string | undefined }> {
+  const { cursors, metering } = parts;
+  const { account } = ctx;
+  const { status, kind, after, before, next_token: token } = query;
+  const scope = [account.aid, 'GET /v1/proxy/job', status, kind, after, before];
+  const from = token === undefined ? undefined : (cursors.verify(scope, token) as JobPosition); // signed below
+  const found = await look(parts, account, await kidsOf(parts, account), query, from, limit);
+  const jobs = await show(parts, account.aid, found.states);
+  metering.count(ctx, 'list');
+  return { jobs, nextToken: found.next && cursors.sign(scope, found.next) };
+}
+
+async function* readAll(
+  parts: ListingParts,
+  account: Account,
+  query: JobQuery,
+): AsyncGenerator<readonly Job[]> {
+  const kids = await kidsOf(parts, account);
+  let next: JobPosition | undefined;
+  do {
+    const found: Found = await look(parts, account, kids, query, next, STEP);
+    yield await show(parts, account.aid, found.states);
+    next = found.next;
+  } while (next !== undefined);
+}
+
+/** All jobs, newest first, as the JSON text of a list. */
+async function listAll(
+  parts: ListingParts,
+  ctx: AccountContext,
+  query: JobQuery,
+): Promise<ReadableStream<Uint8Array>> {
+  const stream = await listStreamOf(readAll(parts, ctx.account, query));
+  parts.metering.count(ctx, 'list');
+  return stream;
+}
+
+/** The state of a job that its caller may see; `job_not_found` for any other. */
+async function find(parts: ListingParts, account: Account, id: string): Promise<JobState> {
+  const state = ID.test(id) ? await parts.jobStore.find(account.aid, id) : undefined;
+  if (state === undefined || isOver(parts, state)) {
+    throw new VaultError('job_not_found');
+  }
+  const kids = await kidsOf(parts, account);
+  if (kids !== undefined && (state.kid === undefined || !kids.has(state.kid))) {
+    throw outsideScope('this key');
+  }
+  return state;
+}
+
+async function shownNow(parts: ListingParts, { aid }: Account, state: JobState): Promise<Job> {
+  const [detail] = await parts.jobStore.details(aid, [state]);
+  if (detail === undefined) {
+    throw new VaultError('job_not_found');
+  }
+  const jobs = [{ id: state.id, phase: state.phase }];
+  const [described] = await parts.crypto.describeJobs({ aid, jobs, records: [detail.record] });
+  if (described == null) {
+    throw new VaultError('integrity_failed');
+  }
+  return shownOf(parts, state, detail, described);
+}
+
+/** One job. Rejects with `job_not_found`. */
+async function read(parts: ListingParts, { account }: AccountContext, id: string): Promise<Job> {
+  return shownNow(parts, account, await find(parts, account, id));
+}
+
+/** Ends a job of which nothing was begun. Rejects with `job_not_found` and `job_started`. */
+async function cancel(parts: ListingParts, { account }: AccountContext, id: string): Promise<void> {
+  const { crypto, jobStore, dequeue, recordEvent, now } = parts;
+  const { aid } = account;
+  const state = await find(parts, account, id);
+  const [detail] = await jobStore.details(aid, [state]);
+  if (statusOf(state) !== 'waiting' || detail === undefined) {
+    throw new VaultError('job_started');
+  }
+  const outcome = { kind: 'failure', code: 'job_cancelled' } as const;
+  // The request goes, and with it the data of the item; what is listed of it stays.
+  const report = { place: { aid, id }, job: detail.record, outcome, content: NO_BYTES };
+  const record = state.phase === 'send' ? await crypto.sealReport(report) : detail.record;
+  const word = await jobStore.cancel(aid, id, record, now());
+  if (word !== 'ok') {
+    throw new VaultError('job_started');
+  }
+  recordEvent('job_cancelled', { job: id, account: account.name });
+  // One that stays in the queue finds nothing to do.
+  await dequeue(`${aid}.${id}`).catch(() => undefined);
+}
+
+/**
+ * Delivers the report of an ended job again: the same body under the same id. Rejects with `job_not_found`,
+ * `job_not_finished`, `job_cancelled` and `jobs_full`.
+ */
+async function redeliver(parts: ListingParts, { account }: AccountContext, id: string): Promise<Job> {
+  const { jobStore, jobs, recordEvent, now, randomId } = parts;
+  const { aid } = account;
+  if (!(await find(parts, account, id)).hasEnded) {
+    throw new VaultError('job_not_finished');
+  }
+  const repeated = await jobStore.repeat(aid, id, now());
+  switch (repeated.kind) {
+    case 'cancelled':
+      throw new VaultError('job_cancelled');
+    case 'full':
+      throw new VaultError('jobs_full');
+    case 'gone':
+      // Another request was faster, or its time was over in between.
+      throw new VaultError(
+        (await jobStore.find(aid, id)) === undefined ? 'job_not_found' : 'job_not_finished',
+      );
+    case 'ok': {
+      const state = await find(parts, account, id);
+      const shown = await shownNow(parts, account, state);
+      recordEvent('job_redelivered', { job: id, account: account.name });
+      // A name of its own: the queue may still hold the one that has just ended.
+      jobs.wake(aid, `${id}.${randomId()}`, repeated.place);
+      return shown;
+    }
+  }
+}
+
+/** Removes the jobs of an account whose time is over. */
+async function trim({ jobStore, now, settings }: ListingParts, aid: string): Promise<void> {
+  if (settings.jobRetentionMs > 0) {
+    await jobStore.trim(aid, now() - settings.jobRetentionMs);
+  }
+}

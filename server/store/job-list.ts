@@ -1,0 +1,215 @@
+/** Reads jobs to show them: those that go on, and those that have ended. */
+import type { RedisLink } from './redis/client.ts';
+import { redisKeys } from './redis/keys.ts';
+import { asBytes, asList, asText } from './redis/reply.ts';
+
+/** The next step of a job: `send` its request to the target, or `tell` the webhook the result (the stored names). */
+export type JobPhase = 'send' | 'tell';
+
+/** What a job does; the stored names are those of the API. */
+export type JobKind = (typeof JOB_KINDS)[number];
+export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+
+/** How a job has ended; `unknown` where its request may have arrived, and no reply came. */
+export type JobOutcome = (typeof OUTCOMES)[number];
+const OUTCOMES = ['done', 'failed', 'unknown', 'cancelled'] as const;
+
+/** An attempt that has ended: when it began, how long it took, and the status or the error code that it ended with. */
+export interface EndedAttempt {
+  readonly atMs: number;
+  readonly ms: number;
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+}
+
+/** A place in the listing of jobs, newest first: the time of creation, ms since 1970, and the id. */
+export interface JobPosition {
+  readonly createdMs: number;
+  readonly id: string;
+}
+
+/** What is listed of a job without opening its record. */
+export interface JobState extends JobPosition {
+  readonly hasEnded: boolean;
+  readonly phase: JobPhase;
+  /** Undefined for jobs of earlier versions. */
+  readonly kind: JobKind | undefined;
+  readonly kid: string | undefined;
+  /** Attempts that were begun in this phase. */
+  readonly attempts: number;
+  readonly isInFlight: boolean;
+  /** Of its request; undefined before that is known, and for a capture. */
+  readonly outcome: JobOutcome | undefined;
+  readonly isUndelivered: boolean;
+  readonly endedMs: number | undefined;
+  readonly nextMs: number | undefined;
+}
+
+/** The rest of what is shown of a job. */
+export interface JobDetails {
+  /** Encrypted. */
+  readonly record: Buffer;
+  readonly sent: readonly EndedAttempt[];
+  readonly told: readonly EndedAttempt[];
+}
+
+/** The directories of an account's jobs, and the prefixes of the jobs in them: those that go on, and those that have ended. */
+export function placesOf(aid: string): readonly (readonly [directory: string, prefix: string])[] {
+  return [
+    [redisKeys.jobDirectory(aid), redisKeys.job(aid, '')],
+    [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')],
+  ];
+}
+
+const ATTEMPT = /^(\d{1,15}),(\d{1,15}),(\d{3})?,([a-z_]{1,64})?$/;
+
+/** The attempts of a history; what no server writes is left out. */
+function attemptsOf(text: string): readonly EndedAttempt[] {
+  return text.split(';').flatMap((entry) => {
+    const [, at, ms, status, code] = ATTEMPT.exec(entry) ?? [];
+    return at === undefined
+      ? []
+      : [
+          {
+            atMs: Number(at),
+            ms: Number(ms),
+            status: status === undefined ? undefined : Number(status),
+            code,
+          },
+        ];
+  });
+}
+
+const STATE_FIELDS = ['p', 'w', 'i', 'n', 'f', 'v', 'z', 'x', 'c', 'u'];
+
+function numberOf(part: unknown): number | undefined {
+  const number = part === null ? Number.NaN : Number(asText(part));
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function oneOf<Word extends string>(part: unknown, words: readonly Word[]): Word | undefined {
+  const text = part === null ? undefined : asText(part);
+  return words.find((word) => word === text);
+}
+
+/** The state of a job; undefined for one that is gone, and for the reservation of an id. */
+export async function readState(
+  redis: RedisLink,
+  aid: string,
+  { id, createdMs }: { readonly id: string; readonly createdMs: number | undefined },
+  hasEnded: boolean,
+): Promise<JobState | undefined> {
+  const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
+  const parts = asList(await redis.command('HMGET', [key, ...STATE_FIELDS]));
+  const [phase, kind, kid, attempts, flight, outcome, ended, next, created, undelivered] = parts;
+  const knownPhase = oneOf(phase, ['send', 'tell'] as const);
+  return knownPhase === undefined
+    ? undefined
+    : {
+        ...{ id, createdMs: createdMs ?? numberOf(created) ?? 0, hasEnded, phase: knownPhase },
+        ...{ kind: oneOf(kind, JOB_KINDS), kid: kid === null ? undefined : asText(kid) },
+        attempts: numberOf(attempts) ?? 0,
+        isInFlight: flight !== null && asText(flight) !== '',
+        isUndelivered: undelivered !== null,
+        ...{ outcome: oneOf(outcome, OUTCOMES), endedMs: numberOf(ended), nextMs: numberOf(next) },
+      };
+}
+
+/** The first places of a directory at or behind one, newest first. */
+async function placesFrom(
+  redis: RedisLink,
+  directory: string,
+  from: JobPosition | undefined,
+  beforeMs: number,
+  max: number,
+): Promise<readonly JobPosition[]> {
+  const start = from === undefined ? `(${beforeMs}` : String(from.createdMs);
+  const found: JobPosition[] = [];
+  for (let offset = 0; found.length < max; offset += max) {
+    const args = [directory, start, '-inf', 'BYSCORE', 'REV', 'LIMIT', offset, max, 'WITHSCORES'];
+    // RESP3 nests each member with its score; RESP2 gives one flat list.
+    const flat = asList(await redis.command('ZRANGE', args))
+      .flat()
+      .map(String);
+    for (let at = 0; at + 1 < flat.length; at += 2) {
+      const place = { id: flat[at] ?? '', createdMs: Number(flat[at + 1]) };
+      if (from === undefined || place.createdMs < from.createdMs || place.id < from.id) {
+        found.push(place);
+      }
+    }
+    if (flat.length < 2 * max) {
+      break;
+    }
+  }
+  return found;
+}
+
+function newestFirst(a: JobPosition, b: JobPosition): number {
+  return b.createdMs - a.createdMs || (a.id < b.id ? 1 : -1);
+}
+
+/**
+ * The jobs behind a place, or those created before a time, newest first; one that is gone since stands there without an
+ * outcome, so that a page goes on behind it.
+ */
+export async function readPage(
+  redis: RedisLink,
+  aid: string,
+  from: JobPosition | undefined,
+  beforeMs: number,
+  max: number,
+): Promise<readonly JobState[]> {
+  const [open = [], ended = []] = await Promise.all(
+    placesOf(aid).map(([directory]) => placesFrom(redis, directory, from, beforeMs, max)),
+  );
+  const places = [
+    ...open.map((place) => ({ ...place, hasEnded: false })),
+    ...ended.map((place) => ({ ...place, hasEnded: true })),
+  ];
+  const page = places.sort(newestFirst).slice(0, max);
+  const states = await Promise.all(
+    page.map(
+      async (place) =>
+        (await readState(redis, aid, place, place.hasEnded)) ??
+        // It has moved since its directory was read, or it is gone.
+        readState(redis, aid, place, !place.hasEnded),
+    ),
+  );
+  return states.map((state, i) => state ?? goneOf(page[i]));
+}
+
+/** Stands for a job that is gone, so that a page goes on behind it. */
+function goneOf(place: JobPosition | undefined): JobState {
+  return {
+    ...{
+      id: place?.id ?? '',
+      createdMs: place?.createdMs ?? 0,
+      hasEnded: true,
+      phase: 'tell',
+      kind: undefined,
+    },
+    ...{
+      kid: undefined,
+      attempts: 0,
+      isInFlight: false,
+      isUndelivered: false,
+      outcome: undefined,
+      endedMs: 0,
+      nextMs: undefined,
+    },
+  };
+}
+
+/** The rest of what is shown of a job; undefined if it is gone. */
+export async function readDetails(
+  redis: RedisLink,
+  aid: string,
+  { id, hasEnded }: JobState,
+): Promise<JobDetails | undefined> {
+  const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
+  const [record, sent, told] = asList(await redis.command('HMGET', [key, 'r', 'h', 't']));
+  const textOf = (part: unknown): string => (part === null || part === undefined ? '' : asText(part));
+  return record === null
+    ? undefined
+    : { record: asBytes(record), sent: attemptsOf(textOf(sent)), told: attemptsOf(textOf(told)) };
+}

@@ -1,0 +1,25 @@
+-- finish-job
+-- Moves a job that has ended to those that are only listed. If its creation may be repeated, its id stays reserved for a time.
+-- KEYS  1 job  2 directory of the account's jobs  3 the same job once it has ended  4 directory of jobs that have ended
+-- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved  4 now in ms
+--       5 '1' if its report was delivered, otherwise ''  6 how the attempt in flight ended, see the prelude
+-- Reply 'ok' | 'changed'
+local have = redis.call('HMGET', KEYS[1], 'f', 'k', 'p')
+if have[1] ~= ARGV[2] then
+  return 'changed'
+end
+endOf(KEYS[1], have[3], ARGV[6])
+redis.call('HSET', KEYS[1], 'f', '', 'z', ARGV[4])
+redis.call('HDEL', KEYS[1], 'x', 'u')
+if ARGV[5] == '' then
+  redis.call('HSET', KEYS[1], 'u', 1)
+end
+local created = redis.call('ZSCORE', KEYS[2], ARGV[1]) or ARGV[4]
+redis.call('RENAME', KEYS[1], KEYS[3])
+redis.call('ZADD', KEYS[4], created, ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if have[2] then
+  redis.call('HSET', KEYS[1], 'k', 1)
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
+return 'ok'

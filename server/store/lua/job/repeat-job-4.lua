@@ -1,0 +1,24 @@
+-- repeat-job
+-- Lets the report of a job that has ended be delivered again.
+-- KEYS  1 job  2 directory of the account's jobs  3 the same job once it has ended  4 directory of jobs that have ended
+-- ARGV  1 id  2 maximum number of jobs  3 now in ms
+-- Reply number of jobs of the account including this one | 'gone' | 'cancelled' | 'full'
+local have = redis.call('HMGET', KEYS[3], 'p', 'v')
+if have[1] ~= 'tell' then
+  return 'gone'
+end
+if have[2] == 'cancelled' then
+  return 'cancelled'
+end
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[2]) then
+  return 'full'
+end
+local created = redis.call('ZSCORE', KEYS[4], ARGV[1]) or ARGV[3]
+-- A reservation of the id stands in its place.
+redis.call('UNLINK', KEYS[1])
+redis.call('RENAME', KEYS[3], KEYS[1])
+redis.call('HSET', KEYS[1], 'n', 0, 'f', '')
+redis.call('HDEL', KEYS[1], 'z')
+redis.call('ZADD', KEYS[2], created, ARGV[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+return tostring(redis.call('ZCARD', KEYS[2]))

@@ -1,0 +1,124 @@
+/** Pages of many jobs, those that go on among those that have ended. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type Redis from 'ioredis';
+import { createJobStore, type JobStore } from '../../server/store/job.ts';
+import type { JobPosition } from '../../server/store/job-list.ts';
+import type { RedisLink } from '../../server/store/redis/client.ts';
+import { redisKeys } from '../../server/store/redis/keys.ts';
+import { openRedis } from '../../server/store/redis/open.ts';
+import { openRaw, type TestRedis, takeTestRedis } from '../helpers/redis.ts';
+
+const JOBS = 20_000;
+const STEP = 256;
+
+let redis: TestRedis;
+let link: RedisLink;
+let raw: Redis;
+let store: JobStore;
+let commands = 0;
+
+beforeAll(async () => {
+  redis = await takeTestRedis();
+  raw = openRaw(redis);
+  link = await openRedis(redis.target, { replicas: 0 });
+  store = createJobStore({
+    ...link,
+    command: (name, args) => {
+      commands += 1;
+      return link.command(name, args);
+    },
+  });
+});
+afterAll(async () => {
+  raw.disconnect();
+  await link.close();
+  await redis.stop();
+});
+
+/** Makes jobs of an account, each third of them still open; ten have the same time. */
+async function fill(aid: string, from: number, to: number): Promise<void> {
+  let pipeline = raw.pipeline();
+  for (let n = from; n < to; n++) {
+    const [id, at] = [`x${String(n).padStart(21, '0')}`, Math.floor(n / 10)];
+    const isOpen = n % 3 === 0;
+    const key = isOpen ? redisKeys.job(aid, id) : redisKeys.endedJob(aid, id);
+    pipeline.hset(key, {
+      p: 'tell',
+      w: 'post',
+      n: '1',
+      f: '',
+      i: 'kid',
+      c: String(at),
+      ...(isOpen ? {} : { z: '7' }),
+    });
+    pipeline.zadd(isOpen ? redisKeys.jobDirectory(aid) : redisKeys.endedJobDirectory(aid), at, id);
+    if (n % 1_000 === 999) {
+      await pipeline.exec();
+      pipeline = raw.pipeline();
+    }
+  }
+  await pipeline.exec();
+}
+
+async function all(aid: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  let from: JobPosition | undefined;
+  for (;;) {
+    const page = await store.page(aid, from, Number.MAX_SAFE_INTEGER, STEP);
+    ids.push(...page.map(({ id }) => id));
+    from = page.at(-1);
+    if (page.length < STEP) {
+      return ids;
+    }
+  }
+}
+
+describe('the pages of jobs', () => {
+  test('have each job once, newest first, and cost the same among many as among few', async () => {
+    await fill('few', 0, 600);
+    await fill('many', 0, JOBS);
+    const costOf = async (aid: string, from?: JobPosition): Promise<number> => {
+      const before = commands;
+      expect(await store.page(aid, from, Number.MAX_SAFE_INTEGER, STEP)).toHaveLength(STEP);
+      return commands - before;
+    };
+    const few = await costOf('few');
+    const middle = { createdMs: JOBS / 20, id: 'x' };
+    expect(await costOf('many')).toBe(few);
+    // One that shares its time with the place looks a little further.
+    expect(await costOf('many', middle)).toBeLessThanOrEqual(few + 2);
+    expect(few).toBeLessThanOrEqual(STEP + 4);
+    const ids = await all('many');
+    expect(ids).toHaveLength(JOBS);
+    expect(ids).toEqual([...new Set(ids)].sort().reverse());
+  });
+
+  test('begin before a time, and are cut by a time that jobs share', async () => {
+    const [first] = await store.page('few', undefined, 30, 1);
+    expect(first).toMatchObject({ createdMs: 29, id: `x${String(299).padStart(21, '0')}` });
+    const page = await store.page('few', { createdMs: 29, id: `x${String(295).padStart(21, '0')}` }, 30, 7);
+    expect(page.map(({ id }) => Number(id.slice(1)))).toEqual([294, 293, 292, 291, 290, 289, 288]);
+  });
+
+  test('show what a writer to Redis has put there as far as it is what a server writes', async () => {
+    const id = `x${String(599).padStart(21, '0')}`;
+    await raw.hset(redisKeys.endedJob('few', id), {
+      ...{ w: 'theft', n: '-1', v: 'rich', z: 'never', x: '1e400', u: '0' },
+      h: '1,2,200,;x;9999999999999999,1,,;;1,2,,no such\ncode;3,4,,target_timeout;',
+      r: 'record',
+    });
+    const [state] = await store.page('few', undefined, Number.MAX_SAFE_INTEGER, 1);
+    expect(state).toMatchObject({
+      id,
+      kind: undefined,
+      outcome: undefined,
+      endedMs: undefined,
+      nextMs: undefined,
+    });
+    const [details] = await store.details('few', state === undefined ? [] : [state]);
+    expect(details?.sent).toEqual([
+      { atMs: 1, ms: 2, status: 200, code: undefined },
+      { atMs: 3, ms: 4, status: undefined, code: 'target_timeout' },
+    ]);
+  });
+});
