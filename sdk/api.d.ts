@@ -2010,11 +2010,8 @@ export interface components {
              *     ]
              */
             scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
-            /**
-             * Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials.
-             * @default false
-             */
-            unmasked: boolean;
+            /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
+            unmasked?: boolean;
             /**
              * The vault keys that it may use; all if omitted.
              * @example [
@@ -2063,7 +2060,7 @@ export interface components {
              *     ]
              */
             scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
-            /** Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials. */
+            /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
              * The vault keys that it may use; all if omitted.
@@ -2128,7 +2125,7 @@ export interface components {
              *     ]
              */
             scopes: ("vault:store" | "vault:list" | "vault:read" | "vault:update" | "vault:delete" | "vault:log" | "key:read" | "key:write" | "capture:write" | "retrieve:write" | "form:write" | "rule:read" | "rule:write" | "proxy:send" | "proxy:fetch" | "cert:write" | "job:read" | "job:write" | "connection:read" | "connection:write" | "audit:read" | "usage:read" | "preference:write" | "credential:write" | "vault:export")[];
-            /** Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials. */
+            /** Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials. */
             unmasked: boolean;
             /**
              * The vault keys that it may use; all if omitted.

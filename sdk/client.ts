@@ -2,7 +2,9 @@ import { type AdminCalls, createAdminCalls } from './calls/admin.ts';
 import { type AuditCalls, createAuditCalls } from './calls/audit.ts';
 import { type CaptureCalls, createCaptureCalls } from './calls/capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './calls/certificate.ts';
+import { type CredentialCalls, createCredentialCalls } from './calls/credential.ts';
 import { createFormCalls, type FormCalls } from './calls/form.ts';
+import { createJobCalls, type JobCalls } from './calls/job.ts';
 import { createKeyCalls, type KeyCalls } from './calls/key.ts';
 import { createProxyCalls, type ProxyCalls } from './calls/proxy.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './calls/retrieve.ts';
@@ -10,12 +12,12 @@ import { createRuleCalls, type RuleCalls } from './calls/rule.ts';
 import { createUtilityCalls, type UtilityCalls } from './calls/utility.ts';
 import { createVaultCalls, type VaultCalls } from './calls/vault.ts';
 import type { VaultOptions } from './transport/call.ts';
-import { basicAuth } from './transport/headers.ts';
+import { authorizationOf } from './transport/headers.ts';
 import { CONNECTION, checkNames } from './transport/needed.ts';
 import { createTransport } from './transport/transport.ts';
 
 /**
- * A client of one account. Members of the options objects have their names on the wire (snake_case), the
+ * A client of one account, with its name and password, or with an API credential of it. Members of the options objects have their names on the wire (snake_case), the
  * options of the calls themselves are camelCase. Passphrases and secrets travel in a header, never in a URL.
  *
  * Attempts that fail with 429, 503 or a broken connection are repeated with growing pauses, as `Retry-After`
@@ -47,20 +49,24 @@ export class Vault {
   readonly rules: RuleCalls;
   /** Requests to third parties: with stored data, or for data to store. */
   readonly proxy: ProxyCalls;
+  /** Asynchronous requests to third parties, and webhooks of captures: how far they are. */
+  readonly jobs: JobCalls;
   /** Client certificates, for third parties that want to see one. */
   readonly certificates: CertificateCalls;
   /** Luhn check and passphrase generator. */
   readonly utility: UtilityCalls;
   /** The account itself: bills, usage, preferences, password. */
   readonly admin: AdminCalls;
+  /** API credentials: a part of the rights of the account, for one purpose each. */
+  readonly credentials: CredentialCalls;
   /** The security log of the account. */
   readonly audit: AuditCalls;
 
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */
   constructor(options: VaultOptions) {
-    checkNames(options, ['baseUrl', 'username', 'password', 'passphrase', ...CONNECTION]);
-    const { username, password, passphrase, ...connection } = options;
-    const transport = createTransport({ ...connection, authorization: basicAuth(username, password) });
+    checkNames(options, ['baseUrl', 'username', 'password', 'credential', 'passphrase', ...CONNECTION]);
+    const { username, password, credential, passphrase, ...connection } = options;
+    const transport = createTransport({ ...connection, authorization: authorizationOf(options) });
     this.keys = createKeyCalls(transport);
     this.vault = createVaultCalls(transport, passphrase);
     this.capture = createCaptureCalls(transport, passphrase);
@@ -68,9 +74,11 @@ export class Vault {
     this.forms = createFormCalls(transport);
     this.rules = createRuleCalls(transport);
     this.proxy = createProxyCalls(transport, passphrase);
+    this.jobs = createJobCalls(transport);
     this.certificates = createCertificateCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
+    this.credentials = createCredentialCalls(transport);
     this.audit = createAuditCalls(transport);
   }
 }

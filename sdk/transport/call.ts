@@ -32,16 +32,34 @@ export interface Attempt {
 }
 
 /** Where the vault is, who is calling, and how patient to be. */
-export interface VaultOptions extends ConnectionOptions {
+interface ClientOptions extends ConnectionOptions {
   /** The service's URL, with or without `/v1`. */
   readonly baseUrl: string;
-  /** The account's Basic Auth user; without a colon. */
-  readonly username: string;
-  /** The account's password. */
-  readonly password: string;
   /** Used by every call that needs a passphrase and is not given one of its own; never for new keys. */
   readonly passphrase?: string | undefined;
 }
+
+/** The name and password of an account, or a credential of it. */
+export type Signing =
+  | {
+      /** The account's name; without a colon. */
+      readonly username: string;
+      /** The account's password. */
+      readonly password: string;
+      /** Stands in place of name and password. */
+      readonly credential?: undefined;
+    }
+  | {
+      /** The secret of an API credential, in place of name and password. */
+      readonly credential: string;
+      /** Needed where there is no credential. */
+      readonly username?: undefined;
+      /** Needed where there is no credential. */
+      readonly password?: undefined;
+    };
+
+/** How to reach the vault, and as whom. */
+export type VaultOptions = ClientOptions & Signing;
 
 /** The two kinds of endpoint, by the first segment of their paths. */
 export type EndpointSegment = 'capture' | 'retrieve';

@@ -3,7 +3,7 @@
  * for receivers of webhooks, `VaultWebhookError`. No error holds a request, a reply's body, a URL or a secret, in its
  * message or in any property, so that it can be logged as it is.
  */
-import type { ErrorCode } from './types.ts';
+import type { ErrorCode, Scope } from './types.ts';
 
 /** The base of every error that this SDK throws, and the error of a call that could not be built at all. */
 export class VaultError extends Error {
@@ -17,6 +17,7 @@ export interface ApiErrorParts {
   readonly code: ErrorCode | 'unknown';
   readonly requestId: string | undefined;
   readonly field: string | undefined;
+  readonly scope?: Scope | undefined;
   readonly retryAfterSeconds: number | undefined;
 }
 
@@ -51,6 +52,8 @@ export class VaultApiError extends VaultError {
   readonly requestId: string | undefined;
   /** The place of the invalid part of the request, such as `query.user`; never its value. */
   readonly field: string | undefined;
+  /** The scope that the credential lacks, where that is why it is `not_allowed`. */
+  readonly scope: Scope | undefined;
   /** Seconds that the service asked to wait before another attempt. */
   readonly retryAfterSeconds: number | undefined;
 
@@ -60,16 +63,17 @@ export class VaultApiError extends VaultError {
     this.code = parts.code;
     this.requestId = parts.requestId;
     this.field = parts.field;
+    this.scope = parts.scope;
     this.retryAfterSeconds = parts.retryAfterSeconds;
   }
 }
 
-function messageOf({ status, code, field, requestId }: ApiErrorParts): string {
+function messageOf({ status, code, field, scope, requestId }: ApiErrorParts): string {
   const id = requestId === undefined ? '' : ` (request ${requestId})`;
   if (code === 'unknown') {
     return `The answer was ${status}, and not from the vault${id}: check its address, and what stands before it.`;
   }
-  const place = field === undefined ? '' : ` at ${field}`;
+  const place = field === undefined ? '' : ` at ${field}${scope === undefined ? '' : ` ${scope}`}`;
   return `The vault answered ${status} ${code}${place}${id}: see /guide/errors#${code}.`;
 }
 
@@ -103,12 +107,13 @@ export class VaultTimeoutError extends VaultError {
 }
 
 const CODE = /^[a-z][a-z0-9_]{0,63}$/;
-const FIELD = /^(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?$/;
+const FIELD = /^(?:scope|(?:query|body|header|path)(?:[.[][\w.[\]-]{0,127})?)$/;
+const INSUFFICIENT = /^Bearer error="insufficient_scope", scope="([a-z]+:[a-z]+)"$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const REASON = /^[A-Za-z][A-Za-z_]{0,63}$/;
 
 // Secrets of endpoints have the same characters as ids; a proxy could repeat one in place of an id.
-const SECRET = /v[cr]s1_/;
+const SECRET = /v(?:[cr]s|ak)1_/;
 
 /** A text that matches the pattern and cannot be a secret. */
 function matching(value: unknown, pattern: RegExp): string | undefined {
@@ -130,6 +135,7 @@ export function apiErrorOf(status: number, headers: Headers, text: string): Vaul
     code: code === undefined ? 'unknown' : (code as ErrorCode),
     requestId: requestIdOf(headers) ?? matching(body['request_id'], REQUEST_ID),
     field: matching(body['field'], FIELD),
+    scope: INSUFFICIENT.exec(headers.get('www-authenticate') ?? '')?.[1] as Scope | undefined,
     retryAfterSeconds: retryAfterSeconds(headers.get('retry-after')),
   });
 }

@@ -1,5 +1,5 @@
 /** The headers of a request: credentials, passphrase or secret, and idempotency key. */
-import type { ApiCall, EndpointSegment } from './call.ts';
+import type { ApiCall, EndpointSegment, Signing } from './call.ts';
 import { VaultError } from './errors.ts';
 import { encoded } from './path.ts';
 
@@ -59,8 +59,22 @@ export function checkedSecret(secret: string): string {
   return secret;
 }
 
+/** The Authorization header of a credential (RFC 6750), or of a name and password. */
+export function authorizationOf({ username, password, credential }: Signing): string {
+  if (credential === undefined) {
+    return basicAuth(username, password);
+  }
+  if (username !== undefined || password !== undefined) {
+    throw new VaultError('credential stands in place of username and password: give one of both.');
+  }
+  if (typeof credential !== 'string' || !/^vak1_[\w-]{43}$/.test(credential)) {
+    throw new VaultError('credential must be the secret that creating it returned.');
+  }
+  return `Bearer ${credential}`;
+}
+
 /** RFC 7617, with the user and password in UTF-8. */
-export function basicAuth(username: string, password: string): string {
+function basicAuth(username: string, password: string): string {
   if (!username || !password) {
     throw new VaultError('username and password are needed, and one of them is missing or empty.');
   }

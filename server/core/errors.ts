@@ -28,6 +28,8 @@ export class VaultError extends Error {
    * and constants, never of what a caller sent.
    */
   readonly expected: string | undefined;
+  /** The scope that a credential lacks (RFC 6750, section 3.1). */
+  readonly scope: string | undefined;
   /** The value of `Retry-After`; by default that of the code. */
   readonly retryAfterSeconds: number | undefined;
   /** The request id that a third party received, if the request was sent; for support cases with it. */
@@ -36,7 +38,9 @@ export class VaultError extends Error {
   constructor(
     // Details are optional; `cause` is only logged, never sent to a caller.
     code: ErrorCode,
-    details: Partial<Pick<VaultError, 'field' | 'expected' | 'retryAfterSeconds' | 'sentAs' | 'cause'>> = {},
+    details: Partial<
+      Pick<VaultError, 'field' | 'expected' | 'scope' | 'retryAfterSeconds' | 'sentAs' | 'cause'>
+    > = {},
   ) {
     const { field, expected, cause } = details;
     const message =
@@ -46,6 +50,7 @@ export class VaultError extends Error {
     this.code = code;
     this.field = field;
     this.expected = expected;
+    this.scope = details.scope;
     this.sentAs = details.sentAs;
     this.retryAfterSeconds = details.retryAfterSeconds ?? ERRORS[code].retryAfterSeconds;
   }

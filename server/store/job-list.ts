@@ -38,6 +38,8 @@ export interface JobState extends JobPosition {
   /** Attempts that were begun in this phase. */
   readonly attempts: number;
   readonly isInFlight: boolean;
+  /** Whether its report was asked for again after it had ended. */
+  readonly isRepeated: boolean;
   /** Of its request; undefined before that is known, and for a capture. */
   readonly outcome: JobOutcome | undefined;
   readonly isUndelivered: boolean;
@@ -47,6 +49,8 @@ export interface JobState extends JobPosition {
 
 /** The rest of what is shown of a job. */
 export interface JobDetails {
+  /** The phase of the record, which may have begun after the state was read. */
+  readonly phase: JobPhase;
   /** Encrypted. */
   readonly record: Buffer;
   readonly sent: readonly EndedAttempt[];
@@ -80,7 +84,7 @@ function attemptsOf(text: string): readonly EndedAttempt[] {
   });
 }
 
-const STATE_FIELDS = ['p', 'w', 'i', 'n', 'f', 'v', 'z', 'x', 'c', 'u'];
+const STATE_FIELDS = ['p', 'w', 'i', 'n', 'f', 'v', 'z', 'x', 'c', 'u', 'd'];
 
 function numberOf(part: unknown): number | undefined {
   const number = part === null ? Number.NaN : Number(asText(part));
@@ -101,18 +105,28 @@ export async function readState(
 ): Promise<JobState | undefined> {
   const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
   const parts = asList(await redis.command('HMGET', [key, ...STATE_FIELDS]));
-  const [phase, kind, kid, attempts, flight, outcome, ended, next, created, undelivered] = parts;
+  const [phase, kind, kid, attempts, flight, outcome, ended, next, created, undelivered, repeated] = parts;
   const knownPhase = oneOf(phase, ['send', 'tell'] as const);
-  return knownPhase === undefined
-    ? undefined
-    : {
-        ...{ id, createdMs: createdMs ?? numberOf(created) ?? 0, hasEnded, phase: knownPhase },
-        ...{ kind: oneOf(kind, JOB_KINDS), kid: kid === null ? undefined : asText(kid) },
-        attempts: numberOf(attempts) ?? 0,
-        isInFlight: flight !== null && asText(flight) !== '',
-        isUndelivered: undelivered !== null,
-        ...{ outcome: oneOf(outcome, OUTCOMES), endedMs: numberOf(ended), nextMs: numberOf(next) },
-      };
+  if (knownPhase === undefined) {
+    return undefined;
+  }
+  const madeMs = createdMs ?? numberOf(created) ?? (await placedMs(redis, aid, id, hasEnded));
+  return {
+    ...{ id, createdMs: madeMs, hasEnded, phase: knownPhase },
+    ...{ kind: oneOf(kind, JOB_KINDS), kid: kid === null ? undefined : asText(kid) },
+    attempts: numberOf(attempts) ?? 0,
+    isInFlight: flight !== null && asText(flight) !== '',
+    isUndelivered: undelivered !== null,
+    isRepeated: repeated !== null,
+    ...{ outcome: oneOf(outcome, OUTCOMES), endedMs: numberOf(ended), nextMs: numberOf(next) },
+  };
+}
+
+/** When a job of an earlier version was created: only its directory says it. */
+async function placedMs(redis: RedisLink, aid: string, id: string, hasEnded: boolean): Promise<number> {
+  const directory = hasEnded ? redisKeys.endedJobDirectory(aid) : redisKeys.jobDirectory(aid);
+  const score = await redis.command('ZSCORE', [directory, id]);
+  return score === null ? 0 : Number(String(score));
 }
 
 /** The first places of a directory at or behind one, newest first. */
@@ -162,9 +176,11 @@ export async function readPage(
   const [open = [], ended = []] = await Promise.all(
     placesOf(aid).map(([directory]) => placesFrom(redis, directory, from, beforeMs, max)),
   );
+  // One that has ended in between is in both.
+  const going = new Set(open.map(({ id }) => id));
   const places = [
     ...open.map((place) => ({ ...place, hasEnded: false })),
-    ...ended.map((place) => ({ ...place, hasEnded: true })),
+    ...ended.filter(({ id }) => !going.has(id)).map((place) => ({ ...place, hasEnded: true })),
   ];
   const page = places.sort(newestFirst).slice(0, max);
   const states = await Promise.all(
@@ -193,6 +209,7 @@ function goneOf(place: JobPosition | undefined): JobState {
       attempts: 0,
       isInFlight: false,
       isUndelivered: false,
+      isRepeated: false,
       outcome: undefined,
       endedMs: 0,
       nextMs: undefined,
@@ -200,16 +217,26 @@ function goneOf(place: JobPosition | undefined): JobState {
   };
 }
 
-/** The rest of what is shown of a job; undefined if it is gone. */
+/** The rest of what is shown of a job, also where it has moved since its state was read; undefined if it is gone. */
 export async function readDetails(
   redis: RedisLink,
   aid: string,
   { id, hasEnded }: JobState,
 ): Promise<JobDetails | undefined> {
+  return (await detailsAt(redis, aid, id, hasEnded)) ?? (await detailsAt(redis, aid, id, !hasEnded));
+}
+
+async function detailsAt(
+  redis: RedisLink,
+  aid: string,
+  id: string,
+  hasEnded: boolean,
+): Promise<JobDetails | undefined> {
   const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
-  const [record, sent, told] = asList(await redis.command('HMGET', [key, 'r', 'h', 't']));
+  const [stored, record, sent, told] = asList(await redis.command('HMGET', [key, 'p', 'r', 'h', 't']));
+  const phase = oneOf(stored, ['send', 'tell'] as const);
   const textOf = (part: unknown): string => (part === null || part === undefined ? '' : asText(part));
-  return record === null
+  return phase === undefined || record === null
     ? undefined
-    : { record: asBytes(record), sent: attemptsOf(textOf(sent)), told: attemptsOf(textOf(told)) };
+    : { phase, record: asBytes(record), sent: attemptsOf(textOf(sent)), told: attemptsOf(textOf(told)) };
 }

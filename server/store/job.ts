@@ -93,6 +93,8 @@ export interface StoredJob {
   readonly last: Buffer | undefined;
   /** The nonce of the attempt in flight, or ''. If its process has stopped, the outcome is unknown. */
   readonly flight: string;
+  /** When the next attempt is due, ms since 1970; undefined where it is due at once. */
+  readonly nextMs: number | undefined;
 }
 
 /** How an attempt is billed, in a month (`YYYY-MM`). */
@@ -106,13 +108,13 @@ export interface JobStore {
   /** With `again` the result is `exists` also for a day after the job was removed. */
   create(aid: string, job: NewJob, nowMs: number): Promise<JobCreation>;
   read(aid: string, id: string): Promise<StoredJob | undefined>;
-  /** Records an attempt before it is made, and bills it; false if the job is no longer as `seen`. */
+  /** Records an attempt before it is made, and bills it; `entry`: how the one in flight ended. False if the job is no longer as `seen`. */
   startAttempt(
     aid: string,
     id: string,
     seen: Pick<StoredJob, 'phase' | 'attempts' | 'flight'>,
     nonce: string,
-    nowMs: number,
+    begin: { readonly nowMs: number; readonly entry?: AttemptEntry },
     bill?: JobBill,
   ): Promise<boolean>;
   /** Records that an attempt has ended and another will follow; false if it is not the one in flight. */
@@ -152,6 +154,8 @@ export interface JobStore {
   find(aid: string, id: string): Promise<JobState | undefined>;
   /** The rest of what is shown of jobs, in the same order; undefined for one that is gone by now. */
   details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]>;
+  /** The lengths of the records of jobs in bytes, in the same order. */
+  lengths(aid: string, jobs: readonly JobState[]): Promise<readonly number[]>;
   /** Removes jobs that ended before a time. */
   trim(aid: string, beforeMs: number): Promise<void>;
   /** Removes the job if `flight` is as read. */
@@ -181,8 +185,8 @@ function asPhase(part: unknown): JobPhase {
 }
 
 async function readJob(redis: RedisLink, aid: string, id: string): Promise<StoredJob | undefined> {
-  const [phase, record, attempts, flight, sent, last, kid] = asList(
-    await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i']),
+  const [phase, record, attempts, flight, sent, last, kid, next] = asList(
+    await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i', 'x']),
   );
   return phase === null && record === null
     ? undefined
@@ -194,6 +198,7 @@ async function readJob(redis: RedisLink, aid: string, id: string): Promise<Store
         sent: sent !== null,
         last: asOptionalBytes(last),
         kid: kid === null ? undefined : asText(kid),
+        nextMs: next === null ? undefined : asAttempts(next),
       };
 }
 
@@ -231,9 +236,17 @@ export function createJobStore(redis: RedisLink): JobStore {
       return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
     },
     read: (aid, id) => readJob(redis, aid, id),
-    async startAttempt(aid, id, seen, nonce, nowMs, bill) {
+    async startAttempt(aid, id, seen, nonce, { nowMs, entry }, bill) {
       const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
-      const args = [seen.phase, seen.attempts, seen.flight, nonce, bill?.operation ?? '', nowMs];
+      const args = [
+        seen.phase,
+        seen.attempts,
+        seen.flight,
+        nonce,
+        bill?.operation ?? '',
+        nowMs,
+        entryText(entry),
+      ];
       return isOk(await redis.run(startAttempt, keys, args));
     },
     async endAttempt(aid, id, nonce, { sent, report = '', entry, nextMs }) {
@@ -261,9 +274,21 @@ export function createJobStore(redis: RedisLink): JobStore {
     page: (aid, from, beforeMs, max) => readPage(redis, aid, from, beforeMs, max),
     async find(aid, id) {
       const place = { id, createdMs: undefined };
-      return (await readState(redis, aid, place, false)) ?? readState(redis, aid, place, true);
+      // A report that is repeated in between moves the job back.
+      return (
+        (await readState(redis, aid, place, false)) ??
+        (await readState(redis, aid, place, true)) ??
+        readState(redis, aid, place, false)
+      );
     },
     details: (aid, jobs) => Promise.all(jobs.map((job) => readDetails(redis, aid, job))),
+    lengths: (aid, jobs) =>
+      Promise.all(
+        jobs.map(async ({ id, hasEnded }) => {
+          const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
+          return asCount(await redis.command('HSTRLEN', [key, 'r']));
+        }),
+      ),
     async trim(aid, beforeMs) {
       const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
       for (let kept = 0; ; ) {

@@ -156,7 +156,7 @@ export function createAccountClient(handle: Handle, credentials: Credentials): A
       passphrase: PASSPHRASE,
       fetch: async (url, init) => handle(new Request(url, init)),
       ...options,
-    });
+    } as VaultOptions);
 
   return {
     ...credentials,

@@ -24,7 +24,7 @@ function setUp(answers: Answer[], more: Partial<VaultOptions> = {}) {
     passphrase: 'canary-passphrase',
     onAttempt: (attempt) => attempts.push(attempt),
     ...more,
-  });
+  } as VaultOptions);
   return { peer, client, attempts };
 }
 

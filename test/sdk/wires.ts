@@ -2,6 +2,7 @@
 import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
 import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
+import { CREDENTIALS } from './wires-credential.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
 export const CANARY_NUMBER = '4000000000000002';
@@ -393,6 +394,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...RETRIEVE,
   ...PROXY,
   ...CERTIFICATES,
+  ...CREDENTIALS,
   ...OTHERS,
   ...AUDIT,
   ...ADMIN,

@@ -1,8 +1,8 @@
 /** Pages of many jobs, those that go on among those that have ended. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
 import { createJobStore, type JobStore } from '../../server/store/job.ts';
-import type { JobPosition } from '../../server/store/job-list.ts';
+import type { JobPosition, JobState } from '../../server/store/job-list.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
@@ -120,5 +120,62 @@ describe('the pages of jobs', () => {
       { atMs: 1, ms: 2, status: 200, code: undefined },
       { atMs: 3, ms: 4, status: undefined, code: 'target_timeout' },
     ]);
+  });
+});
+
+describe('a job that moves while it is read', () => {
+  const REPORT = Buffer.from('report');
+  const ENTRY = { ms: 3, status: 200 };
+  let aid = '';
+  let accounts = 0;
+  beforeEach(() => {
+    accounts += 1;
+    aid = `moving-${accounts}`;
+  });
+  const make = (kind: 'capture' | 'post', at = 5) => {
+    const phase = kind === 'capture' ? 'tell' : 'send';
+    const record = Buffer.from('request');
+    return store.create(aid, { id: 'job', record, again: false, kid: 'kid', phase, kind }, at);
+  };
+  const found = async (): Promise<JobState> => {
+    const state = await store.find(aid, 'job');
+    if (state === undefined) {
+      throw new Error('there is no job');
+    }
+    return state;
+  };
+
+  test('a delivered capture that is redelivered cannot be cancelled', async () => {
+    await make('capture');
+    await store.startAttempt(aid, 'job', { phase: 'tell', attempts: 0, flight: '' }, 'n1', { nowMs: 7 });
+    await store.finish(aid, 'job', 'n1', { nowMs: 9, isDelivered: true, entry: ENTRY });
+    expect((await store.repeat(aid, 'job', 10)).kind).toBe('ok');
+    expect(await store.cancel(aid, 'job', REPORT, 11)).toBe('started');
+  });
+  test('a job of an earlier version has its creation time when it is read alone', async () => {
+    await make('post', 1_900_000_000_000);
+    await raw.hdel(redisKeys.job(aid, 'job'), 'w', 'c');
+    expect((await store.find(aid, 'job'))?.createdMs).toBe(1_900_000_000_000);
+  });
+  test('state and record belong together when the report starts in between', async () => {
+    await make('post');
+    await store.startAttempt(aid, 'job', { phase: 'send', attempts: 0, flight: '' }, 'n1', { nowMs: 7 });
+    const state = await found();
+    await store.startReport(aid, 'job', 'n1', { record: REPORT, outcome: 'done', entry: ENTRY });
+    const [detail] = await store.details(aid, [state]);
+    expect([detail?.phase as string, String(detail?.record)]).toEqual(['tell', 'report']);
+  });
+  test('a job that ends between state and details is still shown', async () => {
+    await make('capture');
+    const state = await found();
+    await store.startAttempt(aid, 'job', { phase: 'tell', attempts: 0, flight: '' }, 'n1', { nowMs: 7 });
+    await store.finish(aid, 'job', 'n1', { nowMs: 9, isDelivered: true, entry: ENTRY });
+    expect((await store.details(aid, [state]))[0]).toBeDefined();
+  });
+  test('a job that ends while a page is read is on it once', async () => {
+    await make('capture');
+    // As a reader sees it whose two directories were read before and after the move.
+    await raw.zadd(redisKeys.endedJobDirectory(aid), 5, 'job');
+    expect((await store.page(aid, undefined, 1e15, 10)).map(({ id }) => id)).toEqual(['job']);
   });
 });

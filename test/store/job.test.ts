@@ -8,7 +8,15 @@ import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
-const FRESH = { phase: 'send', attempts: 0, flight: '', sent: false, last: undefined, kid: 'kid' } as const;
+const FRESH = {
+  phase: 'send',
+  attempts: 0,
+  flight: '',
+  sent: false,
+  last: undefined,
+  kid: 'kid',
+  nextMs: undefined,
+} as const;
 const ENDED = { entry: undefined, nextMs: 0 } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 
@@ -40,7 +48,7 @@ async function create(id = 'job', at = 5): Promise<string> {
   ).kind;
 }
 function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
-  return store.startAttempt('aid', 'job', seen, nonce, 7, bill);
+  return store.startAttempt('aid', 'job', seen, nonce, { nowMs: 7 }, bill);
 }
 function read() {
   return store.read('aid', 'job');

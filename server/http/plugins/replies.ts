@@ -195,6 +195,10 @@ export function errorResponse(error: VaultError, requestId: string, headers: Hea
   if (error.status === 401) {
     response.headers.set('WWW-Authenticate', CHALLENGE);
   }
+  if (error.scope !== undefined) {
+    const challenge = `Bearer error="insufficient_scope", scope="${error.scope}"`;
+    response.headers.set('WWW-Authenticate', challenge);
+  }
   if (error.retryAfterSeconds !== undefined) {
     response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }

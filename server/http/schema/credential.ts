@@ -86,7 +86,7 @@ const LIMITS = {
 
 const Unmasked = Type.Boolean({
   description:
-    'Whether it sees numbers unmasked. Only accounts with unmasked output can have such credentials.',
+    'Whether it sees numbers unmasked; by default it does not. Only accounts with unmasked output can have such credentials.',
 });
 
 /** A name for people: of any printable characters. */
@@ -103,7 +103,7 @@ export const CreateCredential = Type.Object(
   {
     name: Name,
     scopes: Scopes,
-    unmasked: Type.Optional({ ...Unmasked, default: false }),
+    unmasked: Type.Optional(Unmasked),
     ...LIMITS,
     expires_in: Type.Optional(
       Type.String({

@@ -5,9 +5,9 @@ import type { Scope } from '../../http/schema/credential.ts';
 import type { Account } from './request-context.ts';
 
 /** The rejection of what is outside of a credential's rights; `missing` is what these do not include. */
-export function outsideScope(missing: string): VaultError {
+export function outsideScope(missing: string, scope?: Scope): VaultError {
   const expected = `of this credential does not include ${missing}`;
-  return new VaultError('not_allowed', { field: 'scope', expected });
+  return new VaultError('not_allowed', { field: 'scope', expected, scope });
 }
 
 /** Whether a caller may do what a scope is for. */
@@ -18,7 +18,7 @@ export function hasScope({ credential }: Pick<Account, 'credential'>, scope: Sco
 /** Rejects a caller who has none of these scopes. */
 export function requireScope(account: Pick<Account, 'credential'>, ...scopes: readonly Scope[]): void {
   if (!scopes.some((scope) => hasScope(account, scope))) {
-    throw outsideScope(scopes.map((scope) => `\`${scope}\``).join(' or '));
+    throw outsideScope(scopes.map((scope) => `\`${scope}\``).join(' or '), scopes[0]);
   }
 }
 

@@ -47,6 +47,8 @@ interface ListingParts {
 const STEP = 256;
 /** Jobs that one request looks at; a page of a narrow filter may be short, or empty, and have a next one. */
 const LOOKED_MAX = 2_048;
+/** What the records of one page may have together; one alone may have more. */
+const BYTES_MAX = 4 * 1_048_576;
 const NO_BYTES = new Uint8Array(0);
 const ID = /^[A-Za-z0-9_-]{22}$/;
 
@@ -66,6 +68,7 @@ function statusOf({
   attempts,
   isInFlight,
   isUndelivered,
+  isRepeated,
   outcome,
 }: JobState): JobStatus {
   if (!hasEnded) {
@@ -74,11 +77,12 @@ function statusOf({
       ? isBegun
         ? 'sending'
         : 'waiting'
-      : isBegun || kind !== 'capture'
+      : isBegun || isRepeated || kind !== 'capture'
         ? 'reporting'
         : 'waiting';
   }
-  const known = outcome ?? 'done';
+  // Earlier versions did not record how a request had ended.
+  const known = outcome ?? (kind === 'capture' ? 'done' : 'unknown');
   return known === 'done' && isUndelivered ? 'failed' : known;
 }
 
@@ -156,13 +160,28 @@ async function show(parts: ListingParts, aid: string, states: readonly JobState[
   }
   const described = await parts.crypto.describeJobs({
     aid,
-    jobs: found.map(({ state: { id, phase } }) => ({ id, phase })),
+    jobs: found.map(({ state: { id }, detail: { phase } }) => ({ id, phase })),
     records: found.map(({ detail }) => detail.record),
   });
   return found.flatMap(({ state, detail }, i) => {
     const job = described[i];
     return job == null ? [] : [shownOf(parts, state, detail, job)];
   });
+}
+
+/** The first of these jobs, as many as have records of a bounded length together, and one at least. */
+async function short(
+  { jobStore }: ListingParts,
+  aid: string,
+  states: readonly JobState[],
+): Promise<readonly JobState[]> {
+  const lengths = await jobStore.lengths(aid, states);
+  let bytes = 0;
+  const end = lengths.findIndex((length, i) => {
+    bytes += length;
+    return i > 0 && bytes > BYTES_MAX;
+  });
+  return end < 0 ? states : states.slice(0, end);
 }
 
 /** A part of a listing: the jobs in it that are wanted, and where it goes on. */
@@ -223,9 +242,14 @@ async function list(
   const scope = [account.aid, 'GET /v1/proxy/job', status, kind, after, before];
   const from = token === undefined ? undefined : (cursors.verify(scope, token) as JobPosition); // signed below
   const found = await look(parts, account, await kidsOf(parts, account), query, from, limit);
-  const jobs = await show(parts, account.aid, found.states);
+  // Reports may be long: what is opened at once is bounded.
+  const states = await short(parts, account.aid, found.states);
+  const last = states.at(-1);
+  const next = states.length < found.states.length ? last : found.next;
+  const jobs = await show(parts, account.aid, states);
   metering.count(ctx, 'list');
-  return { jobs, nextToken: found.next && cursors.sign(scope, found.next) };
+  const place = next && { createdMs: next.createdMs, id: next.id };
+  return { jobs, nextToken: place && cursors.sign(scope, place) };
 }
 
 async function* readAll(
@@ -237,7 +261,11 @@ async function* readAll(
   let next: JobPosition | undefined;
   do {
     const found: Found = await look(parts, account, kids, query, next, STEP);
-    yield await show(parts, account.aid, found.states);
+    for (let left = found.states; left.length > 0; ) {
+      const states = await short(parts, account.aid, left);
+      yield await show(parts, account.aid, states);
+      left = left.slice(states.length);
+    }
     next = found.next;
   } while (next !== undefined);
 }
@@ -271,7 +299,7 @@ async function shownNow(parts: ListingParts, { aid }: Account, state: JobState):
   if (detail === undefined) {
     throw new VaultError('job_not_found');
   }
-  const jobs = [{ id: state.id, phase: state.phase }];
+  const jobs = [{ id: state.id, phase: detail.phase }];
   const [described] = await parts.crypto.describeJobs({ aid, jobs, records: [detail.record] });
   if (described == null) {
     throw new VaultError('integrity_failed');
@@ -284,13 +312,16 @@ async function read(parts: ListingParts, { account }: AccountContext, id: string
   return shownNow(parts, account, await find(parts, account, id));
 }
 
-/** Ends a job of which nothing was begun. Rejects with `job_not_found` and `job_started`. */
+/** Ends a job of which nothing was begun, once. Rejects with `job_not_found` and `job_started`. */
 async function cancel(parts: ListingParts, { account }: AccountContext, id: string): Promise<void> {
   const { crypto, jobStore, dequeue, recordEvent, now } = parts;
   const { aid } = account;
   const state = await find(parts, account, id);
+  if (state.outcome === 'cancelled') {
+    return;
+  }
   const [detail] = await jobStore.details(aid, [state]);
-  if (statusOf(state) !== 'waiting' || detail === undefined) {
+  if (statusOf(state) !== 'waiting' || detail?.phase !== state.phase) {
     throw new VaultError('job_started');
   }
   const outcome = { kind: 'failure', code: 'job_cancelled' } as const;

@@ -119,7 +119,10 @@ async function beginAttempt(
 ): Promise<string | undefined> {
   const nonce = randomId();
   unsent.add(nonce);
-  const isOurs = await withRetries(() => jobStore.startAttempt(aid, id, stored, nonce, now(), bill));
+  // One that was certainly not made has no outcome that nobody knows.
+  const entry: AttemptEntry = unsent.has(stored.flight) ? { ms: 0, code: 'overloaded' } : undefined;
+  const begin = { nowMs: now(), entry };
+  const isOurs = await withRetries(() => jobStore.startAttempt(aid, id, stored, nonce, begin, bill));
   unsent.delete(nonce);
   unsent.delete(stored.flight);
   return isOurs ? nonce : undefined;

@@ -2,6 +2,7 @@
 -- Records an attempt before it is made, if the job has not changed since it was read, and counts it for billing.
 -- KEYS  1 job  2 usage hash of the account and month, for a billed attempt
 -- ARGV  1 phase, 2 attempts and 3 flight that were read  4 nonce of the attempt  5 operation to count  6 now in ms
+--       7 how an attempt in flight ended, see the prelude
 -- Reply 'ok' | 'changed'
 local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f')
 -- The same attempt again: the reply to the first call was lost.
@@ -11,9 +12,9 @@ end
 if have[1] ~= ARGV[1] or have[2] ~= ARGV[2] or have[3] ~= ARGV[3] then
   return 'changed'
 end
--- What became of the attempt before it is unknown where that has not ended.
-endOf(KEYS[1], have[1], '')
+endOf(KEYS[1], have[1], ARGV[7])
 redis.call('HSET', KEYS[1], 'n', string.format('%d', have[2] + 1), 'f', ARGV[4], 'b', ARGV[6])
+redis.call('HDEL', KEYS[1], 'x')
 if KEYS[2] then
   redis.call('HINCRBY', KEYS[2], ARGV[5], 1)
 end

@@ -17,7 +17,7 @@ local created = redis.call('ZSCORE', KEYS[4], ARGV[1]) or ARGV[3]
 -- A reservation of the id stands in its place.
 redis.call('UNLINK', KEYS[1])
 redis.call('RENAME', KEYS[3], KEYS[1])
-redis.call('HSET', KEYS[1], 'n', 0, 'f', '')
+redis.call('HSET', KEYS[1], 'n', 0, 'f', '', 'd', 1)
 redis.call('HDEL', KEYS[1], 'z')
 redis.call('ZADD', KEYS[2], created, ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
