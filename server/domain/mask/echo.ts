@@ -1,106 +1,173 @@
 /** Stored values that a third party's reply repeats, for callers who may use them and not see them. */
+import { passesLuhn } from '../card/luhn.ts';
 import { isSadName } from '../card/sensitive-names.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-import { maskForced, maskNames } from './mask.ts';
-import { maskText, maskWhole } from './mask-text.ts';
+import { HIDDEN, type Secrets } from './echo-secrets.ts';
+import { maskText } from './mask-text.ts';
 
-/** What stands for a value that is hidden, whatever its length. */
-const HIDDEN = '********';
-/** Shorter numbers are looked for only behind a name of verification codes: they may be anything else. */
-const NUMBER_DIGITS_MIN = 8;
-const TEXT_CHARACTERS_MIN = 6;
-/** What may stand between two digits of a number: up to three marks or spaces, or one of them percent-encoded. */
-const BETWEEN_DIGITS = '(?:[^\\p{L}\\p{N}%]{0,3}|%[0-9a-fA-F]{2})';
-
-/** Replaces every value in a tree, at any depth, and names that are numbers. Changes the tree and returns it. */
-export function hideValues(object: JsonObject): JsonObject {
-  hide(object);
-  return object;
-}
-
-function hide(value: JsonValue): JsonValue {
-  if (value instanceof Map) {
-    for (const [name, member] of value) {
-      value.set(name, hide(member));
-    }
-    maskNames(value);
-    return value;
-  }
-  if (Array.isArray(value)) {
-    for (const [at, item] of value.entries()) {
-      value[at] = hide(item);
-    }
-    return value;
-  }
-  return value === null ? null : HIDDEN;
-}
-
-/** The texts of all values in a tree, in their order. */
-function* leavesOf(value: JsonValue): Generator<string> {
-  if (value instanceof Map) {
-    for (const [name, member] of value) {
-      yield name;
-      yield* leavesOf(member);
-    }
-  } else if (Array.isArray(value)) {
-    for (const item of value) {
-      yield* leavesOf(item);
-    }
-  } else {
-    yield value instanceof JsonNumber ? value.text : String(value ?? '');
-  }
+/** What a reply must not show. */
+export interface Echoes extends Secrets {
+  /** Names, in small letters, behind which values were sent that are too short to be found by themselves. */
+  readonly names: readonly string[];
 }
 
 /**
- * The texts of an object that masking changes, and of what rules have made of it: `ruled`, and `ruledMasked` made of the
- * masked object, undefined where the rules reject that. All of these are to be hidden in replies.
+ * A reply may hold so many numbers of the length of a stored one. With more, all of them are masked: a caller who has the
+ * third party repeat guesses would otherwise see by its mask which one is right.
  */
-export function secretTextsOf(
-  stored: () => JsonObject,
-  ruled: JsonObject,
-  ruledMasked: JsonObject | undefined,
-): readonly string[] {
-  const plain = new Set(leavesOf(stored()));
-  const masked = new Set(leavesOf(maskForced(stored())));
-  const secret = new Set([...plain].filter((text) => !masked.has(text)));
-  const shown = new Set([...(ruledMasked === undefined ? plain : leavesOf(ruledMasked))]);
-  for (const text of leavesOf(ruled)) {
-    if (!shown.has(text) && (ruledMasked !== undefined || !plain.has(text))) {
-      secret.add(text);
-    }
+const NUMBERS_MAX = 16;
+/** What may stand between two digits of a number: up to three marks or spaces, or one of them in another notation. */
+const BETWEEN =
+  '(?:[^\\p{L}\\p{N}%&\\\\]{0,3}|%[0-9a-f]{2}|&(?:nbsp|#160|#32|#xa0);|\\\\(?:[nrt]|u[0-9a-f]{4})?)';
+const ENCODED_MARK = /%[0-9a-f]{2}|&[^;]*;|\\u[0-9a-f]{4}/gi;
+/** A name, not from within a longer one, perhaps behind the end of an encoded mark; and what stands between it and its value. */
+const NAME = '(?<![\\w.-])((?<=%)[0-9a-f]{2}|(?<=\\\\)(?:[nrt]|u[0-9a-f]{4}))?([\\w.-]{1,64})';
+const TO_VALUE = '(?:[\\s"\'\\\\:=>[\\]]|\\\\[nrt]|%[0-9a-f]{2}|&#?\\w{1,6};|<!\\[CDATA\\[){1,12}';
+const NAMED_VALUE = new RegExp(`${NAME}(?=${TO_VALUE}(?<value>[^\\s"'<>&\\\\,;}\\]]{1,64}))`, 'dgi');
+const NAMED_END = new RegExp(`${NAME}${TO_VALUE}$`, 'i');
+const NAME_BEFORE_MAX = 128;
+const EVERY_NOTATION_MAX = 256;
+const CODE = /^\d{1,7}$/;
+
+/** Of a `number` the last four characters are shown, and of `digits` within it; of all else nothing. */
+interface Found {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: 'number' | 'digits' | 'other';
+}
+
+/** The name behind which a value follows at the end of a text, in every way to read it; none where no name stands there. */
+export function namesBefore(text: string): readonly string[] {
+  const [, mark = '', name] = NAMED_END.exec(text.slice(-NAME_BEFORE_MAX).toLowerCase()) ?? [];
+  return name === undefined ? [] : [...new Set([name, mark + name])];
+}
+
+function* matchesOf(text: string, pattern: RegExp, kind: Found['kind']): Generator<Found> {
+  for (const { 0: found, index } of text.matchAll(pattern)) {
+    yield { start: index, end: index + found.length, kind };
   }
-  secret.delete('');
-  return [...secret];
 }
 
 function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** Replaces one secret text, in the forms in which a reply may repeat it. */
-function maskOne(reply: string, secret: string): string {
-  const digits = secret.replaceAll(/[^\p{L}\p{N}]/gu, '');
-  if (/^\d+$/.test(digits)) {
-    if (digits.length >= NUMBER_DIGITS_MIN) {
-      const pattern = new RegExp([...digits].join(BETWEEN_DIGITS), 'gu');
-      return reply.replaceAll(pattern, (found) => maskText(found));
+/** Characters of which forms, and base64 for URLs, make others. */
+const LIKE: ReadonlyMap<string, string> = new Map([
+  [' ', '[ +]'],
+  ['+', '[ +-]'],
+  ['/', '[/_]'],
+]);
+
+/** A character in each notation that a reply may give it. No two of them begin alike: a search must not try both. */
+function characterPattern(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  const units = character.split('').map((unit) => `\\\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const literal = LIKE.get(character) ?? escaped(character);
+  const percent = encodeURIComponent(character.toWellFormed());
+  const encoded = percent === character ? `%${hex}` : percent;
+  return `(?:${literal}|${units.join('')}|${encoded}|&#(?:0*${code}|x0*${hex});${/\w/.test(character) ? '' : `|\\\\${literal}`})`;
+}
+
+/** Characters that begin a notation themselves. */
+const BEGINS_NOTATION = /[\\%&]/;
+
+/** A secret text in the notations of replies; a long one in the usual ones alone. */
+function textPattern(text: string): string {
+  if (text.length > EVERY_NOTATION_MAX || BEGINS_NOTATION.test(text)) {
+    const forms = [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())];
+    return [...new Set(forms)].map(escaped).join('|');
+  }
+  // The padding of base64 may be missing.
+  const characters = [...text.replace(/=+$/, '')];
+  return characters
+    .map((character, at) => {
+      const isInNumber = /^\d\d$/.test(`${characters[at - 1]}${character}`);
+      return (isInNumber ? BETWEEN : '') + characterPattern(character);
+    })
+    .join('');
+}
+
+/** Whether a text has so many numbers of a length, of those that pass Luhn or of the others, that all must be masked. */
+function hasManyNumbers(text: string, length: number, wantsLuhn: boolean): boolean {
+  const seen = new Set<string>();
+  for (const [chain] of text.matchAll(chainPattern(length))) {
+    const digits = chain.replaceAll(ENCODED_MARK, '').replaceAll(/\D/g, '');
+    for (let at = 0; at + length <= digits.length; at++) {
+      const number = digits.slice(at, at + length);
+      if (!seen.has(number) && passesLuhn(number) === wantsLuhn && seen.add(number).size > NUMBERS_MAX) {
+        return true;
+      }
     }
-    const behindName = new RegExp(`([\\w.-]+)([\\s"'\\\\:=>]{1,12})${digits}(?![\\p{L}\\p{N}])`, 'gu');
-    return reply.replaceAll(behindName, (found, name: string, between: string) =>
-      isSadName(name) ? `${name}${between}${maskWhole(digits)}` : found,
-    );
   }
-  if (secret.length < TEXT_CHARACTERS_MIN) {
-    return reply;
+  return false;
+}
+
+/** All digits that stand so close together that they may be of one number, if they are at least so many. */
+function chainPattern(length: number): RegExp {
+  return new RegExp(`\\d(?:${BETWEEN}\\d){${length - 1},}`, 'giu');
+}
+
+function digitsPattern(digits: string): RegExp {
+  return new RegExp([...digits].join(BETWEEN), 'giu');
+}
+
+/** Whatever stands behind these names, and digits behind a name of verification codes: whether they are the stored ones or not. */
+function* findNamed(text: string, names: readonly string[]): Generator<Found> {
+  for (const { 1: mark = '', 2: last = '', groups, indices } of text.matchAll(NAMED_VALUE)) {
+    const [start, end] = indices?.groups?.['value'] ?? [0, 0];
+    const isCode = CODE.test(groups?.['value'] ?? '');
+    const isHidden = (name: string): boolean =>
+      names.includes(name.toLowerCase()) || (isCode && isSadName(name));
+    if (isHidden(last) || isHidden(mark + last)) {
+      yield { start, end, kind: 'other' };
+    }
   }
-  const forms = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())];
-  return reply.replaceAll(new RegExp([...new Set(forms)].map(escaped).join('|'), 'g'), HIDDEN);
+}
+
+function* findAll(text: string, { numbers, digits, texts, names }: Echoes): Generator<Found> {
+  for (const number of numbers) {
+    yield* matchesOf(text, digitsPattern(number), 'number');
+    if (hasManyNumbers(text, number.length, passesLuhn(number))) {
+      yield* matchesOf(text, chainPattern(number.length), 'number');
+    }
+  }
+  for (const derived of digits) {
+    yield* matchesOf(text, digitsPattern(derived), 'digits');
+  }
+  for (const secret of texts) {
+    yield* matchesOf(text, new RegExp(textPattern(secret), 'gi'), 'other');
+  }
+  yield* findNamed(text, names);
+}
+
+/** What was found, in order; what overlaps becomes one, and is no number any more unless all of it is of numbers. */
+function merged(found: Iterable<Found>): readonly Found[] {
+  const parts: Found[] = [];
+  for (const next of [...found].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = parts.at(-1);
+    if (last === undefined || next.start >= last.end) {
+      parts.push(next);
+    } else {
+      const isWithin = next.kind === 'digits' && next.end <= last.end;
+      const kind = next.kind === last.kind || isWithin ? last.kind : 'other';
+      parts[parts.length - 1] = { start: last.start, end: Math.max(last.end, next.end), kind };
+    }
+  }
+  return parts;
 }
 
 /**
- * A third party's text in which stored values are masked: numbers except for their last four digits, also with separators
- * between them, and verification codes behind a name of theirs. What a third party has encoded in another way stays.
+ * A third party's text in which stored values are hidden: numbers except for their last four digits, also with separators
+ * between them, what rules have made of them, and short values behind the names under which they were sent. What a third
+ * party itself has encoded, cut or changed in another way stays.
  */
-export function maskEchoes(reply: string, secrets: readonly string[]): string {
-  return secrets.reduce(maskOne, reply);
+export function maskEchoes(text: string, echoes: Echoes): string {
+  let masked = '';
+  let done = 0;
+  for (const { start, end, kind } of merged(findAll(text, echoes))) {
+    masked += text.slice(done, start) + (kind === 'number' ? maskText(text.slice(start, end)) : HIDDEN);
+    done = end;
+  }
+  return masked + text.slice(done);
 }

@@ -92,7 +92,7 @@ export function maskNumbersIn(text: string): string {
 }
 
 /** The digits of a whole number in any notation; undefined for a fraction, and for a number that is too long. */
-function wholeDigits(literal: string): string | undefined {
+export function wholeDigits(literal: string): string | undefined {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(literal) ?? [];
   const point = whole.length + Number(exponent);

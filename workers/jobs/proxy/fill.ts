@@ -2,9 +2,10 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { hideValues, secretTextsOf } from '../../../server/domain/mask/echo.ts';
+import { type Echoes, namesBefore } from '../../../server/domain/mask/echo.ts';
+import { hideValues, SHORT, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
-import { filledRequestJson } from '../../../server/domain/proxy/fill.ts';
+import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
@@ -64,20 +65,49 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
   );
 }
 
-/** What a reply must not show, as a JSON list; empty where it may show everything. */
-function echoesOf({ params, rules }: Input, viewOf: View): Uint8Array {
+/** The item made by rules of its masked copy; undefined where they reject that. */
+function ruledMasked(viewOf: View): JsonObject | undefined {
+  try {
+    return viewOf(true);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The names behind which a request sends secrets that are too short to be found in a reply. Rejects one that stands behind no
+ * name: what a reply shows of it could not be told from anything else.
+ */
+function namesOf({ url, headers, body = '' }: FilledRequest): readonly string[] {
+  const names = new Set<string>();
+  for (const text of [url, ...headers.map(([name, value]) => `${name}: ${value}`), body]) {
+    for (let at = text.indexOf(SHORT); at >= 0; at = text.indexOf(SHORT, at + SHORT.length)) {
+      const before = namesBefore(text.slice(0, at));
+      if (before.length === 0 || before.some((name) => name.endsWith(SHORT.toLowerCase()))) {
+        const expected = 'of this credential does not include a verification code that no name stands before';
+        throw new VaultError('not_allowed', { field: 'scope', expected });
+      }
+      for (const name of before) {
+        names.add(name);
+      }
+    }
+  }
+  return [...names];
+}
+
+/** What a reply must not show, as JSON; empty where it may show everything. */
+function echoesOf({ params }: Input, order: ParsedOrder, viewOf: View): Uint8Array {
   if (!params.hidesEchoes) {
     return EMPTY;
   }
-  const ruledMasked = (): JsonObject | undefined => {
-    try {
-      return viewOf(true);
-    } catch {
-      return undefined;
-    }
-  };
-  const plain = viewOf(false, rules.length === 0);
-  return toJsonBytes(secretTextsOf(() => viewOf(false, true), plain, ruledMasked()));
+  const { secrets, marked } = secretsOf({
+    stored: viewOf(false, true),
+    storedMasked: viewOf(true, true),
+    ruled: viewOf(false),
+    ruledMasked: ruledMasked(viewOf),
+  });
+  const names = order.request === undefined ? [] : namesOf(fillOrder(order, marked, params));
+  return toJsonBytes({ ...secrets, names } satisfies Echoes);
 }
 
 function fillJob(context: ThreadContext, input: Input, order: ParsedOrder, key: UnlockedKey, viewOf: View) {
@@ -88,7 +118,7 @@ function fillJob(context: ThreadContext, input: Input, order: ParsedOrder, key: 
   const common = commonFacts(params, order, key);
   const facts = { what, ...common, token, reference, requesterId, rules: [] };
   const shown = shownOf(params, order, viewOf);
-  const echoes = echoesOf(input, viewOf);
+  const echoes = echoesOf(input, order, viewOf);
   if (facts.synchronous) {
     return { kind: 'ready', facts, request: attemptOf(out), shown, echoes } as const;
   }
@@ -120,8 +150,8 @@ export const FILL_HANDLERS = {
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
       const failure = toFailure(error);
-      // A name that is missing is the caller's own.
-      const isShown = !params.forcedMask || failure.code === 'template_missing';
+      // A name that is missing is the caller's own, and so is the place of a code.
+      const isShown = !params.forcedMask || ['template_missing', 'not_allowed'].includes(failure.code);
       const hidden = { field: undefined, expected: undefined };
       return {
         kind: 'rejected',

@@ -219,7 +219,7 @@ export const PROXY_JOBS = {
   }),
   /**
    * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `echoes`: a JSON list of what is hidden in the reply, else empty. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
+   * sealed as a job. `echoes`: what is hidden in the reply, as JSON, else empty. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
    * read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({

@@ -48,7 +48,7 @@ export interface JobContent {
   readonly publicKey: Uint8Array;
   /** Makes the token of what is fetched; empty when the token is random. */
   readonly tokenKey: Uint8Array;
-  /** A JSON list of the texts that are hidden in the reply; empty where it may show everything. */
+  /** What is hidden in the reply, as JSON; empty where it may show everything. */
   readonly echoes: Uint8Array;
 }
 

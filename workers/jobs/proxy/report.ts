@@ -7,7 +7,8 @@ import {
   type JsonValue,
   parseStoredObject,
 } from '../../../server/domain/json/json.ts';
-import { maskEchoes } from '../../../server/domain/mask/echo.ts';
+import { type Echoes, maskEchoes } from '../../../server/domain/mask/echo.ts';
+import { HIDDEN } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskText } from '../../../server/domain/mask/mask-text.ts';
 import {
   type NetworkToken,
@@ -20,22 +21,65 @@ import { openedOrNot } from '../failure.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
-import { replyText } from './text.ts';
+import { isWide, replyText } from './text.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
-/** The headers and the text of a reply, without what its caller must not see. */
-function replyOf({ headers }: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
-  const [, contentType] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? [];
-  const body = replyText(content, contentType);
-  if (echoes.length === 0) {
-    return { headers, body };
+const PARTIAL_CONTENT = 206;
+/** Content codings that are decoded where a reply is received. */
+const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
+
+function headersOf({ headers }: Outcome<'reply'>, wanted: string): readonly string[] {
+  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
+}
+
+function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
+  return Buffer.from(maskEchoes(Buffer.from(bytes).toString('latin1'), echoes), 'latin1');
+}
+
+/**
+ * The text of a reply without what its caller must not see. Its bytes are searched as well as its characters: a third party
+ * may name a charset that they do not have. What is encoded, or a part of a reply, cannot be searched.
+ */
+function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echoes): string {
+  if (
+    outcome.statusCode === PARTIAL_CONTENT ||
+    !DECODED.test(headersOf(outcome, 'content-encoding').join())
+  ) {
+    return HIDDEN;
   }
-  const secrets = parseOwn<readonly string[]>(echoes);
+  const [type] = headersOf(outcome, 'content-type');
+  if (!isWide(type)) {
+    return maskEchoes(replyText(maskBytes(content, echoes), type), echoes);
+  }
+  const text = maskEchoes(replyText(content, type), echoes);
+  for (const bytes of [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()]) {
+    if (!maskBytes(bytes, echoes).every((byte, at) => byte === bytes[at])) {
+      return HIDDEN;
+    }
+  }
+  return text;
+}
+
+/** The headers and the text of a reply, without what its caller must not see. */
+function replyOf(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
+  const { headers } = outcome;
+  if (echoes.length === 0) {
+    return { headers, body: replyText(content, headersOf(outcome, 'content-type')[0]) };
+  }
+  const own = parseOwn<Echoes>(echoes);
   return {
-    headers: headers.map(([name, value]) => [maskEchoes(name, secrets), maskEchoes(value, secrets)] as const),
-    body: maskEchoes(body, secrets),
+    headers: headers.map(([name, value]) => hiddenHeader(name, value, own)),
+    body: hiddenText(outcome, content, own),
   };
+}
+
+/** A header as one text, for its name may be that of a value. */
+function hiddenHeader(name: string, value: string, echoes: Echoes): readonly [string, string] {
+  const shown = maskEchoes(name, echoes);
+  const prefix = `${name}: `;
+  const line = maskEchoes(prefix + value, echoes);
+  return [shown, line.startsWith(prefix) ? line.slice(prefix.length) : HIDDEN];
 }
 
 /** What is reported of an item that was stored; `content` is the `extra` of storing it. */

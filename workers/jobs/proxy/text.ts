@@ -30,3 +30,8 @@ export function exactReplyText(body: Uint8Array, contentType: string | undefined
     return undefined;
   }
 }
+
+/** Whether a Content-Type names a charset of two bytes a character. */
+export function isWide(contentType: string | undefined): boolean {
+  return decoderFor(contentType, false).encoding.startsWith('utf-16');
+}
