@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { encodeSecret, type Secret } from '../core/secret.ts';
+import { isCredentialId } from '../domain/account/credential.ts';
 import type { System } from './assemble.ts';
 
 /** The account that this start created, with its generated password. */
@@ -18,6 +19,9 @@ export async function ensureFirstAccount(
   { services: { accounts }, settings }: Pick<System, 'services' | 'settings'>,
   { account, unmasked }: Config['bootstrap'],
 ): Promise<FirstAccount | undefined> {
+  if (account !== undefined && isCredentialId(account.user)) {
+    throw new StartError('VAULT_BOOTSTRAP_USER must not have the form of the id of a credential.');
+  }
   if ((await accounts.list()).length > 0) {
     return undefined;
   }

@@ -13,11 +13,13 @@ import { GENERATED_CHARACTERS } from '../../domain/account/password.ts';
 import { parseDuration } from '../../domain/text/duration.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
 import type { CreateCredential, Credential } from '../../http/schema/credential.ts';
-import type { CredentialName } from '../../store/credential.ts';
+import type { CredentialName, CredentialPointer } from '../../store/credential.ts';
+import { recover } from '../common/coalesce.ts';
 import { outsideScope } from '../common/permission.ts';
 import type { Account } from '../common/request-context.ts';
 import {
   type CredentialRecord,
+  endOf,
   limitsOf,
   limitsOfCaller,
   openCredential,
@@ -278,11 +280,21 @@ export async function rollCredential(
   throw new VaultError('overloaded');
 }
 
-/** Removes digests that lead to no credential: of deleted accounts, and of what was interrupted. */
-export async function sweepCredentials({ credentialStore, now }: AccountParts): Promise<void> {
+/** Whether a digest leads to no credential, or to one that has other secrets. Of a damaged record nothing is known. */
+async function isDangling(parts: AccountParts, { digest, aid, id }: CredentialPointer): Promise<boolean> {
+  const name = { aid, id };
+  const sealed = await parts.credentialStore.read(name);
+  const record =
+    sealed && (await recover(openCredential(parts, name, sealed), 'integrity_failed', 'damaged'));
+  return record !== 'damaged' && (record === undefined || endOf(record, digest, parts.now()) === 'gone');
+}
+
+/** Removes digests that lead to nothing: of deleted accounts, and of what was interrupted. */
+export async function sweepCredentials(parts: AccountParts): Promise<void> {
+  const { credentialStore, now } = parts;
   for await (const pointers of credentialStore.pointers()) {
     const old = pointers.filter(({ storedMs }) => storedMs + CREATION_MS < now());
-    const found = await Promise.all(old.map((pointer) => credentialStore.read(pointer)));
-    await credentialStore.unpoint(old.filter((_, i) => found[i] === undefined).map(({ digest }) => digest));
+    const dangling = await Promise.all(old.map((pointer) => isDangling(parts, pointer)));
+    await credentialStore.unpoint(old.filter((_, i) => dangling[i]).map(({ digest }) => digest));
   }
 }
