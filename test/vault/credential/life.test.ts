@@ -28,9 +28,9 @@ afterAll(async () => {
   await vault.close();
 });
 
-const bearer = ({ secret }: Pick<MadeCredential, 'secret'>) => ({
-  headers: { authorization: `Bearer ${secret}` },
-});
+function bearer({ secret }: Pick<MadeCredential, 'secret'>) {
+  return { headers: { authorization: `Bearer ${secret}` } };
+}
 
 describe('a credential', () => {
   test('is made with its secret, and shown without it ever after', async () => {

@@ -1,0 +1,183 @@
+/** What a credential tries to get past its hosts, keys, addresses, lifetime, and past the limits of its maker. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { PASSPHRASE } from '../../helpers/clients.ts';
+import {
+  clientOf,
+  credentialClient,
+  makeCredential,
+  type WantedCredential,
+} from '../../helpers/credentials.ts';
+import { proxyPost, requestTo } from '../../helpers/proxy.ts';
+import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import { openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+let elsewhere: ThirdParty;
+
+beforeAll(async () => {
+  stage = await openStage();
+  elsewhere = await startThirdParty();
+});
+afterAll(async () => {
+  elsewhere.stop();
+  await stage.close();
+});
+
+describe('a credential for one host', () => {
+  async function outcomes(hosts: readonly string[], url: string): Promise<string[]> {
+    const { vault, account, token } = stage;
+    const user = await credentialClient(vault.handle, account, ['proxy:send'], { hosts });
+    const item = { account: user, user: 'u', token };
+    const request = requestTo(url, { body: '{{card_number}}' });
+    const found: string[] = [];
+    for (const synchronous of [true, false]) {
+      const { outcome } = await proxyPost(item, { request, synchronous, webhook: stage.receiver.webhook });
+      found.push(outcome);
+    }
+    return found;
+  }
+
+  test.each([
+    ['another host', (port: number) => `https://127.0.0.1:${port}/`],
+    ['another name of it', (port: number) => `https://localhost:${port}/`],
+    ['it as the name of a user', (port: number) => `https://api.pay.example@127.0.0.1:${port}/`],
+    ['it as a user with a password', (port: number) => `https://api.pay.example:443@127.0.0.1:${port}/`],
+    ['it behind a backslash', (port: number) => `https://127.0.0.1:${port}\\@api.pay.example/`],
+    ['it as a fragment', (port: number) => `https://127.0.0.1:${port}#@api.pay.example/`],
+    ['it as the start of a name', (port: number) => `https://api.pay.example.localhost:${port}/`],
+    ['it as the end of a name', (port: number) => `https://xapi.pay.example:${port}/`],
+    ['a name below it', (port: number) => `https://a.api.pay.example:${port}/`],
+    ['it with a dot at its end', (port: number) => `https://api.pay.example.:${port}/`],
+    ['the number of an address', (port: number) => `https://2130706433:${port}/`],
+    ['a hexadecimal address', (port: number) => `https://0x7f.1:${port}/`],
+    ['an octal address', (port: number) => `https://0177.0.0.1:${port}/`],
+    ['an IPv4 address in IPv6', (port: number) => `https://[::ffff:127.0.0.1]:${port}/`],
+    ['loopback in IPv6', (port: number) => `https://[::1]:${port}/`],
+    ['full-width characters', (port: number) => `https://127。0。0。1:${port}/`],
+    ['punycode', (port: number) => `https://xn--api-pay-example-00a.example:${port}/`],
+    ['a template', (port: number) => `https://{{host}}:${port}/`],
+    ['a template in the host', (port: number) => `https://api.pay.example{{x}}:${port}/`],
+    ['plain HTTP', (port: number) => `http://api.pay.example:${port}/`],
+    ['port 0', () => 'https://api.pay.example:0/'],
+  ])('is refused with %s, before any connection', async (_what, urlOf) => {
+    for (const outcome of await outcomes(['api.pay.example', '*.pay.other'], urlOf(elsewhere.port))) {
+      expect(outcome).toMatch(
+        /^(?:403 (?:not_allowed|destination_refused)|400 (?:invalid_request|destination_refused))$/,
+      );
+    }
+    expect(elsewhere.connections()).toBe(0);
+  });
+
+  test('follows no redirect, and reaches its host in any spelling', async () => {
+    stage.party.script('/', { status: 307, headers: [['Location', elsewhere.url('/')]] });
+    const { port } = stage.party;
+    for (const url of [
+      `https://127.0.0.1:${port}/`,
+      `https://127.1:${port}/`,
+      `HTTPS://127.0.0.1:${port}/`,
+    ]) {
+      expect((await outcomes(['127.0.0.1'], url))[0]).toBe('200');
+    }
+    expect(elsewhere.connections()).toBe(0);
+  });
+});
+
+describe('a credential for some keys and addresses', () => {
+  test('cannot send what is under another key', async () => {
+    const { account, user } = stage;
+    const token = await account.store('other', { card_number: '4111111111111111' });
+    const order = { request: requestTo(elsewhere.url('/'), {}), synchronous: true };
+    const answer = await proxyPost({ account: user, user: 'other', token }, order);
+    expect([answer.outcome, answer.field]).toEqual(['403 not_allowed', 'scope']);
+    expect((await proxyPost({ account: user, user: 'u', token }, order)).status).not.toBe(200);
+    expect(elsewhere.connections()).toBe(0);
+  });
+
+  test('is at no other address by what a header says', async () => {
+    const { vault, account } = stage;
+    const client = await credentialClient(vault.handle, account, ['vault:list'], { ips: ['192.0.2.0/24'] });
+    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip']) {
+      const { outcome } = await client.send('GET', '/whoami', { headers: { [name]: '192.0.2.7' } });
+      expect(outcome).toBe('403 not_allowed');
+    }
+  });
+});
+
+describe('a credential that makes another', () => {
+  const LIMITS: WantedCredential = {
+    ...{ keys: ['u'], ips: ['127.0.0.0/8'], hosts: ['*.pay.example', '127.0.0.1'], expires_in: '1d' },
+  };
+
+  test.each<[string, object]>([
+    ['a scope', { scopes: ['vault:read'] }],
+    ['a key', { keys: ['other'] }],
+    ['no unmasked output', { unmasked: true }],
+    ['all addresses', { ips: ['0.0.0.0/0'] }],
+    ['all addresses of IPv6', { ips: ['::/0'] }],
+    ['one bit more', { ips: ['126.0.0.0/7'] }],
+    ['IPv4 in IPv6', { ips: ['::ffff:10.0.0.1'] }],
+    ['one address of two', { ips: ['127.0.0.1', '10.0.0.1'] }],
+    ['the host above its wildcard', { hosts: ['pay.example'] }],
+    ['a wider wildcard', { hosts: ['*.example'] }],
+    ['a name that ends alike', { hosts: ['xpay.example'] }],
+    ['another address', { hosts: ['127.0.0.2'] }],
+    ['one second more', { expires_in: '86401s' }],
+    ['for ever', { expires_in: '0' }],
+  ])('cannot give it more: %s', async (_what, more) => {
+    const { vault, account } = stage;
+    const maker = await credentialClient(vault.handle, account, ['credential:write', 'proxy:send'], LIMITS);
+    const body = { name: 'x', scopes: ['proxy:send'], ...more };
+    const { outcome } = await maker.send('POST', '/credential', { body });
+    expect(['403 not_allowed', '400 invalid_request']).toContain(outcome);
+  });
+
+  test.each<[string, object]>([
+    ['no address', { ips: ['10.1'] }],
+    ['IPv4 in IPv6 with bits', { ips: ['::ffff:127.0.0.1/96'] }],
+    ['too many bits', { ips: ['127.0.0.1/33'] }],
+    ['no hosts', { hosts: [] }],
+    ['no keys', { keys: [] }],
+    ['a wildcard alone', { hosts: ['*'] }],
+    ['a port', { hosts: ['pay.example:443'] }],
+  ])('is refused %s', async (_what, more) => {
+    const body = { name: 'x', scopes: ['proxy:send'], ...more };
+    expect((await stage.account.send('POST', '/credential', { body })).outcome).toBe('400 invalid_request');
+  });
+
+  test('passes its limits on, to the third of a chain', async () => {
+    const { vault, account } = stage;
+    const first = await credentialClient(vault.handle, account, ['credential:write', 'proxy:send'], LIMITS);
+    const second = await credentialClient(vault.handle, first, ['credential:write']);
+    expect(
+      (await second.send('POST', '/credential', { body: { name: 'x', scopes: ['proxy:send'] } })).outcome,
+    ).toBe('403 not_allowed');
+    const third = await makeCredential(second, ['credential:write'], { ips: ['127.0.0.1'] });
+    const { keys, hosts, expires_at } = first.made;
+    expect(third).toMatchObject({ keys, hosts, expires_at, ips: ['127.0.0.1/32'], unmasked: false });
+    for (const { id } of [first.made, second.made]) {
+      const weaker = clientOf(vault.handle, account, third);
+      expect((await weaker.send('POST', `/credential/${id}/roll`, { body: {} })).outcome).toBe(
+        '403 not_allowed',
+      );
+    }
+    const itself = await second.send('POST', `/credential/${second.made.id}/roll`, { body: {} });
+    expect(itself.as<{ expires_at: string }>().expires_at).toBe(String(second.made.expires_at));
+  });
+
+  test('that is masked makes endpoints that stay masked', async () => {
+    const { vault } = stage;
+    const owner = await vault.account({ unmasked: false });
+    await owner.key('u');
+    const token = await owner.store('u', { card_number: '5204740009900014' });
+    const maker = await credentialClient(vault.handle, owner, ['retrieve:write']);
+    const made = await maker.send('POST', '/retrieve', {
+      ...{ query: { user: 'u', token }, passphrase: PASSPHRASE },
+    });
+    const { url, secret } = made.as<{ url: string; secret: string }>();
+    await vault.opened.services.accounts.set(owner.name, { unmasked: true });
+    const headers = { 'x-vault-retrieve-secret': secret };
+    const answer = await owner.send('GET', url.replace('/v1', ''), { query: { token }, headers });
+    expect(answer.json).toEqual({ card_number: '************0014' });
+    expect(JSON.parse(await owner.open('u', token)).card_number).toBe('5204740009900014');
+  });
+});
