@@ -1705,6 +1705,7 @@ export interface components {
             reference?: string;
             /** The attempts to send the request, the oldest first. */
             attempts: components["schemas"]["JobAttempt"][];
+            /** What is told of the outcome. */
             webhook?: {
                 /**
                  * The URL that the outcome is sent to.

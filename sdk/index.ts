@@ -7,8 +7,10 @@ export type { AuditCalls } from './calls/audit.ts';
 export type { CaptureCalls } from './calls/capture.ts';
 export { type CaptureClient, captureClient } from './calls/capture-client.ts';
 export type { CertificateCalls } from './calls/certificate.ts';
+export type { CredentialCalls } from './calls/credential.ts';
 export type { EndpointOptions } from './calls/endpoint.ts';
 export type { FormCalls } from './calls/form.ts';
+export type { JobCalls } from './calls/job.ts';
 export type { KeyCalls } from './calls/key.ts';
 export type { ProxyCalls } from './calls/proxy.ts';
 export type { RetrieveCalls } from './calls/retrieve.ts';
@@ -22,6 +24,7 @@ export type {
   CallOptions,
   ConnectionOptions,
   KeyedCallOptions,
+  Signing,
   VaultOptions,
 } from './transport/call.ts';
 export { VaultApiError, VaultConnectionError, VaultError, VaultTimeoutError } from './transport/errors.ts';

@@ -128,6 +128,7 @@ describe('a bad value stops the start, named and not repeated', () => {
     ],
     VAULT_UNKNOWN_PARAMETERS: [CANARY, 'true', 'Ignore'],
     VAULT_AUDIT_RETENTION: [CANARY, '400', '-P1D', 'P11Y'],
+    VAULT_JOB_RETENTION: [CANARY, '30', '-P1D', 'P11Y'],
     VAULT_AUDIT_CHECKPOINT_FILE: [`${CANARY} `, `a\0${CANARY}`],
     VAULT_FORMS_URL: [CANARY, 'https://a/path', 'https://a/?q'],
     VAULT_TRUSTED_PROXIES: [CANARY, '*', '10.0.0.0/8;::1'],

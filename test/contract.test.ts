@@ -22,8 +22,8 @@ function isLeftOut({ path, html }: (typeof ROUTES)[number]): boolean {
   return html === 'always' || path.startsWith('/v1/capture/iframe');
 }
 
-/** The routes that change something and are told everything in the query. */
-const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve'];
+/** The routes that change something and are told everything in the path and the query. */
+const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve', 'POST /v1/proxy/job/{id}/redeliver'];
 
 test('operationIds are unique, and so are methods of a path', () => {
   for (const names of [

@@ -26,7 +26,7 @@ are those of the API; \`?\` marks what can be missing.`;
 
 /** The parts of the page, in their order. An export is in the first one that has its name. */
 const CATEGORIES: readonly (readonly [title: string, names: RegExp])[] = [
-  ['Client', /^(?:Vault|\w*(?:Call|Vault|Connection)Options|Attempt|Pages?)$/],
+  ['Client', /^(?:Vault|\w*(?:Call|Vault|Connection)Options|Signing|Attempt|Pages?)$/],
   ['Calls', /Calls$/],
   ['Clients of one endpoint', /^(?:capture|retrieve)Client$|^EndpointOptions$/i],
   ['Webhooks', /^(?:webhooks|Verify\w+|Webhook(?:Headers|Payload))$/i],

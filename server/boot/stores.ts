@@ -9,7 +9,7 @@ import { createFormStore } from '../store/form.ts';
 import { createHeadsStore } from '../store/heads.ts';
 import { createIdempotencyStore } from '../store/idempotency.ts';
 import { createItemStore } from '../store/item.ts';
-import { createJobStore } from '../store/job.ts';
+import { createJobStore } from '../store/job/job.ts';
 import { createKeyStore } from '../store/key.ts';
 import { createCensusStore } from '../store/maintenance/census.ts';
 import { createRecordStore } from '../store/maintenance/record.ts';

@@ -7,7 +7,9 @@ import { binCommand } from './commands/bin.ts';
 import { certificateCommand } from './commands/certificate.ts';
 import type { Command } from './commands/command.ts';
 import { compactCommand } from './commands/compact.ts';
+import { credentialCommands } from './commands/credential.ts';
 import { healthCommand } from './commands/health.ts';
+import { jobCommands } from './commands/job.ts';
 import { rotateCommand } from './commands/rotate.ts';
 import { rotateRootCommand } from './commands/rotate-root.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -15,6 +17,8 @@ import { verifyCommand } from './commands/verify.ts';
 /** All commands, in the order of the help text. A new command is one entry here. */
 export const COMMANDS: readonly Command[] = [
   ...accountCommands,
+  ...credentialCommands,
+  ...jobCommands,
   binCommand,
   certificateCommand,
   backupCommand,

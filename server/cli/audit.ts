@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { version } from '../../package.json';
 import type { Session } from '../boot/open.ts';
 import { REVISION_GONE } from '../domain/account/revision.ts';
-import type { Command, Result } from './commands/command.ts';
+import type { Command, CommandCall, Result } from './commands/command.ts';
 
 /**
  * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
@@ -10,7 +10,7 @@ import type { Command, Result } from './commands/command.ts';
  */
 export async function recordedCommand(
   { audit }: Command,
-  argument: string,
+  { argument, options }: Pick<CommandCall, 'argument' | 'options'>,
   { vault }: Session,
   run: () => Promise<Result | undefined>,
 ): Promise<Result | undefined> {
@@ -18,10 +18,11 @@ export async function recordedCommand(
     return run();
   }
   const { accounts } = vault.services;
-  const identify = async () => (audit.account ? accounts.identify(argument) : undefined);
+  const name = audit.account === 'option' ? String(options['account']) : argument;
+  const identify = async () => (audit.account ? accounts.identify(name) : undefined);
   // A deletion removes the account, a creation adds it: the id is known either before or after.
   const before = await identify();
-  const record = async (outcome: string): Promise<void> => {
+  const record = async (outcome: string, entry?: Result['entry']): Promise<void> => {
     const now = await identify();
     const aid = before?.aid ?? now?.aid;
     const revision = now?.aid === aid ? now?.revision : REVISION_GONE;
@@ -29,12 +30,12 @@ export async function recordedCommand(
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
       userAgent: `cardvault-cli/${version} (${userInfo().username})`,
       requestId: vault.randomId(),
-      object: audit.account ? `account/${argument}` : undefined,
+      object: entry?.object ?? (audit.account ? `account/${name}` : undefined),
     };
     await vault.services.audit.record({ ...event, aid: '' });
     if (aid !== undefined) {
-      const change = revision ? { change: { kind: 'account', revision } as const } : {};
-      await vault.services.audit.record({ ...event, aid, ...change });
+      const known = revision ? ({ kind: 'account', revision } as const) : undefined;
+      await vault.services.audit.record({ ...event, aid, change: entry?.change ?? known });
     }
   };
   // The outcome is recorded before the result is printed.
@@ -45,6 +46,6 @@ export async function recordedCommand(
     await record('failed');
     throw error;
   }
-  await record('success');
+  await record('success', result?.entry);
   return result;
 }

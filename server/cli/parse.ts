@@ -55,12 +55,16 @@ function parsedAs({ kind }: Option) {
     : ({ type: 'string', multiple: kind === 'list' } as const);
 }
 
+/** An id with a dash at its beginning. */
+const GENERATED_ID = /^-[A-Za-z0-9_-]{21}$/;
+
 /**
- * The arguments as `parseArgs` supports them: a switch without a value means true, and a value may begin with a dash, as
- * generated ids do.
+ * The arguments as `parseArgs` supports them: a switch without a value means true, and a value or the argument may begin with
+ * a dash, as generated ids do.
  */
 function normalizeArguments(args: readonly string[], options: OptionSet): string[] {
   const full: string[] = [];
+  const ids: string[] = [];
   for (let at = 0; at < args.length; at++) {
     const [arg = '', next = ''] = args.slice(at, at + 2);
     const kind = arg.startsWith('--') ? options[arg.slice(2)]?.kind : undefined;
@@ -69,11 +73,13 @@ function normalizeArguments(args: readonly string[], options: OptionSet): string
     } else if (kind !== undefined && kind !== 'flag' && /^-[^-]/.test(next)) {
       full.push(`${arg}=${next}`);
       at += 1;
+    } else if (GENERATED_ID.test(arg) && kind === undefined && !(arg.slice(2) in COMMON)) {
+      ids.push(arg);
     } else {
       full.push(arg);
     }
   }
-  return full;
+  return ids.length === 0 ? full : [...full, '--', ...ids];
 }
 
 /** Parses the options; the message of an error is its first sentence. */

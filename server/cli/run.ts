@@ -93,7 +93,7 @@ async function perform(
   const session = await terminal.open(config);
   try {
     const work = () => stoppable(command.run(call, session), terminal.signal);
-    return await recordedCommand(command, call.argument, session, work);
+    return await recordedCommand(command, call, session, work);
   } finally {
     await session.close();
   }

@@ -2,6 +2,7 @@
 import { loadBinTable } from '../../server/cli/commands/bin.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './clients.ts';
+import { clientOf, type MadeCredential, makeCredential } from './credentials.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
 import { acceptedId, CARD, proxyPost } from './proxy.ts';
 import type { TestVault } from './vault.ts';
@@ -36,6 +37,9 @@ export interface Furnished {
   readonly csr: string;
   readonly certificate: string;
   readonly job: string;
+  /** A job that was cancelled. */
+  readonly ended: string;
+  readonly credential: MadeCredential;
   /** The answer that is kept for {@link REPEATABLE}. */
   readonly replied: Answer;
 }
@@ -85,7 +89,12 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
     synchronous: false,
     webhook: { url: 'https://127.0.0.1:9/', max_attempts: 3 },
   };
-  const job = acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
+  const accept = async () =>
+    acceptedId(await proxyPost({ account: client, user: 'u', token: opened }, order));
+  const [ended, job] = [await accept(), await accept()];
+  await good(client.send('DELETE', `/proxy/job/${ended}`));
+  const credential = await makeCredential(client, ['vault:list', 'job:read']);
+  await good(clientOf(vault.handle, client, credential).send('GET', '/whoami'));
   // One log is written after the lengths of all others were recorded.
   await vault.opened.checkpoint();
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
@@ -94,7 +103,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   const kid = await vault.kidOf(client, 'u');
   const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();
   return {
-    ...{ client, kid, card, opened, luhn, capture, retrieve, job, replied },
+    ...{ client, kid, card, opened, luhn, capture, retrieve, job, ended, credential, replied },
     captured: capturedInfo.token,
     capturedReference: capturedInfo.reference,
     csr: csr.id,

@@ -22,6 +22,8 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/rules.md',
     'docs/guides/proxy.md',
     'docs/guides/webhooks.md',
+    'docs/guides/jobs.md',
+    'docs/guides/least-privilege.md',
     'docs/guides/client-certificates.md',
     'docs/guides/forms.md',
     'docs/guides/billing-and-preferences.md',

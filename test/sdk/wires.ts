@@ -2,6 +2,7 @@
 import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
 import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
+import { CERTIFICATES } from './wires-certificate.ts';
 import { CREDENTIALS } from './wires-credential.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
@@ -36,7 +37,6 @@ export interface Wire {
 
 const item = { user: 'shop', token: 't1', reference: 'r&1' };
 const data = { card_number: CANARY_NUMBER };
-const PEM = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n';
 const rule = { id: 'short-year', operations: [{ name: 'substr', arguments: { start: -2 } }] };
 
 const KEYS: Readonly<Record<string, Wire>> = {
@@ -240,47 +240,6 @@ const RETRIEVE: Readonly<Record<string, Wire>> = {
   'retrieve.delete': {
     call: ({ client }) => client.retrieve.delete({ unique_id: UNIQUE_ID }),
     request: 'DELETE /v1/retrieve/Web.Shop_1%40x%3A-',
-  },
-};
-
-const CERTIFICATES: Readonly<Record<string, Wire>> = {
-  'certificates.createCsr': {
-    call: ({ client }) => client.certificates.createCsr({ cn: 'shop.example', c: 'DE' }),
-    request: 'POST /v1/proxy/csr',
-    body: { cn: 'shop.example', c: 'DE' },
-  },
-  'certificates.getCsr': {
-    call: ({ client }) => client.certificates.getCsr({ id: 'r&1' }),
-    request: 'GET /v1/proxy/csr?id=r%261',
-  },
-  'certificates.listCsrs': {
-    call: ({ client }) => client.certificates.listCsrs(),
-    request: 'GET /v1/proxy/csr',
-  },
-  'certificates.deleteCsr': {
-    call: ({ client }) => client.certificates.deleteCsr({ id: 'r1' }),
-    request: 'DELETE /v1/proxy/csr?id=r1',
-  },
-  'certificates.create': {
-    call: ({ client }) => client.certificates.create({ csr_id: 'r1', pem: PEM }),
-    request: 'POST /v1/proxy/cert?csr_id=r1',
-    text: PEM,
-  },
-  'certificates.get': {
-    call: ({ client }) => client.certificates.get({ id: 'c1' }),
-    request: 'GET /v1/proxy/cert?id=c1',
-  },
-  'certificates.list': {
-    call: ({ client }) => client.certificates.list(),
-    request: 'GET /v1/proxy/cert',
-  },
-  'certificates.list of a request': {
-    call: ({ client }) => client.certificates.list({ csr_id: 'r1' }),
-    request: 'GET /v1/proxy/cert?csr_id=r1',
-  },
-  'certificates.delete': {
-    call: ({ client }) => client.certificates.delete({ id: 'c1' }),
-    request: 'DELETE /v1/proxy/cert?id=c1',
   },
 };
 

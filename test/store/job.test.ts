@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
-import { createJobStore, JOBS_MAX, type JobStore } from '../../server/store/job.ts';
+import { createJobStore, JOBS_MAX, type JobStore } from '../../server/store/job/job.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';

@@ -386,7 +386,8 @@ describe('a sealed job', () => {
     expect(JSON.parse(hook)).toEqual({ url: webhook.url, secret: webhook.secret, maxAttempts: 8 });
     expect([metadata, ...keys]).toEqual([`{"a":"${CANARIES.metadata}"}`, '', '']);
     const [told = '', secret, text = ''] = parts(report, 'proxy tell');
-    const named = { account: 'shop', requestId: 'request-1' };
+    const summary = { host: new URL((JSON.parse(asked) as { url: string }).url).host, token: item.token };
+    const named = { account: 'shop', requestId: 'request-1', summary };
     expect(JSON.parse(told)).toEqual({ url: webhook.url, maxAttempts: 8, ...named });
     expect(secret).toBe(webhook.secret);
     expect(JSON.parse(text)).toEqual({

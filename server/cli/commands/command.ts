@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { Session } from '../../boot/open.ts';
 import type { Config } from '../../config/config.ts';
 import type { AuditAction } from '../../http/schema/audit.ts';
@@ -94,6 +95,8 @@ export interface Result {
   /** Any JSON value; members have wire names. */
   readonly data: unknown;
   readonly shown: string | Table | readonly (string | Table)[];
+  /** What the entry in the security logs says, beside its action. */
+  readonly entry?: { readonly object: string; readonly change: RecordChange | undefined };
   /** The command succeeded but found a problem: exit code 1. */
   readonly failed?: boolean;
 }
@@ -104,8 +107,8 @@ type Outcome = Promise<Result | undefined>;
 /** The entry in the security log of the operator, and of the account that the command is about. */
 export interface CommandAudit {
   readonly action: AuditAction;
-  /** Whether the argument is the name of an account. */
-  readonly account?: boolean;
+  /** What names an account: the argument, or the option `account`. */
+  readonly account?: true | 'option';
 }
 
 /** What all commands have. */

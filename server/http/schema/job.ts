@@ -67,14 +67,17 @@ export const Job = Type.Object(
     reference: Type.Optional(ShownReference),
     attempts: Type.Array(Attempt, { description: 'The attempts to send the request, the oldest first.' }),
     webhook: Type.Optional(
-      Type.Object({
-        url: Type.String({
-          description: 'The URL that the outcome is sent to.',
-          examples: ['https://shop.example/hook'],
-        }),
-        attempts: Type.Array(Attempt, { description: 'Its calls, the oldest first.' }),
-        next_at: Type.Optional(Timestamp('When it is called again.')),
-      }),
+      Type.Object(
+        {
+          url: Type.String({
+            description: 'The URL that the outcome is sent to.',
+            examples: ['https://shop.example/hook'],
+          }),
+          attempts: Type.Array(Attempt, { description: 'Its calls, the oldest first.' }),
+          next_at: Type.Optional(Timestamp('When it is called again.')),
+        },
+        { description: 'What is told of the outcome.' },
+      ),
     ),
     actor: Type.String({
       description:

@@ -5,7 +5,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import type { Key } from '../../http/schema/key.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
-import type { JobStore } from '../../store/job.ts';
+import type { JobStore } from '../../store/job/job.ts';
 import type { KeyStore } from '../../store/key.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { VaultError } from '../../core/errors.ts';
 import { failureFields } from '../../core/failure.ts';
-import type { JobStore } from '../../store/job.ts';
+import type { JobStore } from '../../store/job/job.ts';
 import { bindParts } from '../common/bind.ts';
 import { pause } from '../common/coalesce.ts';
 import { createJobSlots, type JobSlots } from './slots.ts';

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { JobStore } from '../../store/job.ts';
+import type { JobStore } from '../../store/job/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Captured } from '../../http/schema/capture.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { JobStore } from '../../store/job.ts';
+import type { JobStore } from '../../store/job/job.ts';
 import type { Telling } from '../capture/capture.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';

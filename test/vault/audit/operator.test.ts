@@ -6,7 +6,16 @@ import { commandJson, runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 /** Commands that neither change the vault nor show what it keeps. */
-const UNLOGGED = ['account list', 'health', 'verify', 'audit verify', 'audit key'];
+const UNLOGGED = [
+  'account list',
+  'credential list',
+  'job list',
+  'job show',
+  'health',
+  'verify',
+  'audit verify',
+  'audit key',
+];
 
 let vault: TestVault;
 

@@ -44,6 +44,7 @@ async function keysUnder(vault: TestVault, id: string): Promise<string[]> {
 const KINDS = [
   'account',
   'certificate',
+  'credential',
   'compliance',
   'csr',
   'csr key',

@@ -62,7 +62,18 @@ test('a vault with a record of every kind is right', async () => {
   const { code, ok, checked, faults, unfinished } = await verify();
   expect({ code, ok, faults, unfinished }).toEqual({ code: 0, ok: true, faults: [], unfinished: {} });
   expect(checked).toMatchObject({
-    ...{ root: 1, account: 1, key: 2, rule: 1, csr: 1, 'csr key': 1, certificate: 1, form: 1, job: 1 },
+    ...{
+      root: 1,
+      account: 1,
+      key: 2,
+      rule: 1,
+      csr: 1,
+      'csr key': 1,
+      certificate: 1,
+      form: 1,
+      job: 2,
+      credential: 1,
+    },
     ...{ endpoint: 2, 'endpoint wrap': 2, reply: 1, item: 5, sad: 1, identity: 1, fence: 32 },
   });
   expect((await verify('--account', made.client.name)).checked['item']).toBe(5);

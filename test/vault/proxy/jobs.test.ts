@@ -50,7 +50,9 @@ let vault: TestVault;
 let idle: TestVault;
 let party: ThirdParty;
 let skewMs = 0;
-const now = (): number => Date.now() + skewMs;
+function now(): number {
+  return Date.now() + skewMs;
+}
 
 beforeAll(async () => {
   party = await startThirdParty();
@@ -85,8 +87,9 @@ function cancel(account: AccountClient, id: string): Promise<Answer> {
 async function accept(item: Item, path: string, webhook: object, query: Query = {}): Promise<string> {
   return acceptedId(await proxyPost(item, { request: requestTo(party.url(path)), webhook }, query));
 }
-const outcomes = (attempts: readonly Attempt[] = []) =>
-  attempts.map(({ status_code: status, error }) => status ?? error);
+function outcomes(attempts: readonly Attempt[] = []) {
+  return attempts.map(({ status_code: status, error }) => status ?? error);
+}
 
 describe('a job that has ended', () => {
   test('is listed with its attempts and those of its webhook, and with no data of the card', async () => {

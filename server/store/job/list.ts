@@ -1,7 +1,7 @@
 /** Reads jobs to show them: those that go on, and those that have ended. */
-import type { RedisLink } from './redis/client.ts';
-import { redisKeys } from './redis/keys.ts';
-import { asBytes, asList, asText } from './redis/reply.ts';
+import type { RedisLink } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { asBytes, asList, asText } from '../redis/reply.ts';
 
 /** The next step of a job: `send` its request to the target, or `tell` the webhook the result (the stored names). */
 export type JobPhase = 'send' | 'tell';

@@ -1,4 +1,20 @@
-import { VaultError } from '../core/errors.ts';
+import { VaultError } from '../../core/errors.ts';
+import beginAttemptText from '../lua/job/begin-attempt-n.lua' with { type: 'text' };
+import cancelJobText from '../lua/job/cancel-job-4.lua' with { type: 'text' };
+import createJobText from '../lua/job/create-job-2.lua' with { type: 'text' };
+import endAttemptText from '../lua/job/end-attempt-1.lua' with { type: 'text' };
+import finishJobText from '../lua/job/finish-job-4.lua' with { type: 'text' };
+import prelude from '../lua/job/prelude.lua' with { type: 'text' };
+import removeJobText from '../lua/job/remove-job-2.lua' with { type: 'text' };
+import removeJobsText from '../lua/job/remove-jobs-1.lua' with { type: 'text' };
+import removeKeyJobsText from '../lua/job/remove-key-jobs-1.lua' with { type: 'text' };
+import repeatJobText from '../lua/job/repeat-job-4.lua' with { type: 'text' };
+import startReportText from '../lua/job/start-report-1.lua' with { type: 'text' };
+import trimJobsText from '../lua/job/trim-jobs-1.lua' with { type: 'text' };
+import { type RedisLink, script } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
+import { scanByScore } from '../redis/scan.ts';
 import {
   type EndedAttempt,
   type JobDetails,
@@ -11,23 +27,7 @@ import {
   readDetails,
   readPage,
   readState,
-} from './job-list.ts';
-import beginAttemptText from './lua/job/begin-attempt-n.lua' with { type: 'text' };
-import cancelJobText from './lua/job/cancel-job-4.lua' with { type: 'text' };
-import createJobText from './lua/job/create-job-2.lua' with { type: 'text' };
-import endAttemptText from './lua/job/end-attempt-1.lua' with { type: 'text' };
-import finishJobText from './lua/job/finish-job-4.lua' with { type: 'text' };
-import prelude from './lua/job/prelude.lua' with { type: 'text' };
-import removeJobText from './lua/job/remove-job-2.lua' with { type: 'text' };
-import removeJobsText from './lua/job/remove-jobs-1.lua' with { type: 'text' };
-import removeKeyJobsText from './lua/job/remove-key-jobs-1.lua' with { type: 'text' };
-import repeatJobText from './lua/job/repeat-job-4.lua' with { type: 'text' };
-import startReportText from './lua/job/start-report-1.lua' with { type: 'text' };
-import trimJobsText from './lua/job/trim-jobs-1.lua' with { type: 'text' };
-import { type RedisLink, script } from './redis/client.ts';
-import { redisKeys } from './redis/keys.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, isOk } from './redis/reply.ts';
-import { scanByScore } from './redis/scan.ts';
+} from './list.ts';
 
 const createJob = script(createJobText);
 const startAttempt = script(prelude, beginAttemptText);
@@ -226,6 +226,42 @@ function bothOf(aid: string, id: string): string[] {
   ];
 }
 
+async function trim(redis: RedisLink, aid: string, beforeMs: number): Promise<void> {
+  const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
+  for (let kept = 0; ; ) {
+    const args = [prefix, beforeMs, REMOVE_STEP, kept];
+    const [seen = 0, stayed = 0] = asList(await redis.run(trimJobs, [directory], args)).map(asCount);
+    kept += stayed;
+    if (seen < REMOVE_STEP) {
+      return;
+    }
+  }
+}
+
+/** What shows jobs. */
+function createJobReader(redis: RedisLink): Pick<JobStore, 'page' | 'find' | 'details' | 'lengths'> {
+  return {
+    page: (aid, from, beforeMs, max) => readPage(redis, aid, from, beforeMs, max),
+    async find(aid, id) {
+      const place = { id, createdMs: undefined };
+      // A report that is repeated in between moves the job back.
+      return (
+        (await readState(redis, aid, place, false)) ??
+        (await readState(redis, aid, place, true)) ??
+        readState(redis, aid, place, false)
+      );
+    },
+    details: (aid, jobs) => Promise.all(jobs.map((job) => readDetails(redis, aid, job))),
+    lengths: (aid, jobs) =>
+      Promise.all(
+        jobs.map(async ({ id, hasEnded }) => {
+          const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
+          return asCount(await redis.command('HSTRLEN', [key, 'r']));
+        }),
+      ),
+  };
+}
+
 /** The jobs of one Redis. */
 export function createJobStore(redis: RedisLink): JobStore {
   return {
@@ -271,35 +307,8 @@ export function createJobStore(redis: RedisLink): JobStore {
         ? { kind: word }
         : { kind: 'ok', place: Number(word) };
     },
-    page: (aid, from, beforeMs, max) => readPage(redis, aid, from, beforeMs, max),
-    async find(aid, id) {
-      const place = { id, createdMs: undefined };
-      // A report that is repeated in between moves the job back.
-      return (
-        (await readState(redis, aid, place, false)) ??
-        (await readState(redis, aid, place, true)) ??
-        readState(redis, aid, place, false)
-      );
-    },
-    details: (aid, jobs) => Promise.all(jobs.map((job) => readDetails(redis, aid, job))),
-    lengths: (aid, jobs) =>
-      Promise.all(
-        jobs.map(async ({ id, hasEnded }) => {
-          const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
-          return asCount(await redis.command('HSTRLEN', [key, 'r']));
-        }),
-      ),
-    async trim(aid, beforeMs) {
-      const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
-      for (let kept = 0; ; ) {
-        const args = [prefix, beforeMs, REMOVE_STEP, kept];
-        const [seen = 0, stayed = 0] = asList(await redis.run(trimJobs, [directory], args)).map(asCount);
-        kept += stayed;
-        if (seen < REMOVE_STEP) {
-          return;
-        }
-      }
-    },
+    ...createJobReader(redis),
+    trim: (aid, beforeMs) => trim(redis, aid, beforeMs),
     async remove(aid, id, flight) {
       const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
       return isOk(await redis.run(removeJob, keys, [id, flight, RESERVED_MS]));
