@@ -44,8 +44,8 @@ async function keysUnder(vault: TestVault, id: string): Promise<string[]> {
 const KINDS = [
   'account',
   'certificate',
-  'credential',
   'compliance',
+  'credential',
   'csr',
   'csr key',
   'endpoint',
