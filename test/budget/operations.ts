@@ -1,6 +1,7 @@
 /** The operations whose cost is counted, each as a request that is ready to be sent. */
 import type { AccountClient } from '../helpers/clients.ts';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
+import { makeCredential } from '../helpers/credentials.ts';
 import { capture, createCapture, createRetrieve } from '../helpers/endpoints.ts';
 import type { TestVault } from '../helpers/vault.ts';
 
@@ -15,7 +16,15 @@ const CARD = {
 };
 
 /** What is counted. */
-export const OPERATIONS = ['store', 'decrypt', 'capture', 'retrieve', 'decrypt_all', 'list'] as const;
+export const OPERATIONS = [
+  'store',
+  'store_by_credential',
+  'decrypt',
+  'capture',
+  'retrieve',
+  'decrypt_all',
+  'list',
+] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -53,9 +62,13 @@ export async function prepare({ handle }: TestVault, account: AccountClient): Pr
   for (let i = 0; i < PAGE_ITEMS; i += 1) {
     await account.store('page', JSON.parse(cardOf(i)), { reference: `order-${i}` });
   }
+  const { secret } = await makeCredential(account, ['vault:store'], { keys: ['single'] });
+  const byCredential = { ...headers, authorization: `Bearer ${secret}` };
   const address = `token=${token}&reference=${reference}`;
   return {
     store: () => request(`/v1/vault/?user=single&reference=order-${made}`, headers, newCard()),
+    store_by_credential: () =>
+      request(`/v1/vault/?user=single&reference=order-${made}`, byCredential, newCard()),
     decrypt: () => request(`/v1/vault/?user=single&${address}`, headers),
     capture: () => request(capturing.url, { 'x-vault-capture-secret': capturing.secret }, newCard()),
     retrieve: () => request(`${retrieving.url}?${address}`, { 'x-vault-retrieve-secret': retrieving.secret }),
