@@ -12,6 +12,8 @@ export interface LogLine {
   readonly status?: number;
   readonly ms?: number;
   readonly account?: string | undefined;
+  /** The id of the API credential that acted. */
+  readonly credential?: string | undefined;
   readonly code?: ErrorCode | undefined;
   /** The class of an unexpected error; its message may contain data and is omitted. */
   readonly error?: string;

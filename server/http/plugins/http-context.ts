@@ -113,7 +113,7 @@ export function endRequest(
   response: Response,
   parts: Pick<HttpParts, 'log' | 'now' | 'metrics' | 'tracing'>,
 ): Response {
-  const { request, requestId, route, account, hasCredentials, code, span } = ctx;
+  const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
   const { status } = response;
   if (ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(request.headers))) {
     response.headers.set('Connection', 'close');
@@ -134,6 +134,7 @@ export function endRequest(
     status,
     ms: Math.round(elapsedMs * 1000) / 1000,
     account: hasCredentials ? account?.name : undefined,
+    credential: credentialId,
     code,
   });
   return response;

@@ -157,6 +157,9 @@ describe('a credential', () => {
     const token = await masked.store('u', CARD);
     expect(JSON.parse(await masked.open('u', token)).card_number).toBe('************1111');
     expect(JSON.parse(await plain.open('u', token)).card_number).toBe(CARD.card_number);
+    expect(vault.lines).toContainEqual(
+      expect.objectContaining({ account: account.name, credential: plain.made.id, status: 200 }),
+    );
     const log = (await masked.send('GET', '/vault/metadata', { query: { user: 'u', token } })).as<
       readonly { actor: string }[]
     >();
