@@ -66,6 +66,12 @@ export interface CredentialStore {
   pointers(): AsyncGenerator<readonly CredentialPointer[]>;
 }
 
+/** The time of a last use; undefined for what no server writes. */
+function asUse(value: unknown): number | undefined {
+  const text = value === null ? '' : asText(value);
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
 function pointerOf(digest: string, value: unknown): CredentialPointer {
   const [, aid = '', id = '', storedMs = '0'] = POINTER.exec(asText(value)) ?? [];
   return { digest, aid, id, storedMs: Number(storedMs) };
@@ -89,7 +95,7 @@ export function createCredentialStore(redis: RedisLink): CredentialStore {
         readHash(redis, credentials(aid)),
         readHash(redis, credentialUses(aid)),
       ]);
-      const lastUses = new Map(uses.map(({ field, value }) => [field, asCount(value)]));
+      const lastUses = new Map(uses.map(({ field, value }) => [field, asUse(value)]));
       return fields.map(({ field: id, value }) => ({
         id,
         record: asBytes(value),
@@ -110,7 +116,7 @@ export function createCredentialStore(redis: RedisLink): CredentialStore {
     },
     async lastUse({ aid, id }) {
       const usedMs = await redis.command('HGET', [credentialUses(aid), id]);
-      return usedMs === null ? undefined : asCount(usedMs);
+      return asUse(usedMs);
     },
     async touch({ aid, id }, usedMs) {
       await redis.run(touch, [credentials(aid), credentialUses(aid)], [id, usedMs]);

@@ -51,6 +51,16 @@ describe('an older record of a credential', () => {
     await vault.raw.del(records);
   });
 
+  test('is shown all the same with a last use that no server has written', async () => {
+    const made = await makeCredential(account, ['vault:list']);
+    for (const used of ['soon', '-1', '1e300', '']) {
+      await vault.raw.hset(redisKeys.credentialUses(account.aid), made.id, used);
+      const one = await account.send('GET', `/credential/${made.id}`);
+      expect([one.outcome, (await account.send('GET', '/credential')).outcome]).toEqual(['200', '200']);
+      expect(one.text).not.toContain('last_used_at');
+    }
+  });
+
   test('is of no use in the place of another, or in another account', async () => {
     const stranger = await vault.account();
     const [one, two] = [
