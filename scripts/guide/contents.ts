@@ -53,6 +53,7 @@ const DECISIONS = [
   page('decisions/backup.md', 'Backups', 'Why a backup is a walk, not a snapshot'),
   page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
   page('decisions/compression.md', 'Compression', 'Why replies about an account have none'),
+  page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),

@@ -32,6 +32,14 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
   forms: ['createForm', 'listForms', 'showForm', 'deleteForm'],
+  jobs: ['listJobs', 'readJob', 'redeliverJob', 'cancelJob'],
+  'least-privilege': [
+    'createCredential',
+    'listCredentials',
+    'readCredential',
+    'rollCredential',
+    'deleteCredential',
+  ],
 };
 
 describe.each(Object.entries(OPERATIONS))('the errors that the guide %s lists', (name, operations) => {
