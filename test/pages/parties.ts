@@ -89,6 +89,7 @@ export async function startParties(folder: string): Promise<GuideParties> {
     shopPort,
     here: [
       ['https://pay.example.com', pay.url('')],
+      ['["pay.example.com"]', '["127.0.0.1"]'],
       ['https://shop.example.com', shop.url('')],
       ['http://127.0.0.1:3000', `http://127.0.0.1:${shopPort}`],
       ['.listen(3000,', `.listen(${shopPort},`],

@@ -35,9 +35,12 @@ describe('the table of scopes', () => {
     expect(namesOf(UNUSED).sort()).toEqual(SCOPES.filter((scope) => operationsOf(scope).length === 0).sort());
   });
 
-  test.each(SCOPES.filter((scope) => operationsOf(scope).length > 0))('names the operations of %s', (scope) => {
-    expect([...(DOCUMENTED.get(scope) ?? [])].sort()).toEqual(operationsOf(scope).sort());
-  });
+  test.each(SCOPES.filter((scope) => operationsOf(scope).length > 0))(
+    'names the operations of %s',
+    (scope) => {
+      expect([...(DOCUMENTED.get(scope) ?? [])].sort()).toEqual(operationsOf(scope).sort());
+    },
+  );
 });
 
 test('the scopes of the table of programs are scopes', () => {
