@@ -3,8 +3,9 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
 import { isErrorCode } from '../server/core/errors.ts';
 import { buildOpenApi } from '../server/http/openapi/document.ts';
-import { type AuthRule, routeErrors } from '../server/http/plugins/route.ts';
+import { type AuthRule, routeErrors, scopesOf } from '../server/http/plugins/route.ts';
 import { ROUTES } from '../server/http/routes/table.ts';
+import { SCOPES } from '../server/http/schema/credential.ts';
 import { WIRES } from './sdk/wires.ts';
 
 const document = buildOpenApi(ROUTES, 'https://vault.test');
@@ -24,6 +25,14 @@ function isLeftOut({ path, html }: (typeof ROUTES)[number]): boolean {
 
 /** The routes that change something and are told everything in the path and the query. */
 const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve', 'POST /v1/proxy/job/{id}/redeliver'];
+
+/** Scopes that can be given before there is a route that needs them. A route that comes takes its scope off this list. */
+const RESERVED = ['connection:read', 'connection:write', 'vault:export'];
+
+test('every scope is needed by a route, or reserved for one', () => {
+  const needed = new Set<string>(ROUTES.flatMap(({ scope }) => scopesOf(scope)));
+  expect(SCOPES.filter((scope) => !needed.has(scope))).toEqual(RESERVED as never);
+});
 
 test('operationIds are unique, and so are methods of a path', () => {
   for (const names of [
@@ -81,6 +90,16 @@ describe.each(NAMED)('%s', (name, route) => {
 
   test('needs an account, unless it is one of the open ones', () => {
     expect(route.auth).toBe(OPEN[name] ?? 'basic');
+  });
+
+  test('needs a scope, takes any credential or none, if it needs an account, and nothing of it otherwise', () => {
+    const { auth, scope } = route;
+    const scopes = scopesOf(scope);
+    const needs = scopes.length > 0 || scope === 'any' || scope === 'password';
+    expect([scope !== 'none', needs]).toEqual([auth === 'basic', auth === 'basic']);
+    const others = scope === 'password' ? [] : [{ credential: scopes }];
+    const byAccount = auth === 'basic' ? [{ basicAuth: [] }, ...others] : expect.anything();
+    expect(operation?.['security']).toEqual(byAccount);
   });
 
   test('declares the parameters of its path, and no others', () => {
