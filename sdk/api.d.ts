@@ -11,6 +11,8 @@ export interface paths {
         /**
          * Check a card number
          * Checks the Luhn check digit of a card number and returns the brand if the number identifies it.
+         *
+         *     Any credential may be used.
          */
         get: operations["checkLuhn"];
         put?: never;
@@ -31,6 +33,8 @@ export interface paths {
         /**
          * Generate a passphrase
          * Generates a passphrase from a cryptographically secure source. It is not stored.
+         *
+         *     Any credential may be used.
          */
         get: operations["generatePassphrase"];
         put?: never;
@@ -51,17 +55,23 @@ export interface paths {
         /**
          * Decrypt an item, or list items
          * With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.
+         *
+         *     A credential needs the scope `vault:list` or `vault:read`.
          */
         get: operations["readItems"];
         put?: never;
         /**
          * Store an object
          * Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`); storing again replaces the data.
+         *
+         *     A credential needs the scope `vault:store`.
          */
         post: operations["storeItem"];
         /**
          * Delete an item
          * Deletes an item with its log. Its token is never used for another number.
+         *
+         *     A credential needs the scope `vault:delete`.
          */
         delete: operations["deleteItem"];
         options?: never;
@@ -81,6 +91,8 @@ export interface paths {
         /**
          * Update an item
          * Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed.
+         *
+         *     A credential needs the scope `vault:update`.
          */
         post: operations["updateItem"];
         delete?: never;
@@ -99,6 +111,8 @@ export interface paths {
         /**
          * Read the action log of an item
          * One entry for each encryption and decryption of the item, newest first.
+         *
+         *     A credential needs the scope `vault:log`.
          */
         get: operations["readLog"];
         put?: never;
@@ -119,12 +133,16 @@ export interface paths {
         /**
          * List capture endpoints
          * Lists the capture endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.
+         *
+         *     A credential needs the scope `capture:write`.
          */
         get: operations["listCaptureEndpoints"];
         put?: never;
         /**
          * Create a capture endpoint
          * Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. A webhook in the body is told of each capture. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.
+         *
+         *     A credential needs the scope `capture:write`.
          */
         post: operations["createCaptureEndpoint"];
         delete?: never;
@@ -150,6 +168,8 @@ export interface paths {
         /**
          * Delete a capture endpoint
          * Deletes an endpoint of either kind immediately and releases its id. Data that it stored is kept.
+         *
+         *     A credential needs the scope `capture:write`.
          */
         delete: operations["deleteCaptureEndpoint"];
         options?: never;
@@ -167,12 +187,16 @@ export interface paths {
         /**
          * List retrieval endpoints
          * Lists the retrieval endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.
+         *
+         *     A credential needs the scope `retrieve:write`.
          */
         get: operations["listRetrieveEndpoints"];
         put?: never;
         /**
          * Create a retrieval endpoint
          * Creates an endpoint that reads items of a key and can do nothing else. Its scope is all items, one token, or one reference. Masks and rules are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that displays the item; this needs `token`, and `reference` if the item has one.
+         *
+         *     A credential needs the scope `retrieve:write`.
          */
         post: operations["createRetrieveEndpoint"];
         delete?: never;
@@ -198,6 +222,8 @@ export interface paths {
         /**
          * Delete a retrieval endpoint
          * Deletes an endpoint of either kind immediately and releases its id.
+         *
+         *     A credential needs the scope `retrieve:write`.
          */
         delete: operations["deleteRetrieveEndpoint"];
         options?: never;
@@ -215,12 +241,16 @@ export interface paths {
         /**
          * Read one hosted form, or list all
          * With `form_id`, returns that form; otherwise all forms of the account.
+         *
+         *     A credential needs the scope `form:write`.
          */
         get: operations["listForms"];
         put?: never;
         /**
          * Create a hosted form
          * Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.
+         *
+         *     A credential needs the scope `form:write`.
          */
         post: operations["createForm"];
         delete?: never;
@@ -246,6 +276,8 @@ export interface paths {
         /**
          * Delete a hosted form
          * Deletes a form of the account immediately and releases its id.
+         *
+         *     A credential needs the scope `form:write`.
          */
         delete: operations["deleteForm"];
         options?: never;
@@ -263,12 +295,16 @@ export interface paths {
         /**
          * Read one hosted form, or list all
          * With `form_id`, returns that form; otherwise all forms of the account.
+         *
+         *     A credential needs the scope `form:write`.
          */
         get: operations["listCaptureForms"];
         put?: never;
         /**
          * Create a hosted form
          * Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.
+         *
+         *     A credential needs the scope `form:write`.
          */
         post: operations["createCaptureForm"];
         delete?: never;
@@ -294,6 +330,8 @@ export interface paths {
         /**
          * Delete a hosted form
          * Deletes a form of the account immediately and releases its id.
+         *
+         *     A credential needs the scope `form:write`.
          */
         delete: operations["deleteCaptureForm"];
         options?: never;
@@ -311,21 +349,29 @@ export interface paths {
         /**
          * List keys
          * Lists the identifiers of the keys of the account.
+         *
+         *     A credential needs the scope `key:read`.
          */
         get: operations["listKeys"];
         /**
          * Change the passphrase of a key
          * The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.
+         *
+         *     A credential needs the scope `key:write`.
          */
         put: operations["changePassphrase"];
         /**
          * Create a key
          * Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.
+         *
+         *     A credential needs the scope `key:write`.
          */
         post: operations["createKey"];
         /**
          * Delete a key
          * Deletes an empty key. With safe=false, deletes the key and makes all its data permanently unreadable.
+         *
+         *     A credential needs the scope `key:write`.
          */
         delete: operations["deleteKey"];
         options?: never;
@@ -343,17 +389,23 @@ export interface paths {
         /**
          * Read one rule, or list all
          * With `id`, returns that rule; otherwise all rules of the account.
+         *
+         *     A credential needs the scope `rule:read`.
          */
         get: operations["readRules"];
         put?: never;
         /**
          * Create a rule
          * Creates a rule from a list of operations, which are applied in the order of the list. Every operation is validated; `field` of the error names the first invalid part.
+         *
+         *     A credential needs the scope `rule:write`.
          */
         post: operations["createRule"];
         /**
          * Delete a rule
          * Deletes a rule. Requests that still use it, and endpoints with it, fail with 404 and neither store nor return data.
+         *
+         *     A credential needs the scope `rule:write`.
          */
         delete: operations["deleteRule"];
         options?: never;
@@ -371,6 +423,8 @@ export interface paths {
         /**
          * List the operations
          * Lists the names of all operations that a rule can contain.
+         *
+         *     Any credential may be used.
          */
         get: operations["listOperations"];
         put?: never;
@@ -393,6 +447,8 @@ export interface paths {
         /**
          * Try a rule
          * Applies a rule, stored or not, to the input as a capture would, and says of each operation whether it was applied. Nothing is stored or logged. For accounts without unmasked output rules work on masked numbers here as well.
+         *
+         *     A credential needs the scope `rule:read`.
          */
         post: operations["testRule"];
         delete?: never;
@@ -413,6 +469,8 @@ export interface paths {
         /**
          * Send a request filled with stored data
          * Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.
+         *
+         *     A credential needs the scope `proxy:send`.
          */
         post: operations["proxyPost"];
         delete?: never;
@@ -433,6 +491,8 @@ export interface paths {
         /**
          * Fetch data from a third party and store it
          * Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.
+         *
+         *     A credential needs the scope `proxy:fetch`.
          */
         post: operations["proxyGet"];
         delete?: never;
@@ -453,6 +513,8 @@ export interface paths {
         /**
          * Request a network token (alpha)
          * Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.
+         *
+         *     A credential needs the scope `proxy:send`.
          */
         post: operations["requestNetworkToken"];
         delete?: never;
@@ -471,6 +533,8 @@ export interface paths {
         /**
          * List jobs
          * Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.
+         *
+         *     A credential needs the scope `job:read`.
          */
         get: operations["listJobs"];
         put?: never;
@@ -491,6 +555,8 @@ export interface paths {
         /**
          * Read a job
          * Returns one job: how far it is, and its attempts.
+         *
+         *     A credential needs the scope `job:read`.
          */
         get: operations["readJob"];
         put?: never;
@@ -498,6 +564,8 @@ export interface paths {
         /**
          * Cancel a job
          * Cancels a job of which nothing was begun: it will never be sent, and its webhook is not called. With an attempt begun: 409 `job_started`.
+         *
+         *     A credential needs the scope `job:write`.
          */
         delete: operations["cancelJob"];
         options?: never;
@@ -517,6 +585,8 @@ export interface paths {
         /**
          * Deliver the report of a job again
          * Calls the webhook of a job that has ended once more, with the same body and the same id, repeatedly if it fails. The request itself is not sent again.
+         *
+         *     A credential needs the scope `job:write`.
          */
         post: operations["redeliverJob"];
         delete?: never;
@@ -535,17 +605,23 @@ export interface paths {
         /**
          * Read one certificate signing request, or list all
          * With `id`, returns that request; otherwise all requests of the account.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         get: operations["readCsrs"];
         put?: never;
         /**
          * Create a certificate signing request
          * Generates a key pair and a certificate signing request for it. The private key never leaves the vault. Send the request to the issuer of client certificates for the third party.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         post: operations["createCsr"];
         /**
          * Delete a certificate signing request
          * Deletes the request and its private key. Certificates that were issued from it can no longer be used.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         delete: operations["deleteCsr"];
         options?: never;
@@ -563,17 +639,23 @@ export interface paths {
         /**
          * Read one client certificate, or list all
          * With `id`, returns that certificate; otherwise all certificates of the account, or of one signing request.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         get: operations["readCertificates"];
         put?: never;
         /**
          * Store a client certificate
          * Stores a certificate that was issued from a signing request of the account. The body is the PEM itself, and its public key must be that of the request. Its id is the client_cert_id of proxy requests.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         post: operations["createCertificate"];
         /**
          * Delete a client certificate
          * Deletes a certificate. Its signing request is kept, and another certificate can be issued from it.
+         *
+         *     A credential needs the scope `cert:write`.
          */
         delete: operations["deleteCertificate"];
         options?: never;
@@ -591,6 +673,8 @@ export interface paths {
         /**
          * Identify the account
          * Returns the name of the account that the credentials belong to, and the environment and version of the server.
+         *
+         *     Any credential may be used.
          */
         get: operations["whoami"];
         put?: never;
@@ -611,6 +695,8 @@ export interface paths {
         /**
          * Read the cost of the current month
          * Multiplies the operations of the account since the start of the month (UTC) by the operator's prices. Amounts are exact decimal strings.
+         *
+         *     A credential needs the scope `usage:read`.
          */
         get: operations["readBilling"];
         put?: never;
@@ -631,6 +717,8 @@ export interface paths {
         /**
          * Read the usage of the account
          * Counts the existing keys and tokens, and the requests of a month with a 2xx reply.
+         *
+         *     A credential needs the scope `usage:read`.
          */
         get: operations["readUsage"];
         put?: never;
@@ -653,6 +741,8 @@ export interface paths {
         /**
          * Change the password of the account
          * The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
+         *
+         *     No credential may be used.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -671,6 +761,8 @@ export interface paths {
         /**
          * Read the certificate of compliance
          * The operator's latest signed PCI DSS certificate, for paying accounts. It is confidential: share it only with those who need it.
+         *
+         *     A credential needs the scope `usage:read`.
          */
         get: operations["readComplianceCertificate"];
         put?: never;
@@ -691,17 +783,23 @@ export interface paths {
         /**
          * Read one preference, or list all
          * With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.
+         *
+         *     A credential needs the scope `preference:write`.
          */
         get: operations["readPreferences"];
         put?: never;
         /**
          * Set a preference
          * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. Other names are custom preferences, up to 64 of them and 16 KB.
+         *
+         *     A credential needs the scope `preference:write`.
          */
         post: operations["setPreference"];
         /**
          * Delete a preference
          * Deletes a preference. If the vault uses it, its default applies again.
+         *
+         *     A credential needs the scope `preference:write`.
          */
         delete: operations["deletePreference"];
         options?: never;
@@ -719,12 +817,16 @@ export interface paths {
         /**
          * List credentials
          * Lists the credentials of the account, with the time of their last use, without secrets.
+         *
+         *     A credential needs the scope `credential:write`.
          */
         get: operations["listCredentials"];
         put?: never;
         /**
          * Create a credential
          * Makes an API credential with a part of the rights of the account, and shows its secret once. It sees numbers masked unless `unmasked` is set. A credential that makes another one gives it no more than it has itself, and its own limits where none are given.
+         *
+         *     A credential needs the scope `credential:write`.
          */
         post: operations["createCredential"];
         delete?: never;
@@ -743,6 +845,8 @@ export interface paths {
         /**
          * Read a credential
          * Returns one credential, with the time of its last use, without its secret.
+         *
+         *     A credential needs the scope `credential:write`.
          */
         get: operations["readCredential"];
         put?: never;
@@ -750,6 +854,8 @@ export interface paths {
         /**
          * Delete a credential
          * Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted.
+         *
+         *     A credential needs the scope `credential:write`.
          */
         delete: operations["deleteCredential"];
         options?: never;
@@ -769,6 +875,8 @@ export interface paths {
         /**
          * Give a credential a new secret
          * Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay.
+         *
+         *     A credential needs the scope `credential:write`.
          */
         post: operations["rollCredential"];
         delete?: never;
@@ -787,6 +895,8 @@ export interface paths {
         /**
          * Read the security log
          * Lists the events of the account, newest first: sign-ins, changes of keys, endpoints, rules, forms and certificates, failed decryptions, deletions, and actions of the operator. Each item has its own action log. A page may have fewer entries than `limit`, or none: continue while the reply has X-Vault-Next-Token. Reading the log adds an entry.
+         *
+         *     A credential needs the scope `audit:read`.
          */
         get: operations["readAudit"];
         put?: never;

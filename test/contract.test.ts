@@ -100,6 +100,10 @@ describe.each(NAMED)('%s', (name, route) => {
     const others = scope === 'password' ? [] : [{ credential: scopes }];
     const byAccount = auth === 'basic' ? [{ basicAuth: [] }, ...others] : expect.anything();
     expect(operation?.['security']).toEqual(byAccount);
+    const said = String(operation?.['description']).split('\n\n').slice(1).join();
+    const told = /^A credential needs the scope `.+`\.$|^(?:Any|No) credential may be used\.$/;
+    expect(said).toMatch(auth === 'basic' ? told : /^$/);
+    expect([...said.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual([...scopes]);
   });
 
   test('declares the parameters of its path, and no others', () => {

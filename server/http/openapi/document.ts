@@ -92,6 +92,18 @@ function securityOf({ auth, scope }: RouteShape): readonly Json[] {
   }
 }
 
+/** What a route does, and the scope that it needs: viewers of the document show no scopes beside a bearer. */
+function descriptionOf({ auth, scope, description }: RouteShape): string {
+  if (auth !== 'basic') {
+    return description;
+  }
+  const scopes = scopesOf(scope).map((name) => `\`${name}\``);
+  if (scopes.length > 0) {
+    return `${description}\n\nA credential needs the scope ${scopes.join(' or ')}.`;
+  }
+  return `${description}\n\n${scope === 'password' ? 'No' : 'Any'} credential may be used.`;
+}
+
 function headerRefs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -272,7 +284,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     operationId: route.operationId,
     tags: [route.noun],
     summary: route.summary,
-    description: route.description,
+    description: descriptionOf(route),
     ...(server === undefined ? {} : { servers: [{ url: server }] }),
     security: securityOf(route),
     parameters: parametersOf(route, writer),
