@@ -10,10 +10,10 @@ const markdown = readFileSync(join(import.meta.dir, '../../docs/guides/least-pri
 const [, section = ''] = markdown.split(/^## Scopes$/m);
 const rows = section.split(/^## /m)[0] ?? '';
 
-const operationsOf = (scope: string): string[] =>
-  ROUTES.filter((route) => scopesOf(route.scope).some((each) => each === scope)).map(
-    ({ operationId }) => operationId,
-  );
+function operationsOf(scope: string): string[] {
+  const needing = ROUTES.filter((route) => scopesOf(route.scope).some((each) => each === scope));
+  return needing.map(({ operationId }) => operationId);
+}
 
 function namesOf(cell: string): string[] {
   return [...cell.matchAll(/`([\w:]+)`/g)].map(([, name = '']) => name);
