@@ -119,6 +119,11 @@ export const CONTENTS: readonly Group[] = [
       ),
       page('recipes/rotate-a-passphrase.md', 'Rotate a passphrase', 'While your servers go on reading'),
       page(
+        'recipes/a-credential-for-each-program.md',
+        'A credential for each program',
+        'No program has more rights than it needs',
+      ),
+      page(
         'recipes/move-from-another-vault.md',
         'Move from another vault',
         'Bring cards along, and check that all came',
