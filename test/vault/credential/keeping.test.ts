@@ -106,7 +106,10 @@ test('a new master key, without the old one, and a new root keep both secrets an
   const roller = await makeCredential(account, ['vault:list', 'credential:write']);
   const { crypto, masterKeys, now, roots, stores } = vault.opened;
   const parts = { crypto, masterKeys, now, roots, seen: () => undefined, ...stores };
-  await rotateRoot({ ...parts, waitForServers: () => roots.refresh() }, true);
+  const waitForServers = async (): Promise<void> => {
+    await roots.refresh();
+  };
+  await rotateRoot({ ...parts, waitForServers }, true);
   expect([await rightsOf(vault, before), await rightsOf(vault, after)]).toEqual([ITS_OWN, ITS_OWN]);
 
   const both = await vault.secondServer({ masterKeys: RINGS.both });
