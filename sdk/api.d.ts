@@ -90,7 +90,7 @@ export interface paths {
         put?: never;
         /**
          * Update an item
-         * Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed.
+         * Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed. With `ttl` or `metadata` the body may be empty.
          *
          *     A credential needs the scope `vault:update`.
          */
@@ -117,6 +117,28 @@ export interface paths {
         get: operations["readLog"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/vault/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store many objects
+         * Stores up to 1,000 objects under one key, each as POST /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each stored item is logged and billed as one store. An Idempotency-Key covers the whole batch: a repeat finishes what an interrupted one has left.
+         *
+         *     A credential needs the scope `vault:store`.
+         */
+        post: operations["storeItems"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1087,6 +1109,30 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
+            /**
+             * Whether the token is new; false if an item was replaced.
+             * @example true
+             */
+            created: boolean;
+            /**
+             * When the item is gone; absent without an end.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
+            /**
+             * The metadata that the item was stored with.
+             * @example {
+             *       "tier": "gold"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * 32 hex digits, equal for equal numbers under the same key, whatever the reference.
+             * @example 5b1f0c9e2d3a48c79e390d4c7c1f6f2e
+             */
+            fingerprint?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
@@ -1158,6 +1204,65 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             timestamp: string;
+        };
+        /** One item of a batch. */
+        StoreItem: {
+            /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
+            data: components["schemas"]["StoredObject"];
+            /** The number to derive the token from; needed only if `data` has none, and not stored. */
+            number?: string | number;
+            /**
+             * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
+             * @example customer-4711
+             */
+            reference?: string;
+            /**
+             * The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time). Default: the preference `default_algorithm`, or `full`.
+             * @example full
+             */
+            algorithm?: string;
+            /**
+             * After this time the item is gone: `45m`, `1h30m`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years; `0`: it has no end. Default: no end.
+             * @example P90D
+             */
+            ttl?: string;
+            /** As `metadata` of a single store, as an object. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        /** Items to store under one key. */
+        StoreBatch: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /** One item of a batch. */
+            items: components["schemas"]["StoreItem"][];
+            /** Whether to add `fingerprint` to each result. */
+            return_fingerprint?: boolean;
+            /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
+            return_card_metadata?: boolean;
+        };
+        /** Why one item was refused. */
+        BatchError: {
+            /** A message for humans. The wording may change. */
+            error: string;
+            /**
+             * The code that a single request would get.
+             * @example test_card
+             */
+            code: string;
+            /**
+             * The place of the fault in the body.
+             * @example body.items[3].reference
+             */
+            field?: string;
+        };
+        StoreBatchReply: {
+            /** For each item, in the order given, what a single store replies, or its error. */
+            results: (components["schemas"]["TokenInfo"] | components["schemas"]["BatchError"])[];
         };
         /** The webhook that is told of each capture. */
         ProxyWebhook: {
@@ -1255,6 +1360,11 @@ export interface components {
              * @example customer-4711
              */
             reference?: string;
+            /**
+             * When the item is gone; absent without an end.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
@@ -1487,6 +1597,8 @@ export interface components {
              * @example correct-horse-battery-staple-9Zq4
              */
             passphrase?: string;
+            /** Whether brand, last four digits and expiry of each card can be listed without the passphrase. Whoever has the database and the master key then has them too. It cannot be changed later. */
+            summary?: boolean;
         };
         /** A vault key with its passphrase, which is shown only once. */
         KeyWithPassphrase: {
@@ -2349,11 +2461,34 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
             field?: string;
+        };
+        /** What a key that was created with `summary` shows of a card. */
+        CardSummary: {
+            /**
+             * The brand.
+             * @example visa
+             */
+            brand?: string;
+            /**
+             * The last four digits.
+             * @example 1111
+             */
+            last_four?: string;
+            /**
+             * Two digits.
+             * @example 12
+             */
+            expiry_month?: string;
+            /**
+             * Four digits.
+             * @example 2029
+             */
+            expiry_year?: string;
         };
         /** An item in a listing; `data` and `card_metadata` are present only with decrypt_all. */
         TreeItem: {
@@ -2372,6 +2507,22 @@ export interface components {
              * @example 2026-01-31T12:00:00.123Z
              */
             stored_at: string;
+            /**
+             * When the item is gone; absent without an end.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
+            /**
+             * The metadata that the item was stored with.
+             * @example {
+             *       "tier": "gold"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** What a key that was created with `summary` shows of a card. */
+            card?: components["schemas"]["CardSummary"];
             /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
             data?: components["schemas"]["StoredObject"];
             /** Data derived from a card number. */
@@ -2455,8 +2606,22 @@ export interface components {
              * @example customer-4711
              */
             reference?: string;
+            /**
+             * When the item is gone; absent without an end.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expires_at?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
+            /**
+             * The metadata that the item was stored with.
+             * @example {
+             *       "tier": "gold"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
         };
     };
     responses: never;
@@ -2716,6 +2881,13 @@ export interface operations {
                  * @example 2026-01-31T12:00:00Z
                  */
                 stored_before?: string;
+                /** Only items with this metadata, as `name:text`. Repeated: all of them must match. */
+                metadata?: string[];
+                /**
+                 * Only items that expire before this time (UTC). Format: `YYYY-MM-DDThh:mm:ssZ`.
+                 * @example 2026-01-31T12:00:00Z
+                 */
+                expires_before?: string;
                 /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
                 mask_fields?: string[];
                 /** Ids of rules, applied in this order; comma-separated in a query. */
@@ -2918,6 +3090,18 @@ export interface operations {
                 algorithm?: string;
                 /** Whether to add card_metadata: brand and issuer, derived from the number. Default: the preference `return_card_metadata`, or false. */
                 return_card_metadata?: boolean;
+                /** Whether to add `fingerprint`, which is equal for equal numbers under the same key. */
+                return_fingerprint?: boolean;
+                /**
+                 * After this time the item is gone: `45m`, `1h30m`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years; `0`: it has no end. Default: no end.
+                 * @example P90D
+                 */
+                ttl?: string;
+                /**
+                 * The JSON text of an object of at most 32 texts to find the item by, which listings show without the passphrase: names of `[A-Za-z0-9_.-]{1,40}`, texts of at most 500 characters, no card numbers. Default: none.
+                 * @example {"tier":"gold"}
+                 */
+                metadata?: string;
                 /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
@@ -2974,6 +3158,8 @@ export interface operations {
              *     `number_missing`: The request contains no number to derive a token from.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
              */
             400: {
                 headers: {
@@ -3241,6 +3427,16 @@ export interface operations {
                 /** Ids of rules, applied in this order; comma-separated in a query. */
                 rules?: string[];
                 /**
+                 * After this time the item is gone: `45m`, `1h30m`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years; `0`: it has no end. Default: as it is.
+                 * @example P90D
+                 */
+                ttl?: string;
+                /**
+                 * The JSON text of an object of at most 32 texts to find the item by, which listings show without the passphrase: names of `[A-Za-z0-9_.-]{1,40}`, texts of at most 500 characters, no card numbers. It replaces all that the item has; `{}` removes it.
+                 * @example {"tier":"gold"}
+                 */
+                metadata?: string;
+                /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
                  * @example correct-horse-battery-staple-9Zq4
                  */
@@ -3261,7 +3457,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["UpdateObject"];
             };
@@ -3296,6 +3492,8 @@ export interface operations {
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
+             *
+             *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
              */
             400: {
                 headers: {
@@ -3501,6 +3699,173 @@ export interface operations {
              *     `key_not_found`: The key does not exist.
              */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    storeItems: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+                /**
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
+                 * @example order-4711
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StoreBatch"];
+            };
+        };
+        responses: {
+            /** Store many objects */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreBatchReply"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -3921,6 +4286,16 @@ export interface operations {
                 return_card_metadata?: boolean;
                 /** The type of hosted form that sends the data; the action log then has the source `form`. */
                 form_type?: "pcd" | "ach" | "custom";
+                /**
+                 * After this time the item is gone: `45m`, `1h30m`, or ISO 8601 (`PT10M`, `P1D`, `P1W`), at most 10 years; `0`: it has no end. Default: no end.
+                 * @example P90D
+                 */
+                ttl?: string;
+                /**
+                 * The JSON text of an object of at most 32 texts to find the item by, which listings show without the passphrase: names of `[A-Za-z0-9_.-]{1,40}`, texts of at most 500 characters, no card numbers. Default: none.
+                 * @example {"tier":"gold"}
+                 */
+                metadata?: string;
             };
             header?: {
                 /**
@@ -3969,6 +4344,8 @@ export interface operations {
              *     `number_missing`: The request contains no number to derive a token from.
              *
              *     `test_card`: This is a published test card number; only a staging server stores it.
+             *
+             *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
@@ -10662,8 +11039,22 @@ export interface operations {
                      * @example customer-4711
                      */
                     reference?: string;
+                    /**
+                     * When the item is gone; absent without an end.
+                     * @example 2026-01-31T12:00:00.123Z
+                     */
+                    expires_at?: string;
                     /** Data derived from a card number. */
                     card_metadata?: components["schemas"]["CardMetadata"];
+                    /**
+                     * The metadata that the item was stored with.
+                     * @example {
+                     *       "tier": "gold"
+                     *     }
+                     */
+                    metadata?: {
+                        [key: string]: string;
+                    };
                 };
             };
         };

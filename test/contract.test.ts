@@ -76,7 +76,7 @@ describe.each(NAMED)('%s', (name, route) => {
     if (route.body.kind === 'stored') {
       const limits: Partial<Record<typeof route.noun, number>> = { rule: 1_048_576, proxy: 1_048_576 };
       const limit = route.path === '/v1/proxy/cert' ? 65_536 : limits[route.noun];
-      expect(route.body.bytesMax).toBe(limit ?? 262_144);
+      expect(route.body.bytesMax).toBe(route.path.includes('/batch') ? 8_388_608 : (limit ?? 262_144));
     }
   });
 

@@ -49,6 +49,7 @@ test('the schema marks exactly these properties as secret', async () => {
     'ProxyOrder.webhook.secret',
     'ProxyWebhook.secret',
     'RetrieveEndpoint.secret',
+    'StoreBatchBody.number',
     'StoreQuery.number',
   ]);
 });

@@ -1,5 +1,6 @@
 /** Every job of the threads. The server builds its client from this table, each thread its handlers. */
 import { AUDIT_JOBS } from './jobs/audit/jobs.ts';
+import { BATCH_JOBS } from './jobs/batch/jobs.ts';
 import { CERT_JOBS } from './jobs/cert/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
@@ -18,6 +19,7 @@ export const JOBS = numberJobs(
   KEY_JOBS,
   RULE_JOBS,
   ITEM_JOBS,
+  BATCH_JOBS,
   ENDPOINT_JOBS,
   CERT_JOBS,
   PROXY_JOBS,

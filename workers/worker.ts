@@ -4,6 +4,7 @@ import '../server/core/native-addons.ts';
 import { workerData } from 'node:worker_threads';
 import { selfTest } from './crypto/record/self-test.ts';
 import { AUDIT_HANDLERS } from './jobs/audit/audit.ts';
+import { BATCH_HANDLERS } from './jobs/batch/batch.ts';
 import { CERT_HANDLERS } from './jobs/cert/cert.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/endpoint.ts';
@@ -32,6 +33,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...KEY_HANDLERS,
   ...RULE_HANDLERS,
   ...ITEM_HANDLERS,
+  ...BATCH_HANDLERS,
   ...PAGE_HANDLERS,
   ...ENDPOINT_HANDLERS,
   ...CERT_HANDLERS,

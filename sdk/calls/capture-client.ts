@@ -13,7 +13,7 @@ export interface CaptureClient {
    * text of one, at most 262,144 bytes; `reference` is by default the endpoint's unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
-   * `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
+   * `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });

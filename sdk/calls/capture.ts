@@ -48,7 +48,7 @@ export interface CaptureCalls {
    * endpoint, otherwise its unique id.
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
-   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `token_exists`,
+   * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
    * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
    * @example
    * const made = await client.capture.create({ user: 'customers' });

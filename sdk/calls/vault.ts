@@ -1,5 +1,6 @@
 /** Stored items: store, decrypt, list, update, delete, and the log of each. */
 
+import { inBatches } from '../transport/batches.ts';
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
@@ -10,12 +11,15 @@ import type {
   DecryptedItem,
   DecryptItem,
   DeleteItem,
+  ItemError,
   ListItems,
   LogEntry,
   Message,
   ReadLog,
   StoredObject,
   StoreItem,
+  StoreMany,
+  StoreManyItem,
   TokenInfo,
   Tree,
   UpdateItem,
@@ -32,12 +36,28 @@ export interface VaultCalls {
    * integers beyond 2^53 and numbers such as `1.10`, whose digits a JavaScript number loses), at most 262,144 bytes.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `number_missing`, `test_card` (production),
-   * `passphrase_wrong`, `key_not_found`
+   * `metadata_sensitive`, `passphrase_wrong`, `key_not_found`
    * @example
    * const data = { card_number: '4111111111111111', expiry: '12/29' };
    * const { token } = await client.vault.store({ user: 'customers', reference: 'customer-4711', data });
    */
   readonly store: (item: StoreItem, options?: KeyedCallOptions) => Promise<TokenInfo>;
+  /**
+   * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: what
+   * `store` returns, or an object with `code` and `error` for one that was refused, which does not stop the others.
+   * `items` is anything that can be iterated over, and is read as the calls go out.
+   * @see /guide/items
+   * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`
+   * @example
+   * const items = [{ data: { card_number: '4111111111111111' }, reference: 'customer-4711', ttl: 'P90D' }];
+   * for await (const result of client.vault.storeMany({ user: 'customers', items })) {
+   *   console.log('token' in result ? result.token : result.error);
+   * }
+   */
+  readonly storeMany: (
+    batch: StoreMany,
+    options?: CallOptions,
+  ) => AsyncGenerator<TokenInfo | ItemError, void, undefined>;
   /**
    * Opens one item and returns the stored object, masked as the account and `mask_fields` demand. Numbers become
    * JavaScript numbers: integers beyond 2^53 lose digits here, not in `decryptText`.
@@ -94,10 +114,10 @@ export interface VaultCalls {
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
   /**
    * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four names
-   * of the number are ignored.
+   * of the number are ignored. `ttl` and `metadata` replace what the item has; with one of them `data` may be left out.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `reference_required`, `passphrase_wrong`,
-   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`
+   * `key_not_found`, `token_not_found`, `rule_not_found`, `rule_limit`, `metadata_sensitive`
    * @example
    * await client.vault.update({ user: 'customers', token, data: { expiry: '01/31' } });
    */
@@ -134,10 +154,22 @@ export interface VaultCalls {
 
 const path = ['vault'] as const;
 
+/** A filter as a query. */
+function filterOf<Filter extends Pick<ListItems, 'metadata'>>({ metadata, ...query }: Filter = {} as Filter) {
+  const each = Object.entries(metadata ?? {}).map(([name, text]) => `${name}:${text}`);
+  return each.length === 0 ? query : { ...query, metadata: { each } };
+}
+
+/** An item of a batch as JSON; its data may be the exact text. */
+function textOfItem({ data, ...item }: StoreManyItem): string {
+  const head = JSON.stringify(item).slice(0, -1);
+  return `${head}${head === '{' ? '' : ','}"data":${textOfData(data)}}`;
+}
+
 /** The calls of items; `passphrase` is the default of the client. */
 export function createVaultCalls(transport: Transport, passphrase: string | undefined): VaultCalls {
   const list: VaultCalls['list'] = (query, options) =>
-    fetchPage(transport, { method: 'GET', path, repeat: 'always', query, options });
+    fetchPage(transport, { method: 'GET', path, repeat: 'always', query: filterOf(query), options });
 
   const decryptText: VaultCalls['decryptText'] = async ({ passphrase: own, ...query }, options) => {
     const opened = neededPassphrase(own, passphrase);
@@ -155,10 +187,12 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
 
   const write = async (
     where: readonly string[],
-    { data, passphrase: own, ...query }: StoreItem | UpdateItem,
+    { data, passphrase: own, metadata, ...given }: StoreItem | UpdateItem,
     options: KeyedCallOptions | undefined,
   ): Promise<TokenInfo> => {
-    const body = textOfData(data);
+    const isBare = data === undefined && 'token' in given && (metadata ?? given.ttl) !== undefined;
+    const body = isBare ? undefined : textOfData(data);
+    const query = metadata === undefined ? given : { ...given, metadata: JSON.stringify(metadata) };
     const opened = neededPassphrase(own, passphrase);
     return readJson(transport, {
       method: 'POST',
@@ -174,7 +208,23 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
   const log: VaultCalls['log'] = (query, options) =>
     fetchPage(transport, { method: 'GET', path: [...path, 'metadata'], repeat: 'always', query, options });
 
+  const storeMany: VaultCalls['storeMany'] = ({ items, passphrase: own, ...head }, options) => {
+    const opened = neededPassphrase(own, passphrase);
+    return inBatches(items, textOfItem, async (texts) => {
+      const { results } = await readJson<{ readonly results: (TokenInfo | ItemError)[] }>(transport, {
+        method: 'POST',
+        path: [...path, 'batch'],
+        repeat: 'keyed',
+        body: `${JSON.stringify(head).slice(0, -1)},"items":[${texts.join()}]}`,
+        passphrase: opened,
+        options,
+      });
+      return results;
+    });
+  };
+
   return {
+    storeMany,
     store: (item, options) => write(path, item, options),
     decrypt: async (item, options) => jsonOf(await decryptText(item, options)),
     decryptText,
@@ -186,7 +236,7 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
         method: 'GET',
         path,
         repeat: 'always',
-        query,
+        query: filterOf(query),
         passphrase: neededPassphrase(own, passphrase),
         options,
       })),

@@ -1,8 +1,13 @@
 /** The URLs of requests. Every URL of the SDK is built here, from checked parts. */
 import { VaultError } from './errors.ts';
 
+/** A parameter that is sent once for each of its texts. */
+export interface Repeated {
+  readonly each: readonly string[];
+}
+
 /** A query parameter: a list is sent as comma-separated text, an undefined one is omitted. */
-export type QueryValue = string | number | boolean | readonly string[] | undefined;
+export type QueryValue = string | number | boolean | readonly string[] | Repeated | undefined;
 
 /**
  * The service's URL, given with or without `/v1`, as a prefix without a trailing slash. Throws a VaultError for other
@@ -51,7 +56,11 @@ export function urlOf(
     if (CAPITAL.test(name)) {
       throw new VaultError(`No parameter has the name ${name}: all are written as in mask_fields.`);
     }
-    if (value !== undefined) {
+    if (typeof value === 'object' && value !== null && 'each' in value) {
+      for (const text of value.each) {
+        parameters.append(name, text);
+      }
+    } else if (value !== undefined) {
       parameters.set(name, textOf(name, value));
     }
   }
@@ -69,7 +78,7 @@ function segmentOf(segment: string | undefined): string {
   return encoded(segment, 'An identifier');
 }
 
-function textOf(name: string, value: Exclude<QueryValue, undefined>): string {
+function textOf(name: string, value: Exclude<QueryValue, Repeated | undefined>): string {
   if (typeof value !== 'object') {
     return String(value);
   }

@@ -31,6 +31,14 @@ interface Owned {
   readonly user: string;
 }
 
+/** Names and texts that are kept beside an item, to find it by; listings show them. */
+export interface ItemMetadata extends Readonly<Record<string, string>> {}
+
+interface Described {
+  /** At most 32 texts of at most 500 characters; no card numbers. */
+  readonly metadata?: ItemMetadata | undefined;
+}
+
 interface Carrying {
   /** An object, or the exact JSON text of one. */
   readonly data: StoredObject | string;
@@ -118,11 +126,30 @@ export interface DecryptedItem extends TreeItem {
 
 /** What to store, under which key, and what its token looks like. */
 export interface StoreItem
-  extends Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n'>,
+  extends Omit<Query<'storeItem'>, 'card_number' | 'account_number' | 'n' | 'metadata'>,
     Unlocking,
+    Described,
     Carrying {}
-/** What to change of which item. */
-export interface UpdateItem extends Query<'updateItem'>, Unlocking, Carrying {}
+/** What to change of which item; `data` may be left out where `ttl` or `metadata` is given. */
+export interface UpdateItem
+  extends Omit<Query<'updateItem'>, 'metadata'>,
+    Unlocking,
+    Described,
+    Partial<Carrying> {}
+/** One item of many. */
+export interface StoreManyItem
+  extends Omit<Given<Schema<'StoreItem'>>, 'data' | 'metadata'>,
+    Described,
+    Carrying {}
+/** Many items to store under one key, from a list or from anywhere else that can be iterated over. */
+export interface StoreMany
+  extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'user'>,
+    Unlocking {
+  /** In the order of their results. */
+  readonly items: Iterable<StoreManyItem> | AsyncIterable<StoreManyItem>;
+}
+/** Why one item of many was refused: as the error of a single call. */
+export interface ItemError extends Schema<'BatchError'> {}
 /** Names one item. */
 export interface DeleteItem extends Query<'deleteItem'> {}
 /** Which item's log to read. */
@@ -139,12 +166,17 @@ export interface DecryptItem
 
 /** What to list; nothing means every item of the account. */
 export interface ListItems
-  extends Omit<Query<'readItems'>, 'decrypt_all' | 'mask_fields' | 'rules' | 'return_card_metadata'> {}
+  extends Omit<
+      Query<'readItems'>,
+      'decrypt_all' | 'mask_fields' | 'rules' | 'return_card_metadata' | 'metadata'
+    >,
+    Described {}
 
 /** Which items of a key to open, and how to show them. */
 export interface DecryptAll
-  extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token'>,
+  extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
     Owned,
+    Described,
     Unlocking {}
 
 /** An endpoint as its owner sees it; its secret is kept nowhere. */

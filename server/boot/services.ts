@@ -43,6 +43,7 @@ import { createReading } from '../services/vault/read.ts';
 import { createRefusals } from '../services/vault/refusals.ts';
 import { createReplacing } from '../services/vault/replace.ts';
 import { createStoring } from '../services/vault/store.ts';
+import { createStoreBatch } from '../services/vault/store-batch.ts';
 import { createVault } from '../services/vault/vault.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
@@ -183,6 +184,9 @@ function createItemServices(
   const trees = createVaultList({
     ...{ crypto, itemStore, admission, metering, keys, cards, rules, refusals, cursors, now },
   });
+  const batches = createStoreBatch({
+    ...{ crypto, itemStore, admission, metering, idempotency, keys, storing, settings, now },
+  });
   const vault = createVault({
     ...{
       crypto,
@@ -196,6 +200,7 @@ function createItemServices(
       reading,
       refusals,
       trees,
+      batches,
     },
     ...{ cursors, now },
   });

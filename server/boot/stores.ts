@@ -8,7 +8,7 @@ import { createEndpointStore } from '../store/endpoint.ts';
 import { createFormStore } from '../store/form.ts';
 import { createHeadsStore } from '../store/heads.ts';
 import { createIdempotencyStore } from '../store/idempotency.ts';
-import { createItemStore } from '../store/item.ts';
+import { createItemStore } from '../store/item/item.ts';
 import { createJobStore } from '../store/job/job.ts';
 import { createKeyStore } from '../store/key.ts';
 import { createCensusStore } from '../store/maintenance/census.ts';

@@ -56,6 +56,12 @@ export const INVALID_REQUESTS = {
     text: 'A query parameter was sent more than once.',
     advice: 'Send each parameter once. A list is one parameter with comma-separated values.',
   },
+  metadata_sensitive: {
+    status: 400,
+    text: 'A name or a text of the metadata contains a card number; metadata can be read without the passphrase.',
+    advice:
+      'Put the number into the stored object, and something that says nothing by itself into the metadata.',
+  },
   conflicting_parameters: {
     status: 400,
     text: 'The same parameter was sent in two places with different values.',

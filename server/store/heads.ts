@@ -4,10 +4,10 @@ import putHeadsText from './lua/heads/put-heads-1.lua' with { type: 'text' };
 import readHeadsText from './lua/heads/read-heads-n.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import type { Bucket } from './records/name.ts';
+import { scanTokens } from './redis/bucket-scan.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asBytes, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
-import { scanByScore } from './redis/scan.ts';
 
 const readHeads = script(prelude, headsPrelude, readHeadsText);
 const foldHeads = script(prelude, headsPrelude, foldHeadsText);
@@ -134,7 +134,7 @@ export function createHeadsStore(redis: RedisLink, isStreamed = false): HeadsSto
   return {
     changed: (bucket) => changed(redis, bucket),
     async *all(bucket) {
-      for await (const tokens of scanByScore(redis, redisKeys.times(bucket), STEP)) {
+      for await (const tokens of scanTokens(redis, bucket, STEP)) {
         yield await read(redis, bucket, tokens);
       }
     },
@@ -145,7 +145,7 @@ export function createHeadsStore(redis: RedisLink, isStreamed = false): HeadsSto
     read: (bucket, tokens) => read(redis, bucket, tokens),
     fold: (bucket, heads, lengths, record) => fold(redis, bucket, heads, lengths, record, isStreamed),
     async nameAll(bucket) {
-      for await (const tokens of scanByScore(redis, redisKeys.times(bucket), STEP)) {
+      for await (const tokens of scanTokens(redis, bucket, STEP)) {
         await (tokens.length === 0
           ? undefined
           : redis.write('SADD', [redisKeys.changedLogs(bucket), ...tokens]));

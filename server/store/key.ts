@@ -5,7 +5,7 @@ import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
 import deleteKeyText from './lua/key/delete-key-4.lua' with { type: 'text' };
 import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
 import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
-import purgeBucketText from './lua/key/purge-bucket-8.lua' with { type: 'text' };
+import purgeBucketText from './lua/key/purge-bucket-10.lua' with { type: 'text' };
 import retireFenceText from './lua/key/retire-fence-1.lua' with { type: 'text' };
 import replaceRecordText from './lua/maintenance/replace-record-1.lua' with { type: 'text' };
 import sinkPrelude from './lua/sink/prelude.lua' with { type: 'text' };
@@ -108,6 +108,8 @@ async function purgeOne(redis: RedisLink, bucket: Bucket, isStreamed: boolean): 
     redisKeys.changedLogs(bucket),
     redisKeys.removedLogs(bucket),
     redisKeys.undelivered(bucket),
+    redisKeys.metadata(bucket),
+    redisKeys.expiries(bucket),
     redisKeys.outbox(bucket),
   ];
   const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP, isStreamed ? '1' : ''];

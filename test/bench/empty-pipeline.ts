@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
-import { createItemStore } from '../../server/store/item.ts';
+import { createItemStore } from '../../server/store/item/item.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 

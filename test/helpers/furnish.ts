@@ -60,7 +60,8 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   await client.key('u');
   await client.key('empty');
   const card = await client.store('u', CARD, { reference: 'order/1' });
-  const opened = await client.store('u', { card_number: '5555555555554444', name: 'x' });
+  const facts = { metadata: '{"tier":"gold","batch":"7"}', ttl: 'P30D' };
+  const opened = await client.store('u', { card_number: '5555555555554444', name: 'x' }, facts);
   for (let n = 0; n < 3; n++) {
     await client.open('u', opened);
   }

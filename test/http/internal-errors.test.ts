@@ -217,11 +217,11 @@ const FAULTS: readonly Fault[] = [
   {
     layer: 'store: a call throws',
     meet: () => {
-      whenRun('write-item', faultyWork);
+      whenRun('write-items', faultyWork);
       return store();
     },
     error: 'TypeError',
-    places: [HERE, /server\/store\/item\.ts:\d+/, /server\/services\/vault\/store\.ts:\d+/],
+    places: [HERE, /server\/store\/item\/write\.ts:\d+/, /server\/services\/vault\/store\.ts:\d+/],
   },
   {
     layer: 'store: a reply that no script gives',
@@ -230,34 +230,34 @@ const FAULTS: readonly Fault[] = [
       return remove();
     },
     error: 'VaultError',
-    places: [/server\/store\/item\.ts:\d+/, /server\/services\/vault\/vault\.ts:\d+/],
+    places: [/server\/store\/item\/item\.ts:\d+/, /server\/services\/vault\/vault\.ts:\d+/],
   },
   {
     layer: 'script: a name that it does not have',
     meet: () => {
-      insteadOf('write-item', `local known = 1\nreturn ${CANARY.replaceAll('-', '_')}`);
+      insteadOf('write-items', `local known = 1\nreturn ${CANARY.replaceAll('-', '_')}`);
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-item \(lua:3\)$/, /server\/store\/item\.ts:\d+/],
+    places: [/^at write-items \(lua:3\)$/, /server\/store\/item\/write\.ts:\d+/],
   },
   {
     layer: 'script: text that is no Lua',
     meet: () => {
-      insteadOf('write-item', `return = '${CANARY}'`);
+      insteadOf('write-items', `return = '${CANARY}'`);
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-item \(lua:2\)$/],
+    places: [/^at write-items \(lua:2\)$/],
   },
   {
     layer: 'script: an error that the data may have caused',
     meet: () => {
-      insteadOf('write-item', `error('${CANARY}')`);
+      insteadOf('write-items', `error('${CANARY}')`);
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-item \(lua:2\)$/, /server\/store\/item\.ts:\d+/],
+    places: [/^at write-items \(lua:2\)$/, /server\/store\/item\/write\.ts:\d+/],
     code: 'integrity_failed',
   },
   {

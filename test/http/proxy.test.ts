@@ -204,7 +204,7 @@ describe('the published schemas', () => {
   const { request, webhook } = order;
   const reply = { status_code: 200, headers: [{ 'X-A': 'b' }, { 'X-A': 'c' }], body: '' };
   const failure = { error: 'A sentence.', code: 'outcome_unknown', order: '4711' };
-  const token_info = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z' };
+  const token_info = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z', created: true };
   const network_token = {
     token: '4000001234567899',
     expiry_month: '12',

@@ -52,7 +52,7 @@ const ACCOUNT: Account = {
 /** The credentials that the stub account service takes. */
 export const AUTHORIZATION = `Basic ${btoa('shop:pa:ss')}`;
 
-export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z' };
+export const TOKEN_INFO = { token: 'tok', user: 'u1', stored_at: '2026-01-31T12:00:00.123Z', created: true };
 
 const PREFERENCE = '{"key":"k","value":1.10,"is_default":false}';
 const encoder = new TextEncoder();
@@ -74,6 +74,8 @@ function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys'> {
       decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),
       list: note('list', () => ({ stream: streamOf('{"u1":[]}'), nextToken: 'more' })),
       decryptAll: note('decryptAll', () => ({ stream: streamOf('{"u1":[]}') })),
+      storeBatch: note('storeBatch', () => ({ reply: { results: [TOKEN_INFO] }, replayed: true })),
+      storeMany: note('storeMany', () => [TOKEN_INFO]),
       update: note('update', () => ({ reply: TOKEN_INFO, replayed: true })),
       remove: note('remove', () => undefined),
       log: note('log', () => ({ entries: [] })),

@@ -57,7 +57,7 @@ const data = { card_number: CANARY_NUMBER };
 
 describe('on the wire', () => {
   test.each(Object.entries(WIRES))('%s', async (_, wire) => {
-    const { peer, ...clients } = setUp(json({}));
+    const { peer, ...clients } = setUp(json(wire.reply ?? {}));
     await wire.call(clients);
     const [request] = peer.seen;
     if (request === undefined) {

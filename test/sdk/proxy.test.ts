@@ -125,7 +125,7 @@ function tellOf(event: WebhookPayload & { readonly order?: string }): string {
 }
 
 test('the kinds of webhooks are told apart', () => {
-  const token_info = { token: 't1', user: 'shop', stored_at: '2026-01-31T12:00:00.123Z' };
+  const token_info = { token: 't1', user: 'shop', stored_at: '2026-01-31T12:00:00.123Z', created: true };
   const failure: FailureWebhook = { error: 'A sentence.', code: 'outcome_unknown' };
   const post: PostWebhook = { headers: [{ 'X-A': 'b' }], body: '', status_code: 402 };
   const unstored: GetWebhook = { headers: [], status_code: 503 };

@@ -29,6 +29,8 @@ export interface Wire {
   readonly body?: unknown;
   /** A body that is no JSON. */
   readonly text?: string;
+  /** What is answered; `{}` when left out. */
+  readonly reply?: unknown;
   readonly passphrase?: true;
   readonly keyed?: true;
   /** Sent in place of the account's credentials. */
@@ -77,6 +79,17 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),
     request: 'POST /v1/vault?user=shop&reference=r%261&algorithm=uuid',
     body: data,
+    passphrase: true,
+    keyed: true,
+  },
+  'vault.storeMany': {
+    call: ({ client }) =>
+      Array.fromAsync(
+        client.vault.storeMany({ user: 'shop', items: [{ data, metadata: { tier: 'gold' } }] }),
+      ),
+    request: 'POST /v1/vault/batch',
+    body: { user: 'shop', items: [{ metadata: { tier: 'gold' }, data }] },
+    reply: { results: [{ token: 't1' }] },
     passphrase: true,
     keyed: true,
   },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore } from '../../server/store/item.ts';
+import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
 import { naming } from '../helpers/log-entry.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore, type ItemWrite } from '../../server/store/item.ts';
+import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
+import type { ItemWrite } from '../../server/store/item/write.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
@@ -93,6 +94,7 @@ describe('write', () => {
       kind: 'exists',
       logLength: 1,
       logTail: Buffer.from(bytesOf('first entry').slice(-16)),
+      isLive: true,
     });
     expect((await items.write(KID, write('t1', { logEntry: behind(bytesOf('first entry')) }))).kind).toBe(
       'ok',
@@ -282,7 +284,7 @@ describe('many', () => {
     );
     const found: string[] = [];
     for (let number = 0; number < BUCKETS; number++) {
-      for await (const positions of items.positionsByReference({ kid: KID, number }, prefix)) {
+      for await (const positions of items.positionsByMember({ kid: KID, number }, 'references', prefix)) {
         found.push(...positions.map((position) => position.token));
       }
     }

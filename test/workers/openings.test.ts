@@ -62,6 +62,8 @@ function paramsOf(account: 0 | 1, changes: Partial<StoreParams> = {}): StorePara
     candidate: 0,
     rejectTestCards: false,
     wantsCard: false,
+    wantsFingerprint: false,
+    wantsSummary: false,
     sadExpiresAt: 0,
     seen: 0,
   };

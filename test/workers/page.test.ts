@@ -14,6 +14,8 @@ import { entryOf } from '../helpers/log-entry.ts';
 import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
 
 const NAME = { aid: 'account', kid: 'key' } as const;
+/** What is listed before anything has expired. */
+const LISTED = { ...NAME, now: 0 };
 const IDS = { env: 'staging', ...NAME } as const;
 const PASSPHRASE = utf8('correct horse battery staple');
 const PROCESS_KEY = filled(32, 3);
@@ -52,7 +54,8 @@ interface Wanted {
 }
 
 function store({ data, reference }: Wanted): StoredParts {
-  const rest = { candidate: 0, rejectTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0 };
+  const wants = { wantsCard: false, wantsFingerprint: false, wantsSummary: false };
+  const rest = { candidate: 0, rejectTestCards: false, ...wants, sadExpiresAt: 0, seen: 0 };
   const params: StoreParams = { ...NAME, ...ACTOR, ...rest, algorithm: 'uuid', reference };
   const given = { params, blob, passphrase: PASSPHRASE, body: utf8(JSON.stringify(data)) };
   const stored = ITEM_HANDLERS.storeItem(context, given);
@@ -146,7 +149,7 @@ test.each([
   const { texts, logEntries, cards } = opened(page);
   expect(itemsOf(texts)).toEqual(expected.map(({ head, data }) => ({ ...head, data })));
   expect(cards).toEqual([]);
-  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page: page.meta }))).toEqual(
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: LISTED, page: page.meta }))).toEqual(
     expected.map(({ head }) => head),
   );
   for (const [i, isGone] of gone.entries()) {
@@ -167,7 +170,7 @@ test('a filter leaves no text, no entry and no card behind', () => {
   expect([0, 1, 2].map((i) => entryAt(logEntries, i).length > 0)).toEqual([false, true, false]);
   expect(cards).toMatchObject([null, { brand: 'visa' }, null]);
   expect(itemsOf(opened(page, { referencePrefix: 'o' }).texts)).toHaveLength(2);
-  const params = { ...NAME, reference: 'none' };
+  const params = { ...LISTED, reference: 'none' };
   expect(joinedTexts(PAGE_HANDLERS.listItems(context, { params, page: page.meta }))).toEqual([]);
 });
 
@@ -187,7 +190,7 @@ test('texts and entries that are larger than expected', () => {
     entryAt(logEntries, 39),
   );
   expect(last.userAgent).toBe(ua.slice(0, 255));
-  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: NAME, page: page.meta }))).toHaveLength(40);
+  expect(itemsOf(PAGE_HANDLERS.listItems(context, { params: LISTED, page: page.meta }))).toHaveLength(40);
 });
 
 const DAMAGED = 'failed its integrity check';
@@ -203,7 +206,7 @@ test('a page that is cut at any byte, or longer than its items, is refused as a 
     expect(() => read({ ...page, tokens: page.tokens.slice(1) })).toThrow(DAMAGED);
   };
   tries(full, (page) => decrypt(page));
-  tries(meta, (page) => PAGE_HANDLERS.listItems(context, { params: NAME, page }));
+  tries(meta, (page) => PAGE_HANDLERS.listItems(context, { params: LISTED, page }));
 });
 
 test('replies of another form are refused', () => {
@@ -235,7 +238,7 @@ test('one damaged record in the middle refuses the page', () => {
   expect(() => decrypt(damage(full, at))).toThrow(DAMAGED);
   expect(() =>
     PAGE_HANDLERS.listItems(context, {
-      params: NAME,
+      params: LISTED,
       page: damage(meta, Math.floor(meta.replies.length / 2)),
     }),
   ).toThrow(DAMAGED);

@@ -80,7 +80,8 @@ const actor = { ip: '203.0.113.7', ua: 'shop/1', requestId: 'request-1', now: NO
 function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
   return {
     ...{ ...actor, source: 'proxy', aid: AID, kid: KID, algorithm: 'full', candidate: 0 },
-    ...{ rejectTestCards: false, wantsCard: false, sadExpiresAt: 0, seen: 0, ...changes },
+    ...{ rejectTestCards: false, wantsCard: false, wantsFingerprint: false, wantsSummary: false },
+    ...{ sadExpiresAt: 0, seen: 0, ...changes },
   };
 }
 
@@ -118,7 +119,7 @@ export async function openProxyBench() {
   const pool = await startPool(root);
   const crypto = createCrypto(pool);
   const passphrase = secretOf('a passphrase for tests, äöü');
-  const record = await crypto.createKey({ key: KEY, passphrase });
+  const record = await crypto.createKey({ summary: false, key: KEY, passphrase });
   const { blob } = await crypto.unlockKey({ key: KEY, record, passphrase });
   const opening = { kind: 'warm', blob, secret: passphrase } as const;
   const parts: Parts = { crypto, passphrase, blob, opening, rulesMade: 0 };
@@ -205,6 +206,7 @@ async function fillAny(
     id: JOB,
     hasSections,
     what,
+    summary: false,
     attempts: 8,
     debug: 'none',
     forcedMask: false,
@@ -229,7 +231,7 @@ async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
   const { order: bytes } = await order(parts, 'get', body);
   const params = {
     ...{ ...KEY, ip, ua, account: 'shop', id: JOB, attempts: 8 },
-    ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, ...changes },
+    ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, summary: false, ...changes },
   };
   return opened(await crypto.prepareFetch({ params, blob, passphrase, order: bytes })).job;
 }

@@ -221,6 +221,7 @@ describe('a fetch', () => {
       algorithm: 'full',
       smartParse: false,
       forcedMask: false,
+      summary: false,
       rules: [],
     };
     const other = bench.passphrase.map(() => new TextEncoder().encode('another passphrase for tests'));

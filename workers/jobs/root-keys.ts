@@ -117,8 +117,8 @@ export function createRootSource(
   return {
     rootKey(purpose, account) {
       const { derive, links, roots } = current();
-      // What is compared with copies and checkpoints of any age.
-      if (purpose === 'audit' || purpose === 'log-heads') {
+      // What is compared with copies and checkpoints of any age, and the index that does not move with the root.
+      if (purpose === 'audit' || purpose === 'log-heads' || purpose === 'metadata-index') {
         return links(purpose, account);
       }
       return purpose === 'audit-sign' ? roots.seed : (derive[writeIndexOf(roots)] ?? links)(purpose, account);

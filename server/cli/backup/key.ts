@@ -1,3 +1,4 @@
+import { metadataMembers } from '../../../workers/crypto/item/lookup.ts';
 import { sealMeta } from '../../../workers/crypto/item/meta.ts';
 import { EMPTY } from '../../../workers/crypto/primitives/bytes.ts';
 import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
@@ -77,6 +78,9 @@ interface KeptItem {
   readonly parts: readonly Uint8Array[];
   readonly sad: Uint8Array;
   readonly member: Uint8Array;
+  /** Its digests in the metadata index, 8 bytes each. */
+  readonly digests: Uint8Array;
+  readonly expiresAtMs?: number | undefined;
 }
 
 /**
@@ -101,10 +105,18 @@ function keptItem(
     if (!isKept && item.sad.length > 0) {
       fields.set('m', sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
     }
-    return { parts: partsNow(), sad, member: referenceMember(context, aid, rest.reference, token) };
+    const { reference, expiresAtMs } = rest;
+    const digests = fields.get('y') ?? EMPTY;
+    return {
+      parts: partsNow(),
+      sad,
+      member: referenceMember(context, aid, reference, token),
+      digests,
+      expiresAtMs,
+    };
   } catch {
     damaged();
-    return { parts: partsNow(), sad, member: EMPTY };
+    return { parts: partsNow(), sad, member: EMPTY, digests: EMPTY };
   }
 }
 
@@ -117,13 +129,23 @@ async function copyPage(
 ): Promise<void> {
   const { add } = copying;
   const members: (Uint8Array | string)[] = [];
+  const metadata: (Uint8Array | string)[] = [];
+  const expiries: string[] = [];
   for (const item of page) {
-    const { parts, sad, member } = keptItem(copying, aid, bucket.kid, item);
+    const { parts, sad, member, digests, expiresAtMs } = keptItem(copying, aid, bucket.kid, item);
     await addHash(add, redisKeys.item(bucket, item.token), parts);
     if (sad.length > 0) {
       await add(recordOf('string', redisKeys.sad(bucket, item.token), [sad]));
     }
     members.push(...(member.length > 0 ? [member, '0'] : []));
+    metadata.push(...metadataMembers(digests, item.token).flatMap((each) => [each, '0']));
+    expiries.push(...(expiresAtMs === undefined ? [] : [item.token, String(expiresAtMs)]));
+  }
+  if (metadata.length > 0) {
+    await add(recordOf('zset', redisKeys.metadata(bucket), metadata));
+  }
+  if (expiries.length > 0) {
+    await add(recordOf('zset', redisKeys.expiries(bucket), expiries));
   }
   if (members.length > 0) {
     await add(recordOf('zset', redisKeys.references(bucket), members));

@@ -1,11 +1,10 @@
 import { cardDigits } from '../card/digits.ts';
 import { luhnCheckDigit } from '../card/luhn.ts';
-import { type CardRole, cardRole } from '../card/names.ts';
 import { findNumber } from '../card/number.ts';
 import { encodeJson } from '../json/bytes.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-import { splitExpiry } from '../reply/expiry.ts';
+import type { JsonObject } from '../json/json.ts';
 import { replyJson } from '../reply/json.ts';
+import { expiryOf, fourDigits, MONTH, memberAs, textOf, twoDigits, YEAR } from '../reply/stored-card.ts';
 
 /** What a requester answers with, by the wire's names. */
 export interface TokenReply {
@@ -20,51 +19,9 @@ export interface TokenReply {
 /** The built-in requester, which is there in staging only. */
 export const SIMULATED_REQUESTER = 'sim';
 
-const MONTH = /^(?:0?[1-9]|1[0-2])$/;
-const YEAR = /^(?:20)?\d\d$/;
 const TOKEN = /^\d{12,19}$/;
 /** Text that a report and a stored item may contain: printable, of a bounded length. */
 const WORD = /^[\x20-\x7e]{1,256}$/;
-
-/** A text, or an integer as it is written. */
-function textOf(value: JsonValue | undefined): string | undefined {
-  if (value instanceof JsonNumber) {
-    return /^\d+$/.test(value.text) ? value.text : undefined;
-  }
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** The first member of the object, nothing deeper, that is one of this role by its name; `code` is no security code. */
-function memberAs(object: JsonObject, role: CardRole): string | undefined {
-  for (const [name, value] of object) {
-    const named = cardRole(name, '');
-    if (named?.role === role && (named.strong || role !== 'cvv')) {
-      const text = textOf(value);
-      if (text !== undefined) {
-        return text;
-      }
-    }
-  }
-  return undefined;
-}
-
-function twoDigits(month: string): string {
-  return month.padStart(2, '0');
-}
-function fourDigits(year: string): string {
-  return year.length === 2 ? `20${year}` : year;
-}
-
-function expiryOf(object: JsonObject): [month: string, year: string] | undefined {
-  const month = memberAs(object, 'month');
-  const year = memberAs(object, 'year');
-  if (month !== undefined && year !== undefined && MONTH.test(month) && YEAR.test(year)) {
-    return [twoDigits(month), fourDigits(year)];
-  }
-  const whole = memberAs(object, 'expiry');
-  const split = whole === undefined ? undefined : splitExpiry(whole, 0);
-  return split && [twoDigits(split.month.value), fourDigits(split.year.value)];
-}
 
 /**
  * What a requester is asked with: `{ number, expiry_month, expiry_year, card_holder?, cvv? }` of a stored card, its

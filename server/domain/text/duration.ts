@@ -47,3 +47,15 @@ export function parseDuration(text: string): Duration | undefined {
   }
   return milliseconds === 0 ? 'forever' : milliseconds;
 }
+
+/** What a duration must be, as the rest of a sentence about it. */
+export const DURATION_EXPECTED = 'must be a duration such as `45m`, `P1D` or `0`, at most ten years';
+
+/**
+ * When what begins now ends: the next whole second at or after its time, ms since 1970; null for never. Undefined as
+ * `parseDuration`.
+ */
+export function endOf(ttl: string, now: number): number | null | undefined {
+  const duration = parseDuration(ttl);
+  return typeof duration === 'number' ? Math.ceil((now + duration) / SECOND) * SECOND : duration && null;
+}

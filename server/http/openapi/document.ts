@@ -7,7 +7,7 @@ import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts
 import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
 import { closed } from '../schema/closed.ts';
 import { ErrorBody } from '../schema/error.ts';
-import { ALIASES, PUBLISHED } from '../schema/kinds.ts';
+import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../schema/kinds.ts';
 import { Tree } from '../schema/vault.ts';
 import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
 
@@ -153,10 +153,15 @@ function createSchemaWriter() {
 
 type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
+/** Whether items of a list are pairs, which have commas of their own. */
+function isPairs(items: unknown): boolean {
+  return (items as Json | undefined)?.['pattern'] === PAIR_PATTERN;
+}
+
 function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, schema: Json): Json {
   const { description, examples, ...rest } = schema;
   const example = Array.isArray(examples) ? { example: examples[0] } : {};
-  const list = rest['type'] === 'array' ? { style: 'form', explode: false } : {};
+  const list = rest['type'] === 'array' ? { style: 'form', explode: isPairs(rest['items']) } : {};
   return { name, in: place, required, description, ...list, schema: rest, ...example };
 }
 

@@ -68,6 +68,9 @@ export function expectedOf(schema: TSchema): string {
   if (schema[QUERY_KIND] === 'filter-time') {
     return 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`';
   }
+  if (schema[QUERY_KIND] === 'pairs') {
+    return 'must be `name:text`';
+  }
   switch (schema[QUERY_KIND] === 'list' ? 'Array' : schema[Kind]) {
     case 'Array':
       return listExpected(schema);

@@ -79,6 +79,19 @@ function parseList(schema: TSchema): Parse {
   };
 }
 
+/** Pairs as `readTexts` has joined them. */
+function parsePairs(schema: TSchema): Parse {
+  return (joined) => {
+    const pairs = joined.split('&').map((encoded): [name: string, text: string] => {
+      const text = decodeURIComponent(encoded);
+      const colon = text.indexOf(':');
+      return [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
+    });
+    const max: number = schema['maxItems'] ?? Number.POSITIVE_INFINITY;
+    return pairs.length <= max && pairs.every(([name]) => name !== '') ? pairs : undefined;
+  };
+}
+
 /** One of several literals, compared exactly. */
 function parseLiteral(schema: TSchema): Parse {
   const options: readonly TSchema[] = schema['anyOf'];
@@ -93,6 +106,8 @@ function parserOf(schema: TSchema): Parse {
   switch (schema[QUERY_KIND]) {
     case 'list':
       return parseList(schema);
+    case 'pairs':
+      return parsePairs(schema);
     case 'limit':
       return parseLimit;
     case 'filter-time':
@@ -137,8 +152,8 @@ function queryOf(url: string): string {
 /** What a query is read with. */
 interface Slots {
   readonly byName: ReadonlyMap<string, number>;
-  /** The slots of lists, which may be repeated. */
-  readonly lists: ReadonlySet<number>;
+  /** The slots of parameters that may be repeated, with how their texts are joined. */
+  readonly joins: ReadonlyMap<number, (earlier: string | undefined, text: string) => string>;
   readonly options: QueryOptions;
 }
 
@@ -147,6 +162,16 @@ function invalid(field: string, expected: string): VaultError {
 }
 
 const NOT_ENCODED = 'must be percent-encoded UTF-8';
+
+function joinList(earlier: string | undefined, text: string): string {
+  return earlier === undefined ? text : `${earlier},${text}`;
+}
+
+/** Encoded again, so that no character of a text can be taken for a border. */
+function joinPairs(earlier: string | undefined, text: string): string {
+  const encoded = encodeURIComponent(text.toWellFormed());
+  return earlier === undefined ? encoded : `${earlier}&${encoded}`;
+}
 
 /** The error for a parameter that comes twice. */
 function repeated(field: string): VaultError {
@@ -166,7 +191,7 @@ function passOver(name: string, others: Set<string>, { byName, options }: Slots)
 
 /** The texts of the declared parameters, each in its slot. Rejects any repeated name that is no list, declared or not. */
 function readTexts(query: string, read: Slots): (string | undefined)[] {
-  const { byName, lists } = read;
+  const { byName, joins } = read;
   const texts: (string | undefined)[] = [];
   let others: Set<string> | undefined;
   for (const pair of query.split('&')) {
@@ -189,10 +214,11 @@ function readTexts(query: string, read: Slots): (string | undefined)[] {
       continue;
     }
     const earlier = texts[slot];
-    if (earlier !== undefined && !lists.has(slot)) {
+    const join = joins.get(slot);
+    if (earlier !== undefined && join === undefined) {
       throw repeated(`query.${name}`);
     }
-    texts[slot] = earlier === undefined ? text : `${earlier},${text}`;
+    texts[slot] = join === undefined ? text : join(earlier, text);
   }
   return texts;
 }
@@ -226,16 +252,18 @@ function readParameter(parameter: Parameter, texts: readonly (string | undefined
  */
 export function compileQuery(schema: TObject, options = IGNORED): QueryDecoder {
   const byName = new Map<string, number>();
-  const lists = new Set<number>();
+  const joins = new Map<number, (earlier: string | undefined, text: string) => string>();
   const slotOf = (name: string, property: TSchema): number => {
     const slot = byName.size;
     byName.set(name, slot);
     if (property[QUERY_KIND] === 'list') {
-      lists.add(slot);
+      joins.set(slot, joinList);
+    } else if (property[QUERY_KIND] === 'pairs') {
+      joins.set(slot, joinPairs);
     }
     return slot;
   };
-  const slots = { byName, lists, options };
+  const slots = { byName, joins, options };
   const parameters = Object.entries(schema.properties).map(
     ([name, property]): Parameter => ({
       name,

@@ -88,6 +88,7 @@ const capture = defineRoute({
   errors: [
     'number_missing',
     'test_card',
+    'metadata_sensitive',
     'token_exists',
     'token_not_found',
     'endpoint_out_of_scope',

@@ -46,6 +46,7 @@ const createKey = defineRoute({
     const { reply, replayed } = await services.keys.create(ctx, {
       user: body.user,
       passphrase: secretOf(body.passphrase),
+      summary: body.summary,
     });
     return { json: shown(reply), headers: replayHeader(replayed) };
   },

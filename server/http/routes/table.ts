@@ -1,6 +1,7 @@
 import type { Route, RouteShape } from '../plugins/route.ts';
 import { ADMIN_ROUTES } from './admin.ts';
 import { AUDIT_ROUTES } from './audit.ts';
+import { BATCH_ROUTES } from './batch.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
 import { CREDENTIAL_ROUTES } from './credential.ts';
@@ -17,6 +18,7 @@ import { VAULT_ROUTES } from './vault.ts';
 export const ROUTES: readonly Route[] = [
   ...UTILITY_ROUTES,
   ...VAULT_ROUTES,
+  ...BATCH_ROUTES,
   ...CAPTURE_ROUTES,
   ...RETRIEVE_ROUTES,
   ...FORM_ROUTES,

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Reference, ShownReference, Token, User } from './common.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
-import { Algorithm, CardMetadata, NumberParameter, OwnAlgorithm } from './vault.ts';
+import { Algorithm, CardMetadata, FACTS, NumberParameter, OwnAlgorithm, SHOWN_FACTS } from './vault.ts';
 
 export const CreateCaptureQuery = Type.Object({
   ...CREATE_MEMBERS,
@@ -64,6 +64,7 @@ export const CaptureQuery = Type.Object({
     }),
   ),
   form_type: Type.Optional(FormType),
+  ...FACTS,
 });
 
 export const Captured = Type.Object(
@@ -71,6 +72,7 @@ export const Captured = Type.Object(
     token: Token,
     user: User,
     reference: Type.Optional(ShownReference),
+    expires_at: SHOWN_FACTS.expires_at,
     card_metadata: Type.Optional(CardMetadata),
   },
   {
@@ -79,3 +81,7 @@ export const Captured = Type.Object(
   },
 );
 export type Captured = Static<typeof Captured>;
+
+/** What the webhook of an endpoint is told. */
+export const ToldCapture = Type.Object({ ...Captured.properties, metadata: SHOWN_FACTS.metadata });
+export type ToldCapture = Static<typeof ToldCapture>;

@@ -109,6 +109,10 @@ export function ChosenPassphrase(description: string) {
   });
 }
 
+/** Every duration that is accepted, and some that repeat or mix up units. */
+export const DURATION_PATTERN =
+  '^(?:0|P0T0?|(?:[0-9]{1,12}[wdhms])+|P(?:[0-9]{1,12}[YMWD])+(?:T(?:[0-9]{1,12}[HMS])+)?|PT(?:[0-9]{1,12}[HMS])+)$';
+
 export const RuleIds = ListOf(Identifier('Identifier of a rule.'), {
   maxItems: 64,
   description: 'Ids of rules, applied in this order; comma-separated in a query.',

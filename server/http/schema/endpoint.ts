@@ -1,5 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { Identifier, NewIdentifier, RuleIds, ShownReference, Token, User } from './common.ts';
+import {
+  DURATION_PATTERN,
+  Identifier,
+  NewIdentifier,
+  RuleIds,
+  ShownReference,
+  Token,
+  User,
+} from './common.ts';
 import { PUBLISHED } from './kinds.ts';
 import { CardMetadataFlag } from './vault.ts';
 
@@ -28,10 +36,6 @@ export const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
-
-/** Every duration that is accepted, and some that repeat or mix up units. */
-const DURATION_PATTERN =
-  '^(?:0|P0T0?|(?:[0-9]{1,12}[wdhms])+|P(?:[0-9]{1,12}[YMWD])+(?:T(?:[0-9]{1,12}[HMS])+)?|PT(?:[0-9]{1,12}[HMS])+)$';
 
 /** The members of a query that creates an endpoint. */
 export const CREATE_MEMBERS = {

@@ -22,6 +22,12 @@ export const CreateKeyBody = Type.Object(
     passphrase: Type.Optional(
       ChosenPassphrase('The passphrase of the key; generated if omitted. It is never stored.'),
     ),
+    summary: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether brand, last four digits and expiry of each card can be listed without the passphrase. Whoever has the database and the master key then has them too. It cannot be changed later.',
+      }),
+    ),
   },
   { $id: 'CreateKey' },
 );

@@ -7,7 +7,7 @@ import { type SchemaOptions, type TSchema, type TUnsafe, Type } from '@sinclair/
 export const QUERY_KIND: unique symbol = Symbol('query kind');
 
 /** The kinds that `QUERY_KIND` may name. */
-export type QueryKind = 'list' | 'limit' | 'filter-time';
+export type QueryKind = 'list' | 'pairs' | 'limit' | 'filter-time';
 
 /** Other names of a parameter, in order of precedence; all of them come before the parameter's own name. */
 export const ALIASES: unique symbol = Symbol('aliases');
@@ -32,6 +32,16 @@ declare module '@sinclair/typebox' {
 /** A comma-separated list of texts, each of which must fit `items`. */
 export function ListOf(items: TSchema, options: SchemaOptions = {}): TUnsafe<string[]> {
   return Type.Unsafe<string[]>(Type.Array(items, { ...options, [QUERY_KIND]: 'list' }));
+}
+
+/** What `name:text` begins with. */
+export const PAIR_PATTERN = '^[^:]+:';
+
+/** A parameter that may be repeated, each time `name:text`, where the text may have commas and colons. */
+export function Pairs(max: number, description: string): TUnsafe<[name: string, text: string][]> {
+  return Type.Unsafe<[name: string, text: string][]>(
+    Type.Array(Type.String({ pattern: PAIR_PATTERN }), { maxItems: max, description, [QUERY_KIND]: 'pairs' }),
+  );
 }
 
 /** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is invalid. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  DURATION_PATTERN,
   MaskFields,
   NextToken,
   Reference,
@@ -9,7 +10,7 @@ import {
   Token,
   User,
 } from './common.ts';
-import { ALIASES, EXPECTED, FilterTime, PreferredLimit } from './kinds.ts';
+import { ALIASES, EXPECTED, FilterTime, Pairs, PreferredLimit, PUBLISHED } from './kinds.ts';
 
 /** The largest stored object, in bytes of its JSON. */
 export const STORED_BYTES_MAX = 262_144;
@@ -61,12 +62,38 @@ export const OwnAlgorithm = Type.String({
   description: `${ALGORITHM.description} Default: the setting of the endpoint.`,
 });
 
+function Ttl(byDefault: string) {
+  return Type.String({
+    description: `After this time the item is gone: \`45m\`, \`1h30m\`, or ISO 8601 (\`PT10M\`, \`P1D\`, \`P1W\`), at most 10 years; \`0\`: it has no end. Default: ${byDefault}`,
+    examples: ['P90D'],
+    [PUBLISHED]: { pattern: DURATION_PATTERN },
+  });
+}
+
+function Metadata(more: string) {
+  return Type.String({
+    description: `The JSON text of an object of at most 32 texts to find the item by, which listings show without the passphrase: names of \`[A-Za-z0-9_.-]{1,40}\`, texts of at most 500 characters, no card numbers. ${more}`,
+    examples: ['{"tier":"gold"}'],
+  });
+}
+
+/** What may be kept of a new item beside its data. */
+export const FACTS = {
+  ttl: Type.Optional(Ttl('no end.')),
+  metadata: Type.Optional(Metadata('Default: none.')),
+};
+
 export const StoreQuery = Type.Object({
   user: User,
   reference: Type.Optional(Reference),
   number: Type.Optional(NumberParameter),
   algorithm: Type.Optional(Algorithm),
   return_card_metadata: CardMetadataFlag,
+  return_fingerprint: Type.Boolean({
+    default: false,
+    description: 'Whether to add `fingerprint`, which is equal for equal numbers under the same key.',
+  }),
+  ...FACTS,
 });
 
 export const ReadQuery = Type.Object({
@@ -76,6 +103,10 @@ export const ReadQuery = Type.Object({
   reference_prefix: Type.Optional(ReferencePrefix),
   stored_after: Type.Optional(FilterTime('Only items stored at or after this time (UTC).')),
   stored_before: Type.Optional(FilterTime('Only items stored before this time (UTC).')),
+  metadata: Type.Optional(
+    Pairs(32, 'Only items with this metadata, as `name:text`. Repeated: all of them must match.'),
+  ),
+  expires_before: Type.Optional(FilterTime('Only items that expire before this time (UTC).')),
   mask_fields: Type.Optional(MaskFields),
   rules: Type.Optional(RuleIds),
   decrypt_all: Type.Boolean({
@@ -95,6 +126,8 @@ export const UpdateQuery = Type.Object({
   token: Token,
   reference: Type.Optional(Reference),
   rules: Type.Optional(RuleIds),
+  ttl: Type.Optional(Ttl('as it is.')),
+  metadata: Type.Optional(Metadata('It replaces all that the item has; `{}` removes it.')),
 });
 
 export const LogQuery = Type.Object({
@@ -154,23 +187,57 @@ export type CardMetadata = Static<typeof CardMetadata>;
 
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 
+/** What replies show of an item beside its place. */
+export const SHOWN_FACTS = {
+  expires_at: Type.Optional(Timestamp('When the item is gone; absent without an end.')),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'The metadata that the item was stored with.',
+      examples: [{ tier: 'gold' }],
+    }),
+  ),
+};
+
 export const TokenInfo = Type.Object(
   {
     token: Token,
     user: User,
     reference: Type.Optional(ShownReference),
     stored_at: STORED_AT,
+    created: Type.Boolean({
+      description: 'Whether the token is new; false if an item was replaced.',
+      examples: [true],
+    }),
+    ...SHOWN_FACTS,
+    fingerprint: Type.Optional(
+      Type.String({
+        description: '32 hex digits, equal for equal numbers under the same key, whatever the reference.',
+        examples: ['5b1f0c9e2d3a48c79e390d4c7c1f6f2e'],
+      }),
+    ),
     card_metadata: Type.Optional(CardMetadata),
   },
   { $id: 'TokenInfo', description: 'A stored item, without its data.' },
 );
 export type TokenInfo = Static<typeof TokenInfo>;
 
+export const CardSummary = Type.Object(
+  {
+    brand: Type.Optional(Type.String({ description: 'The brand.', examples: ['visa'] })),
+    last_four: Type.Optional(Type.String({ description: 'The last four digits.', examples: ['1111'] })),
+    expiry_month: Type.Optional(Type.String({ description: 'Two digits.', examples: ['12'] })),
+    expiry_year: Type.Optional(Type.String({ description: 'Four digits.', examples: ['2029'] })),
+  },
+  { $id: 'CardSummary', description: 'What a key that was created with `summary` shows of a card.' },
+);
+
 export const TreeItem = Type.Object(
   {
     token: Token,
     reference: Type.Optional(ShownReference),
     stored_at: STORED_AT,
+    ...SHOWN_FACTS,
+    card: Type.Optional(CardSummary),
     data: Type.Optional(StoredObject),
     card_metadata: Type.Optional(CardMetadata),
   },

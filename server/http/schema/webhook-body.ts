@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { Captured } from './capture.ts';
+import { ToldCapture } from './capture.ts';
 import { TokenInfo } from './vault.ts';
 
 /** Header lines in their order; a name may come again. */
@@ -70,7 +70,7 @@ export const NetworkTokenWebhook = Type.Object(
   { $id: 'NetworkTokenWebhook', description: 'A network token was issued and stored.' },
 );
 
-export const CaptureWebhook = Type.Object(Captured.properties, {
+export const CaptureWebhook = Type.Object(ToldCapture.properties, {
   $id: 'CaptureWebhook',
   description: 'Something was sent to a capture endpoint and stored.',
 });

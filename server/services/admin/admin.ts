@@ -8,7 +8,7 @@ import {
 } from '../../domain/account/price.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../common/coalesce.ts';

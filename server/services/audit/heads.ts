@@ -2,7 +2,7 @@ import type { HeadsCheckpoint } from '../../../workers/jobs/heads/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { HeadsStore, ReadHeads } from '../../store/heads.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';

@@ -1,6 +1,6 @@
 import type { AuditStore } from '../../store/audit.ts';
 import type { HeadsStore } from '../../store/heads.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import type { SinkStore } from '../../store/maintenance/sink.ts';
 import { createAuditStream, type StreamDependencies } from './stream.ts';
 import type { SinkEvent } from './stream-event.ts';

@@ -1,9 +1,9 @@
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Captured } from '../../http/schema/capture.ts';
+import type { Captured, ToldCapture } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import {
@@ -35,6 +35,9 @@ export interface CaptureInput extends EndpointAddress {
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
   readonly return_card_metadata?: boolean | undefined;
+  readonly ttl?: string | undefined;
+  /** JSON text. */
+  readonly metadata?: string | undefined;
   /** The hosted form that sends the data, when one does. */
   readonly form_type?: string | undefined;
 }
@@ -66,7 +69,7 @@ export interface Telling {
   readonly tell: (
     ctx: AccountContext,
     endpoint: OpenEndpoint,
-    captured: Captured,
+    captured: ToldCapture,
     seed: string | undefined,
   ) => Promise<void>;
 }
@@ -155,6 +158,8 @@ function store(
     reference,
     algorithm: input.algorithm ?? policy.algorithm,
     return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+    ttl: input.ttl,
+    metadata: input.metadata,
     seed,
     keeps: policy.keeps,
     onSealed: () => metering.countAhead(ctx, 'capture'),
@@ -205,11 +210,11 @@ function patch(
   applied: RuleSet,
   seed: string | undefined,
 ): Promise<TokenInfo> {
-  const { reference, number, algorithm } = input;
+  const { reference, number, algorithm, ttl, metadata } = input;
   if (reference !== undefined && reference !== endpoint.policy.reference) {
     throw new VaultError('endpoint_out_of_scope');
   }
-  rejectTokenOptions({ number, algorithm });
+  rejectTokenOptions({ number, algorithm, ttl, metadata });
   return parts.replacing.untilWritten(endpoint.key, token, () =>
     parts.endpointAuth.whileLive(endpoint, () =>
       patchOnce(parts, ctx, endpoint, token, input, applied, seed),
@@ -232,9 +237,9 @@ async function take(
     policy.token === undefined
       ? store(parts, ctx, endpoint, input, applied, seed)
       : patch(parts, ctx, endpoint, policy.token, input, applied, seed);
-  const { stored_at: _, ...captured } = await taken;
+  const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await taken;
   if (policy.isTold) {
-    await parts.telling.tell(ctx, endpoint, captured, seed);
+    await parts.telling.tell(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
   }
   await metering.request(ctx);
   return captured;
@@ -249,7 +254,7 @@ async function use(
   const { endpointAuth, idempotency } = parts;
   const endpoint = await endpointAuth.admit(ctx, 'capture', input);
   const owner = actFor(ctx, endpoint.account);
-  const { number, reference, algorithm, return_card_metadata, form_type, body } = input;
+  const { number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body } = input;
   const { idempotencyKey } = owner;
   owner.endpointId = endpoint.id;
   owner.source = form_type === undefined ? 'capture' : 'form';
@@ -272,7 +277,7 @@ async function use(
     key: idempotencyKey,
     // An endpoint made later under the same id is another one.
     route: `POST /v1/capture ${endpoint.nonce}`,
-    parts: [number, reference, algorithm, return_card_metadata, form_type, body],
+    parts: [number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body],
   };
   return idempotency.run(owner, request, act);
 }

@@ -241,8 +241,9 @@ async function admit(
     const account = await ((known && ahead) ?? readOwner(parts, aid, policy));
     // Behind the secret: guesses must not use up what the owner may do.
     await rates.account(account);
-    const { user, kid, gen } = policy;
-    return { id, nonce, policy, records: { policy: record, wrap }, key: { aid, user, kid, gen }, account };
+    const { user, kid, gen, summary = false } = policy;
+    const key = { aid, user, kid, gen, summary };
+    return { id, nonce, policy, records: { policy: record, wrap }, key, account };
   } catch (error) {
     await recordError(parts, ctx, stored?.aid ?? '', id, error);
     throw error;

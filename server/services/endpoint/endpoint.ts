@@ -3,7 +3,7 @@ import type { EndpointPolicy, EndpointRecords } from '../../../workers/jobs/endp
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { parseDuration } from '../../domain/text/duration.ts';
+import { DURATION_EXPECTED, endOf } from '../../domain/text/duration.ts';
 import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import type { Endpoint } from '../../http/schema/endpoint.ts';
@@ -77,14 +77,12 @@ function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
 }
 
-/** When an endpoint that begins now ends: the next whole second at or after its time. */
 function expiryOf(ttl: string, now: number): number | null {
-  const duration = parseDuration(ttl);
-  if (duration === undefined) {
-    const expected = 'must be a duration such as `45m`, `P1D` or `0`, at most ten years';
-    throw new VaultError('invalid_request', { field: 'query.ttl', expected });
+  const end = endOf(ttl, now);
+  if (end === undefined) {
+    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
   }
-  return duration === 'forever' ? null : Math.ceil((now + duration) / 1_000) * 1_000;
+  return end;
 }
 
 /** Whether a key is stored under the same generation as it is known. */
@@ -151,9 +149,9 @@ async function create(
     if (!(await isStored(parts, key))) {
       return { kind: 'stale' };
     }
-    const { aid, kid, gen } = key;
+    const { aid, kid, gen, summary } = key;
     const params = { aid, kid, gen, id, kind };
-    const policy = { ...common, kid, gen };
+    const policy = { ...common, kid, gen, summary: summary || undefined };
     const made = await crypto.createEndpoint({ params, blob, passphrase, policy, order });
     return made.kind === 'warm_miss' ? made : done({ ...made, key });
   });

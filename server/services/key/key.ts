@@ -69,10 +69,10 @@ async function createOnce(
   ctx: AccountContext,
   user: string,
   passphrase: SecretBytes,
-  kid: string,
+  { kid, summary }: Pick<KeyHandle, 'kid' | 'summary'>,
 ): Promise<void> {
   const { account } = ctx;
-  const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, passphrase });
+  const record = await crypto.createKey({ key: { aid: account.aid, user, kid }, summary, passphrase });
   if (await keyStore.create(account.aid, user, record)) {
     return;
   }
@@ -99,25 +99,30 @@ async function namedInBody<T>(work: Promise<T>): Promise<T> {
 async function create(
   parts: KeyParts,
   ctx: AccountContext,
-  { user, passphrase }: { readonly user: string; readonly passphrase?: SecretBytes | undefined },
+  input: {
+    readonly user: string;
+    readonly passphrase?: SecretBytes | undefined;
+    readonly summary?: boolean | undefined;
+  },
 ): Promise<Repeatable<NewPassphrase>> {
   const { keyStore, opener, metering, idempotency, randomId } = parts;
   const { account, idempotencyKey } = ctx;
+  const { user, passphrase, summary = false } = input;
   if (idempotencyKey === undefined) {
     const chosen = passphrase ?? (await generate(parts));
     if (await keyStore.read(account.aid, user)) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
-    await createOnce(parts, ctx, user, chosen, randomId());
+    await createOnce(parts, ctx, user, chosen, { kid: randomId(), summary });
     metering.count(ctx, 'key');
     return { reply: { user, passphrase: decodeSecret(chosen) }, replayed: false };
   }
   if (!passphrase) {
     throw new VaultError('idempotency_passphrase_required', { field: 'body.passphrase' });
   }
-  const request = { key: idempotencyKey, route: 'POST /v1/key', parts: [user] };
+  const request = { key: idempotencyKey, route: 'POST /v1/key', parts: summary ? [user, 'summary'] : [user] };
   const { replayed } = await idempotency.run(ctx, request, async (seed) => {
-    await createOnce(parts, ctx, user, passphrase, kidFromSeed(seed));
+    await createOnce(parts, ctx, user, passphrase, { kid: kidFromSeed(seed), summary });
     metering.count(ctx, 'key');
     return { user };
   });

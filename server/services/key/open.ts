@@ -1,11 +1,11 @@
-import type { WarmMiss } from '../../../workers/jobs/key/jobs.ts';
+import type { KeyFacts, WarmMiss } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { EndpointStore } from '../../store/endpoint.ts';
-import type { Fenced } from '../../store/item.ts';
+import type { Fenced } from '../../store/item/reply.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import { bindParts } from '../common/bind.ts';
@@ -26,11 +26,9 @@ const TRIES_MAX = 40;
 export const CLOSED_PAUSE_MS = 50;
 
 /** A vault key under one of its generations. The fences of its buckets tell whether that is still the newest. */
-export interface KeyRef {
+export interface KeyRef extends KeyFacts {
   readonly aid: string;
   readonly user: string;
-  readonly kid: string;
-  readonly gen: number;
 }
 
 /** A vault key as this process knows it. */
@@ -129,9 +127,9 @@ async function find(
     known.set(name, seen);
     return seen;
   }
-  const { kid, gen } = await crypto.describeKey({ place: { aid, user }, record });
+  const facts = await crypto.describeKey({ place: { aid, user }, record });
   // A copy: a reply is a view, and would keep all that arrived with it.
-  const handle = { aid, user, kid, gen, record: Buffer.from(record) };
+  const handle = { aid, user, ...facts, record: Buffer.from(record) };
   known.set(name, handle);
   return handle;
 }

@@ -1,6 +1,6 @@
 import type { RootFacts, RootStep } from '../../../workers/jobs/root/jobs.ts';
 import { pepperIdOf } from '../../domain/account/pepper.ts';
-import type { ReferenceEntry } from '../../store/maintenance/census.ts';
+import type { IndexEntry } from '../../store/maintenance/census.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { openAccount } from '../account/record.ts';
 import { recover } from '../common/coalesce.ts';
@@ -40,7 +40,7 @@ async function moveEntries(
   { censusStore, crypto }: RootDependencies,
   { account, kid }: VaultKey,
   bucket: Bucket,
-  entries: readonly ReferenceEntry[],
+  entries: readonly IndexEntry[],
 ): Promise<{ readonly moved: number; readonly missed: number }> {
   const tokens = entries.map(({ token }) => token);
   const metas = await censusStore.metas(bucket, tokens);
@@ -61,7 +61,7 @@ async function movePass(parts: RootDependencies): Promise<{ moved: number; misse
   const total = { moved: 0, missed: 0 };
   const moveBucket = async (key: VaultKey, number: number): Promise<void> => {
     const bucket = { kid: key.kid, number };
-    for await (const entries of parts.censusStore.references(bucket)) {
+    for await (const entries of parts.censusStore.entries(bucket, 'references')) {
       const { moved, missed } = await moveEntries(parts, key, bucket, entries);
       total.moved += moved;
       total.missed += missed;

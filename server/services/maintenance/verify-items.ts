@@ -1,11 +1,13 @@
 import type { LongLog } from '../../../workers/jobs/maintenance/jobs.ts';
-import type { ReferenceEntry } from '../../store/maintenance/census.ts';
+import type { IndexEntry } from '../../store/maintenance/census.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { addChecked, addFaults, addKeys, type Fault, type Report } from './report.ts';
 import { type MaintenanceDependencies, openAgain, type VaultKey } from './walk.ts';
 
 const LOG_STEP = 500;
 const TAG_BYTES = 16;
+/** Of a name and its text in the metadata index. */
+const DIGEST_BYTES = 8;
 /** Longer than any deletion closes a bucket. */
 const CLOSED_MS_MAX = 120_000;
 
@@ -65,23 +67,50 @@ async function logFaults(target: Target, token: string, { first, length }: LongL
   return [];
 }
 
-/** Items that are there, and not where the reference index should have them. */
-async function unreferenced(
+/** A member that an index must have for an item. */
+interface OwnMember {
+  readonly token: string;
+  readonly member: Uint8Array;
+}
+
+/** Items that are there, and not where an index should have them. */
+async function unindexed(
   { parts, bucket }: Target,
-  tokens: readonly string[],
-  members: readonly Uint8Array[],
+  index: 'metadata' | 'references',
+  own: readonly OwnMember[],
 ): Promise<readonly string[]> {
   const { censusStore } = parts;
-  const named = members.flatMap((member, i) =>
-    member.length > 0 ? [{ member, token: tokens[i] ?? '' }] : [],
-  );
-  const isThere = await censusStore.hasReferences(
+  const isThere = await censusStore.hasMembers(
     bucket,
-    named.map(({ member }) => member),
+    index,
+    own.map(({ member }) => member),
   );
-  const missing = named.filter((_, i) => !isThere[i]).map(({ token }) => token);
-  const isItem = await censusStore.hasItems(bucket, missing);
-  return missing.filter((_, i) => isItem[i]);
+  return thoseThatAre(
+    parts,
+    bucket,
+    own.filter((_, i) => !isThere[i]).map(({ token }) => token),
+  );
+}
+
+async function thoseThatAre(
+  { censusStore }: MaintenanceDependencies,
+  bucket: Bucket,
+  tokens: readonly string[],
+): Promise<readonly string[]> {
+  const isItem = await censusStore.hasItems(bucket, tokens);
+  return tokens.filter((_, i) => isItem[i]);
+}
+
+function referencesOf(tokens: readonly string[], members: readonly Uint8Array[]): OwnMember[] {
+  return members.flatMap((member, i) => (member.length > 0 ? [{ member, token: tokens[i] ?? '' }] : []));
+}
+
+/** Members of the metadata index with their tokens. */
+function metadataOf(members: readonly Uint8Array[]): OwnMember[] {
+  return members.map((member) => ({
+    member,
+    token: Buffer.from(member).toString('utf8', DIGEST_BYTES, member.length - 2),
+  }));
 }
 
 /** Verifies the first of these items, as many as one survey takes. */
@@ -98,8 +127,13 @@ async function itemFaults(
   const { blob, items } = await parts.surveyStore.survey(bucket, all);
   const tokens = all.slice(0, items);
   const params = { aid: account.aid, kid, gen, now: parts.now(), tokens };
-  const { findings: look, members } = await parts.crypto.verifyItems({ params, survey: blob });
-  const missing = await unreferenced(target, tokens, members);
+  const verified = await parts.crypto.verifyItems({ params, survey: blob });
+  const { findings: look, members, metadata, expiries } = verified;
+  const missing = await unindexed(target, 'references', referencesOf(tokens, members));
+  const unfound = await unindexed(target, 'metadata', metadataOf(metadata));
+  const due = await parts.censusStore.expiriesOf(bucket, tokens);
+  const wrong = tokens.filter((_, i) => due[i] !== expiries[i]);
+  const mistimed = await thoseThatAre(parts, bucket, wrong);
   const logs = await Promise.all(look.long.map((log) => logFaults(target, tokens[log.item] ?? '', log)));
   if (report) {
     addKeys(report.keys, look.keys);
@@ -113,6 +147,10 @@ async function itemFaults(
     ...foreign.map((token) => faultOf(target, 'time index', token, 'the item belongs into another bucket')),
     ...missing.map((token) =>
       faultOf(target, 'reference index', token, 'the item is not in it', indexState(parts)),
+    ),
+    ...unfound.map((token) => faultOf(target, 'metadata index', token, 'the item is not in it')),
+    ...mistimed.map((token) =>
+      faultOf(target, 'expiries', token, 'the item does not expire when its metadata says'),
     ),
     ...logs.flat(),
   ];
@@ -135,7 +173,7 @@ async function verifyItems(target: Target, report: Report): Promise<void> {
   }
 }
 
-async function referenceFaults(target: Target, entries: readonly ReferenceEntry[]): Promise<Fault[]> {
+async function referenceFaults(target: Target, entries: readonly IndexEntry[]): Promise<Fault[]> {
   const { parts, key, bucket } = target;
   const tokens = entries.map(({ token }) => token);
   const metas = await parts.censusStore.metas(bucket, tokens);
@@ -144,8 +182,9 @@ async function referenceFaults(target: Target, entries: readonly ReferenceEntry[
     metas,
   });
   const strange = entries.filter(({ member }, i) => !member.equals(members[i] ?? Buffer.alloc(0)));
-  const isThere = await parts.censusStore.hasReferences(
+  const isThere = await parts.censusStore.hasMembers(
     bucket,
+    'references',
     strange.map(({ member }) => member),
   );
   return strange
@@ -153,6 +192,35 @@ async function referenceFaults(target: Target, entries: readonly ReferenceEntry[
     .map(({ token }) =>
       faultOf(target, 'reference index', token, 'an entry has no item of its reference', indexState(parts)),
     );
+}
+
+/** Entries of the metadata index without an item that has such metadata. */
+async function metadataFaults(target: Target, entries: readonly IndexEntry[]): Promise<Fault[]> {
+  const { parts, key, bucket } = target;
+  const tokens = entries.map(({ token }) => token);
+  const metas = await parts.censusStore.metas(bucket, tokens);
+  const names = { aid: key.account.aid, kid: key.kid, tokens };
+  const members = await parts.crypto.metadataMembers({ params: names, metas });
+  const own = new Set(members.map((member) => Buffer.from(member).toString('latin1')));
+  const strange = entries.filter(({ member }) => !own.has(member.toString('latin1')));
+  const isThere = await parts.censusStore.hasMembers(
+    bucket,
+    'metadata',
+    strange.map(({ member }) => member),
+  );
+  return strange
+    .filter((_, i) => isThere[i])
+    .map(({ token }) => faultOf(target, 'metadata index', token, 'an entry has no item of its metadata'));
+}
+
+/** Tokens that are to expire and are no items. */
+async function expiryFaults(target: Target, tokens: readonly string[]): Promise<Fault[]> {
+  const { parts, bucket } = target;
+  const isItem = await parts.censusStore.hasItems(bucket, tokens);
+  const due = await parts.censusStore.expiriesOf(bucket, tokens);
+  return tokens
+    .filter((_, i) => !isItem[i] && due[i] !== -1)
+    .map((token) => faultOf(target, 'expiries', token, 'it names an item that is not there'));
 }
 
 async function fenceFaults(target: Target): Promise<Fault[]> {
@@ -189,9 +257,17 @@ export async function verifyBucket(
 ): Promise<void> {
   const target: Target = { parts, key, bucket: { kid: key.kid, number } };
   await verifyItems(target, report);
-  for await (const entries of parts.censusStore.references(target.bucket)) {
+  for await (const entries of parts.censusStore.entries(target.bucket, 'references')) {
     addChecked(report, 'reference index', entries.length);
     await addFaults(report, () => referenceFaults(target, entries));
+  }
+  for await (const entries of parts.censusStore.entries(target.bucket, 'metadata')) {
+    addChecked(report, 'metadata index', entries.length);
+    await addFaults(report, () => metadataFaults(target, entries));
+  }
+  for await (const tokens of parts.censusStore.expiries(target.bucket)) {
+    addChecked(report, 'expiries', tokens.length);
+    await addFaults(report, () => expiryFaults(target, tokens));
   }
   addChecked(report, 'fence', 1);
   await addFaults(report, () => fenceFaults(target));

@@ -2,7 +2,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import type { HeadsStore } from '../../store/heads.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { CensusStore } from '../../store/maintenance/census.ts';
 import type { FoundRecord, RecordStore } from '../../store/maintenance/record.ts';

@@ -4,7 +4,7 @@ import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { mayReveal, outsideScope } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
@@ -140,7 +140,7 @@ export async function fillJob(
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
     const actor = actorNameOf(account);
-    const place = { aid, kid, user: key.user, account: account.name, actor, requestId };
+    const place = { aid, kid, summary: key.summary, user: key.user, account: account.name, actor, requestId };
     const { hasSections } = order.facts;
     const hidesEchoes = !mayReveal(account);
     const named = {
@@ -213,7 +213,14 @@ export async function prepareFetch(
   // Otherwise a missing rule is found only when the reply has arrived.
   await rules.find(account.aid, input.rules, 'query.rules');
   const { job } = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
-    const place = { aid: key.aid, kid: key.kid, user: key.user, account: account.name, id };
+    const place = {
+      aid: key.aid,
+      kid: key.kid,
+      summary: key.summary,
+      user: key.user,
+      account: account.name,
+      id,
+    };
     const { ip, userAgent: ua, credentialId, requestId } = ctx;
     const actor = actorNameOf(account);
     const caller = { ip, ua, actor, credentialId, requestId, forcedMask: !account.unmasked };

@@ -9,7 +9,7 @@ import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/ou
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
-import type { ItemStore, StoredItem } from '../../store/item.ts';
+import type { ItemStore, StoredItem } from '../../store/item/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
 import { bindParts } from '../common/bind.ts';
@@ -295,7 +295,7 @@ async function store(
 ): Promise<{ readonly tokenInfo: TokenInfo; readonly extra: Uint8Array }> {
   const { crypto, rules, storing } = parts;
   const { id, record, facts, account } = job;
-  const { reference, algorithm, user, kid, gen } = facts;
+  const { reference, algorithm, user, kid, gen, summary = false } = facts;
   const { aid } = account;
   const applied = await rules.find(aid, facts.rules);
   const request = { reference, algorithm, return_card_metadata: false, seed: id };
@@ -305,7 +305,7 @@ async function store(
   return untilDone(async () => {
     const stored = await storing.storeUnder(
       contextOf(job),
-      { aid, user, kid, gen },
+      { aid, user, kid, gen, summary },
       request,
       async (wanted) => {
         const params = { ...wanted, ...own };

@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Captured } from '../../http/schema/capture.ts';
+import type { ToldCapture } from '../../http/schema/capture.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import type { Telling } from '../capture/capture.ts';
@@ -39,7 +39,7 @@ async function tell(
   { crypto, jobStore, jobs, now, randomId }: TellingParts,
   { requestId }: AccountContext,
   { id: endpointId, key: { aid, kid }, records }: OpenEndpoint,
-  captured: Captured,
+  captured: ToldCapture,
   seed: string | undefined,
 ): Promise<void> {
   const id = seed === undefined ? randomId() : jobIdOf('capture', seed);

@@ -1,12 +1,14 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
+import type { Clock } from '../common/clock.ts';
 import type { KeyRef } from '../key/open.ts';
 import type { ItemAddress } from './read.ts';
 
 interface AddressParts {
   readonly crypto: Pick<Crypto, 'describeItem'>;
   readonly itemStore: Pick<ItemStore, 'read'>;
+  readonly now: Clock;
 }
 
 /**
@@ -14,7 +16,7 @@ interface AddressParts {
  * `token_not_found` and `reference_required`.
  */
 export async function addressItem(
-  { crypto, itemStore }: AddressParts,
+  { crypto, itemStore, now }: AddressParts,
   { aid, kid }: Pick<KeyRef, 'aid' | 'kid'>,
   { token, reference }: Pick<ItemAddress, 'reference' | 'token'>,
 ) {
@@ -22,6 +24,21 @@ export async function addressItem(
   if (read?.kind !== 'item') {
     throw new VaultError('token_not_found');
   }
-  const params = { aid, kid, token, rule: 'check', reference } as const;
+  const params = { aid, kid, token, rule: 'check', reference, now: now() } as const;
   return { read, refMember: await crypto.describeItem({ params, meta: read.meta }) };
+}
+
+/** The length of the log of an item, which outlives its expiry. Rejects as `addressItem`. */
+export async function addressLog(
+  { crypto, itemStore }: Pick<AddressParts, 'crypto'> & { readonly itemStore: Pick<ItemStore, 'readTrace'> },
+  { aid, kid }: Pick<KeyRef, 'aid' | 'kid'>,
+  { token, reference }: Pick<ItemAddress, 'reference' | 'token'>,
+): Promise<number> {
+  const trace = await itemStore.readTrace(kid, token);
+  if (trace === undefined) {
+    throw new VaultError('token_not_found');
+  }
+  const params = { aid, kid, token, rule: 'check', reference } as const;
+  await crypto.describeItem({ params, meta: trace.meta });
+  return trace.logLength;
 }

@@ -1,4 +1,4 @@
-import type { Packed, PageFields } from '../../../workers/jobs/item/jobs.ts';
+import type { ItemFilter, Packed, PageFields } from '../../../workers/jobs/item/jobs.ts';
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
@@ -47,7 +47,7 @@ const LIMIT = 1_024;
 const RULED_ITEMS_MAX = 16;
 
 interface VaultListDependencies extends PlanParts {
-  readonly crypto: Pick<Crypto, 'decryptItems' | 'describeItem' | 'encodeReference' | 'listItems'>;
+  readonly crypto: PlanParts['crypto'] & Pick<Crypto, 'decryptItems' | 'describeItem' | 'listItems'>;
   readonly admission: Pick<Admission, 'start' | 'open' | 'plan' | 'isAlone' | 'piece'>;
   readonly metering: Pick<MeteringService, 'count' | 'settle'>;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
@@ -162,8 +162,7 @@ async function openPage(
   const { crypto, metering, cards, now } = parts;
   const { rules, ...masks } = view;
   const { aid, kid } = key;
-  const { reference, reference_prefix: referencePrefix } = filter;
-  const params = { aid, kid, ...actorOf(ctx, now()), ...masks, reference, referencePrefix };
+  const params = { aid, kid, ...actorOf(ctx, now()), ...masks, ...itemFilter(filter) };
   const decrypt = (fields: PageFields) => crypto.decryptItems({ params, opening, rules, page: fields });
   const opened =
     (await recover(decrypt(page.fields), 'integrity_failed', undefined)) ??
@@ -258,13 +257,19 @@ async function checkFences(
   await logPage(parts, key, { buckets: noItems }, []);
 }
 
+/** What of a filter a thread compares. */
+function itemFilter(filter: Omit<ListFilter, 'limit'>): ItemFilter {
+  const { reference, reference_prefix: referencePrefix, metadata, expires_before: expiresBefore } = filter;
+  return { reference, referencePrefix, metadata, expiresBefore };
+}
+
 async function listPage(
-  { crypto }: Pick<Parts, 'crypto'>,
+  { crypto, now }: Pick<Parts, 'crypto' | 'now'>,
   { aid, kid }: KeyRef,
-  { reference, reference_prefix: referencePrefix }: Pick<ListFilter, 'reference' | 'reference_prefix'>,
+  filter: Omit<ListFilter, 'limit'>,
   page: ItemPage,
 ): Promise<readonly Uint8Array[]> {
-  const params = { aid, kid, reference, referencePrefix };
+  const params = { aid, kid, now: now(), ...itemFilter(filter) };
   const texts = await crypto.listItems({ params, page: page.fields });
   return joinedTexts(texts);
 }
@@ -282,7 +287,8 @@ async function listOne(
   if (read?.kind !== 'item') {
     throw new VaultError('token_not_found');
   }
-  await crypto.describeItem({ params: { aid, kid, token, rule: 'lookup', reference }, meta: read.meta });
+  const named = { aid, kid, token, rule: 'lookup', reference, now: parts.now() } as const;
+  await crypto.describeItem({ params: named, meta: read.meta });
   const place = { token, storedAt: read.storedAt, bucket: itemStore.bucketOf(kid, token).number };
   const page = await readItemPage(parts, key, [place], 'meta');
   if (!page) {

@@ -1,5 +1,5 @@
 import type { PageFields } from '../../../workers/jobs/item/jobs.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { KeyRef } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';

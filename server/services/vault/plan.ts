@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { toAsync } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { mayUseKey } from '../common/permission.ts';
@@ -38,7 +38,7 @@ export interface ListPlan {
 
 /** What plans are made with. */
 export interface PlanParts {
-  readonly crypto: Pick<Crypto, 'encodeReference'>;
+  readonly crypto: Pick<Crypto, 'encodeReference' | 'metadataDigest'>;
   readonly itemStore: ItemStore;
   readonly keys: Pick<Keys, 'find' | 'users'>;
   readonly cursors: Cursors;
@@ -61,7 +61,17 @@ export async function planListing(parts: PlanParts, request: PlanRequest): Promi
   const { itemStore, cursors } = parts;
   const { ctx, route, filter, only } = request;
   const { user, reference, reference_prefix, stored_after, stored_before, next_token, limit } = filter;
-  const scope = [ctx.account.aid, route, user, reference, reference_prefix, stored_after, stored_before];
+  const facts = JSON.stringify([filter.metadata, filter.expires_before]);
+  const scope = [
+    ctx.account.aid,
+    route,
+    user,
+    reference,
+    reference_prefix,
+    stored_after,
+    stored_before,
+    facts,
+  ];
   const from = next_token === undefined ? undefined : (cursors.verify(scope, next_token) as Place); // signed below
   if (only && filter.token !== undefined) {
     return { ranges: toAsync([await rangeOfOne(itemStore, only, filter.token)]) };
@@ -77,20 +87,28 @@ export async function planListing(parts: PlanParts, request: PlanRequest): Promi
   return { ranges: toAsync(ranges), nextToken: last && cursors.sign(scope, last) };
 }
 
+/** The narrowest index for a filter: a whole reference, then metadata, then a prefix, then the expiries. */
 async function selectionOf(
   { crypto }: Pick<PlanParts, 'crypto'>,
   { aid }: Pick<Account, 'aid'>,
-  { reference, reference_prefix: referencePrefix }: ListFilter,
+  { reference, reference_prefix: referencePrefix, metadata = [], expires_before: before }: ListFilter,
 ): Promise<Selection> {
   const text = reference ?? referencePrefix;
-  if (text === undefined) {
-    return { kind: 'all' };
-  }
-  if (!text.startsWith(referencePrefix ?? '')) {
+  if (text?.startsWith(referencePrefix ?? '') === false) {
     return { kind: 'none' };
   }
-  const exact = reference !== undefined;
-  return { kind: 'indexed', prefixes: await crypto.encodeReference({ aid, reference: text, exact }) };
+  const [pair] = metadata;
+  if (reference === undefined && pair !== undefined) {
+    const [name, value] = pair;
+    const prefix = await crypto.metadataDigest({ aid, name, value });
+    return { kind: 'indexed', index: 'metadata', prefixes: [prefix] };
+  }
+  if (text !== undefined) {
+    const exact = reference !== undefined;
+    const prefixes = await crypto.encodeReference({ aid, reference: text, exact });
+    return { kind: 'indexed', index: 'references', prefixes };
+  }
+  return before === undefined ? { kind: 'all' } : { kind: 'expiring', before };
 }
 
 /** The keys that a listing covers, in order, beginning with the one that its cursor names. */

@@ -1,6 +1,8 @@
-import type { ItemStore } from '../../store/item.ts';
-import type { Position } from '../../store/position.ts';
+import type { MetadataPair } from '../../domain/mask/metadata.ts';
+import type { ItemStore } from '../../store/item/item.ts';
+import type { Position } from '../../store/item/position.ts';
 import type { Bucket } from '../../store/records/name.ts';
+import type { MemberIndex } from '../../store/redis/bucket-scan.ts';
 import type { KeyRef } from '../key/open.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
@@ -17,6 +19,8 @@ export interface ListFilter {
   readonly reference_prefix?: string | undefined;
   readonly stored_after?: number | undefined;
   readonly stored_before?: number | undefined;
+  readonly metadata?: readonly MetadataPair[] | undefined;
+  readonly expires_before?: number | undefined;
   readonly limit: number;
   readonly next_token?: string | undefined;
 }
@@ -39,10 +43,11 @@ export interface Range {
   readonly picked?: readonly Placed[];
 }
 
-/** Which items of a key a listing selects by reference: all of them, none, or those that its reference index names. */
+/** Which items of a key a listing selects: all of them, none, or those that an index names, which may name too many. */
 export type Selection =
   | { readonly kind: 'all' | 'none' }
-  | { readonly kind: 'indexed'; readonly prefixes: readonly Uint8Array[] };
+  | { readonly kind: 'indexed'; readonly index: MemberIndex; readonly prefixes: readonly Uint8Array[] }
+  | { readonly kind: 'expiring'; readonly before: number };
 
 /** The walk through one bucket of a range. */
 interface BucketWalk {
@@ -143,25 +148,23 @@ export async function* mergePositions(
 }
 
 /**
- * The items within the bounds that the reference index has under any of the prefixes, in order. While the root is rotated
- * there are two, and entries move from the first to the second: each bucket is read under one after the other.
+ * The items within the bounds that an index names, in order. While the root is rotated the reference index has two prefixes,
+ * and entries move from the first to the second: each bucket is read under one after the other.
  */
 async function pickIndexed(
   itemStore: ItemStore,
   { key, after, until }: Range,
-  prefixes: readonly Uint8Array[],
+  readAll: (bucket: Bucket) => AsyncIterable<readonly Position[]>,
 ): Promise<readonly Placed[]> {
   const picked: Placed[] = [];
   const pick = async (bucket: Bucket): Promise<void> => {
     const { number } = bucket;
     const seen = new Set<string>();
-    for (const prefix of prefixes) {
-      for await (const positions of itemStore.positionsByReference(bucket, prefix)) {
-        for (const { token, storedAt } of positions) {
-          if (storedAt > (after[number] ?? 0) && storedAt <= until && !seen.has(token)) {
-            seen.add(token);
-            picked.push({ token, storedAt, bucket: number });
-          }
+    for await (const positions of readAll(bucket)) {
+      for (const { token, storedAt } of positions) {
+        if (storedAt > (after[number] ?? 0) && storedAt <= until && !seen.has(token)) {
+          seen.add(token);
+          picked.push({ token, storedAt, bucket: number });
         }
       }
     }
@@ -190,8 +193,22 @@ export async function rangeOf(
       return range;
     case 'none':
       return { ...range, picked: [] };
-    default:
-      return { ...range, picked: await pickIndexed(itemStore, range, selection.prefixes) };
+    case 'expiring': {
+      const { before } = selection;
+      const picked = await pickIndexed(itemStore, range, (bucket) =>
+        itemStore.positionsByExpiry(bucket, before),
+      );
+      return { ...range, picked };
+    }
+    default: {
+      const { index, prefixes } = selection;
+      const readAll = async function* (bucket: Bucket) {
+        for (const prefix of prefixes) {
+          yield* itemStore.positionsByMember(bucket, index, prefix);
+        }
+      };
+      return { ...range, picked: await pickIndexed(itemStore, range, readAll) };
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Fenced, ItemParts, ItemStore } from '../../store/item.ts';
+import type { ItemParts, ItemStore } from '../../store/item/item.ts';
+import type { Fenced } from '../../store/item/reply.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';

@@ -1,7 +1,7 @@
 import type { ActorParams } from '../../../workers/jobs/item/jobs.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';

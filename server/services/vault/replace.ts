@@ -1,16 +1,14 @@
 import type { StoredParts } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { TokenInfo } from '../../http/schema/vault.ts';
-import type { ItemStore, StoredItem } from '../../store/item.ts';
+import type { ItemStore, StoredItem } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import { createKeyedMutex } from '../common/coalesce.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
-import type { Storing } from './store.ts';
+import { type Storing, writeOf } from './store.ts';
 
 /** How often an item may change between reading it and writing it. */
 export const CHANGED_TRIES_MAX = 20;
-
-const NO_BYTES = new Uint8Array(0);
 
 interface ReplacingDependencies {
   readonly itemStore: Pick<ItemStore, 'write'>;
@@ -30,22 +28,20 @@ async function writeOver(
   { itemStore, storing }: Parts,
   { kid, user }: KeyRef,
   before: StoredItem,
-  { facts, item, meta, sad, refMember, logEntry }: StoredParts,
+  sealed: StoredParts,
   seed: string | undefined,
 ): Promise<Done<Replaced> | Retry> {
-  const { token, gen, sadExpiresAt } = facts;
-  const outcome = await itemStore.write(kid, {
-    ...{ token, gen, item, meta, sad, sadExpiresAt, refMember, logEntry, seed },
-    ...{ identity: NO_BYTES, replaces: before.meta },
-  });
+  const outcome = await itemStore.write(kid, { ...writeOf(sealed, seed), replaces: before.meta });
   switch (outcome.kind) {
     case 'ok':
-      return done({ kind: 'written', info: await storing.tokenInfo(facts, user, outcome.storedAt) });
+      return done({ kind: 'written', info: await storing.tokenInfo(sealed.facts, user, outcome) });
     case 'closed':
     case 'stale':
       return outcome;
     case 'changed':
       return done({ kind: 'changed' });
+    case 'damaged':
+      throw new VaultError('integrity_failed');
     default:
       throw new VaultError('internal');
   }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { StoredFacts, StoreParams } from '../../../workers/jobs/item/jobs.ts';
+import type { StoredFacts, StoredParts, StoreParams } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { formatStoredAt } from '../../domain/text/time-text.ts';
+import { formatExpiry, formatStoredAt } from '../../domain/text/time-text.ts';
 import type { TokenInfo } from '../../http/schema/vault.ts';
-import type { ItemStore, WriteOutcome } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
+import type { ItemWrite, WriteOutcome } from '../../store/item/write.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
@@ -13,13 +14,13 @@ import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { CardMetadataSource } from './card.ts';
 
 /** More clashes in a row than random tokens can have. */
-const CANDIDATES_MAX = 1_000;
+export const CANDIDATES_MAX = 1_000;
 
 /** How often an item may be deleted and stored by others while it is stored here. */
-const LOGS_MAX = 40;
+export const LOGS_MAX = 40;
 
 /** A v4 UUID that the same seed gives again. */
-function uuidFromSeed(seed: string): string {
+export function uuidFromSeed(seed: string): string {
   const hex = createHash('sha256').update(`token ${seed}`).digest('hex');
   const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4];
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -31,6 +32,10 @@ export interface StoreRequest {
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
   readonly return_card_metadata: boolean;
+  readonly return_fingerprint?: boolean | undefined;
+  readonly ttl?: string | undefined;
+  /** JSON text. */
+  readonly metadata?: string | undefined;
   /** Of an idempotent request; choices that are otherwise random follow from it. */
   readonly seed: string | undefined;
   /** Whether an item that is stored already is left as it is: `token_exists`. */
@@ -55,22 +60,37 @@ function sadExpiry({ settings, now }: Pick<StoringParts, 'settings' | 'now'>): n
 /** What its caller learns of an item that is stored. */
 async function tokenInfo(
   { cards }: Pick<StoringParts, 'cards'>,
-  { token, reference, card }: Pick<StoredFacts, 'token' | 'reference' | 'card'>,
+  facts: Pick<StoredFacts, 'token' | 'reference' | 'card' | 'expiresAt' | 'metadata' | 'fingerprint'>,
   user: string,
-  storedAt: number,
+  { storedAt, created }: { readonly storedAt: number; readonly created: boolean },
 ): Promise<TokenInfo> {
+  const { token, reference, card, expiresAt, metadata, fingerprint } = facts;
   const stored_at = formatStoredAt(storedAt);
-  const info: TokenInfo =
-    reference === undefined ? { token, user, stored_at } : { token, user, reference, stored_at };
-  const metadata = card && (await cards.of(card));
-  return metadata === undefined ? info : { ...info, card_metadata: metadata };
+  const info: { -readonly [Name in keyof TokenInfo]: TokenInfo[Name] } =
+    reference === undefined
+      ? { token, user, stored_at, created }
+      : { token, user, reference, stored_at, created };
+  if (expiresAt !== undefined) {
+    info.expires_at = formatExpiry(expiresAt);
+  }
+  if (metadata !== undefined) {
+    info.metadata = metadata;
+  }
+  if (fingerprint !== undefined) {
+    info.fingerprint = fingerprint;
+  }
+  const found = card && (await cards.of(card));
+  if (found !== undefined) {
+    info.card_metadata = found;
+  }
+  return info;
 }
 
 function firstParams(
   parts: StoringParts,
   ctx: AccountContext,
-  { aid, kid }: KeyRef,
-  { number, reference, algorithm = 'full', seed, return_card_metadata }: StoreRequest,
+  { aid, kid, summary }: KeyRef,
+  { number, reference, algorithm = 'full', seed, ...request }: StoreRequest,
 ): StoreParams {
   return {
     ...actorOf(ctx, parts.now()),
@@ -82,7 +102,11 @@ function firstParams(
     uuid: seed === undefined ? undefined : uuidFromSeed(seed),
     candidate: 0,
     rejectTestCards: parts.settings.environment === 'production',
-    wantsCard: return_card_metadata,
+    ttl: request.ttl,
+    metadata: request.metadata,
+    wantsCard: request.return_card_metadata,
+    wantsFingerprint: request.return_fingerprint === true,
+    wantsSummary: summary,
     sadExpiresAt: sadExpiry(parts),
     seen: 0,
   };
@@ -90,31 +114,41 @@ function firstParams(
 
 type SealedItem = Extract<Awaited<ReturnType<Crypto['storeItem']>>, { readonly kind: 'stored' }>;
 
+/** A sealed item for the store. */
+export function writeOf({ facts, ...parts }: StoredParts, seed: string | undefined): ItemWrite {
+  const { token, gen, sadExpiresAt, expiresAt } = facts;
+  const { item, meta, sad, refMember, logEntry, identity, digests } = parts;
+  return {
+    token,
+    gen,
+    sadExpiresAt,
+    expiresAt,
+    item,
+    meta,
+    sad,
+    refMember,
+    logEntry,
+    identity,
+    digests,
+    seed,
+  };
+}
+
 /** Writes a sealed item; where the same item is stored already, behind the entries of its log, as long as that lives. */
 async function writeItem(
   { crypto, itemStore }: StoringParts,
   kid: string,
   params: StoreParams,
-  { facts: { token, gen, sadExpiresAt }, item, meta, sad, refMember, logEntry: first, identity }: SealedItem,
+  sealed: SealedItem,
   { seed, keeps }: Pick<StoreRequest, 'keeps' | 'seed'>,
 ): Promise<WriteOutcome> {
-  const write = {
-    token,
-    gen,
-    sadExpiresAt,
-    item,
-    meta,
-    sad,
-    refMember,
-    logEntry: first,
-    identity,
-    seed,
-  };
+  const write = writeOf(sealed, seed);
+  const { token } = write;
   let outcome = await itemStore.write(kid, write);
-  if (outcome.kind === 'exists' && keeps) {
-    throw new VaultError('token_exists');
-  }
   for (let tries = 0; outcome.kind === 'exists' && tries < LOGS_MAX; tries++) {
+    if (keeps && outcome.isLive) {
+      throw new VaultError('token_exists');
+    }
     const { logLength: seen, logTail: tail } = outcome;
     const entry = { ...params, token, action: 'encrypt', outcome: 'ok', seen } as const;
     const logEntry = await crypto.sealLog({ params: entry, tail });
@@ -146,7 +180,7 @@ async function storeUnder(
     const outcome = await writeItem(parts, key.kid, params, sealed, request);
     switch (outcome.kind) {
       case 'ok':
-        return done(await tokenInfo(parts, facts, key.user, outcome.storedAt));
+        return done(await tokenInfo(parts, facts, key.user, outcome));
       case 'closed':
       case 'stale':
         return outcome;
@@ -158,6 +192,8 @@ async function storeUnder(
         continue;
       case 'exists':
         throw new VaultError('overloaded');
+      case 'damaged':
+        throw new VaultError('integrity_failed');
       default:
         throw new VaultError('internal');
     }

@@ -1,10 +1,11 @@
+import type { SentFacts } from '../../../workers/jobs/item/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
 import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
-import type { ItemStore } from '../../store/item.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
@@ -15,12 +16,13 @@ import { CLOSED_PAUSE_MS, type Done, provenMissing, type Retry, type Unlocked } 
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
-import { addressItem } from './address.ts';
+import { addressItem, addressLog } from './address.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
 import type { Refusals } from './refusals.ts';
 import { CHANGED_TRIES_MAX, type Replaced, type Replacing } from './replace.ts';
 import type { Storing } from './store.ts';
+import type { createStoreBatch } from './store-batch.ts';
 
 export interface StoreInput {
   readonly user: string;
@@ -31,9 +33,12 @@ export interface StoreInput {
   readonly reference?: string | undefined;
   readonly algorithm?: string | undefined;
   readonly return_card_metadata?: boolean | undefined;
+  readonly return_fingerprint?: boolean | undefined;
+  readonly ttl?: string | undefined;
+  readonly metadata?: string | undefined;
 }
 
-export interface UpdateInput extends ItemAddress {
+export interface UpdateInput extends ItemAddress, SentFacts {
   readonly passphrase: SecretBytes;
   readonly rules: readonly string[];
   readonly body: Uint8Array;
@@ -50,7 +55,7 @@ interface VaultParts {
     Crypto,
     'checkWarm' | 'describeItem' | 'proveLogRemoval' | 'readLog' | 'storeItem' | 'updateItem'
   >;
-  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'remove'>;
+  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'readTrace' | 'remove'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
@@ -73,6 +78,7 @@ async function store(
   const { account, idempotencyKey } = ctx;
   const { preferences } = account;
   const { user, passphrase, body, number, reference, algorithm, return_card_metadata } = input;
+  const { return_fingerprint, ttl, metadata } = input;
   const act = (seed?: string): Promise<TokenInfo> =>
     keys.withUnlocked(ctx, user, passphrase, (key, blob) => {
       const request = {
@@ -80,6 +86,9 @@ async function store(
         reference,
         algorithm: algorithm ?? preferences.default_algorithm,
         return_card_metadata: return_card_metadata ?? preferences.return_card_metadata,
+        return_fingerprint,
+        ttl,
+        metadata,
         seed,
         onSealed: () => metering.countAhead(ctx, 'store'),
       };
@@ -93,7 +102,8 @@ async function store(
   await confirmAccount(ctx);
   const { key } = await keys.prove(ctx, user, passphrase);
   // A key that was deleted and created again under the same name is another one.
-  const wanted = [key.kid, number, reference, algorithm, return_card_metadata, body];
+  const facts = [return_fingerprint, ttl, metadata];
+  const wanted = [key.kid, number, reference, algorithm, return_card_metadata, ...facts, body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault', parts: wanted }, act);
 }
 
@@ -133,7 +143,7 @@ async function updateOnce(
   applied: RuleSet,
   seed: string | undefined,
 ): Promise<Done<Replaced | undefined> | Retry> {
-  const { token, reference } = input;
+  const { token, reference, ttl, metadata } = input;
   const item = await itemStore.read(key.kid, token, key.gen);
   if (!item) {
     return provenMissing(crypto, key, blob, input.passphrase);
@@ -143,7 +153,8 @@ async function updateOnce(
   }
   const params = {
     ...actorOf(ctx, now()),
-    ...{ aid: key.aid, kid: key.kid, token, reference },
+    ...{ aid: key.aid, kid: key.kid, token, reference, ttl, metadata },
+    wantsSummary: key.summary,
     seen: item.logLength,
     sadExpiresAt: storing.sadExpiry(),
     bytesMax: STORED_BYTES_MAX,
@@ -179,7 +190,7 @@ async function updateItem(
 ): Promise<Repeatable<TokenInfo>> {
   const { idempotency, keys, replacing, rules } = parts;
   const { account, idempotencyKey } = ctx;
-  const { user, token, reference, passphrase, body } = input;
+  const { user, token, reference, passphrase, body, ttl, metadata } = input;
   const act = async (seed?: string): Promise<TokenInfo> => {
     const applied = await rules.find(account.aid, input.rules, 'query.rules');
     const updateUnlocked = () =>
@@ -192,7 +203,7 @@ async function updateItem(
     return { reply: await act(), replayed: false };
   }
   const { key } = await keys.prove(ctx, user, passphrase);
-  const wanted = [key.kid, token, reference, input.rules.join(), body];
+  const wanted = [key.kid, token, reference, input.rules.join(), ttl, metadata, body];
   return idempotency.run(ctx, { key: idempotencyKey, route: 'POST /v1/vault/update', parts: wanted }, act);
 }
 
@@ -244,11 +255,11 @@ async function log(
   await refusals.settle(account.aid);
   const key = await keys.find(account, input.user);
   const { aid, kid } = key;
-  const { read } = await addressItem(parts, key, input);
+  const logLength = await addressLog(parts, key, input);
   const scope = [aid, 'GET /v1/vault/metadata', kid, token];
   // The item may have been deleted and stored anew since the cursor was given: then its log is shorter.
-  const asked = next_token === undefined ? read.logLength : Number(cursors.verify(scope, next_token));
-  const from = Math.min(asked, read.logLength);
+  const asked = next_token === undefined ? logLength : Number(cursors.verify(scope, next_token));
+  const from = Math.min(asked, logLength);
   const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
   const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
   const entries: LogEntry[] = [];
@@ -264,12 +275,14 @@ async function log(
 /** The routes of the vault itself: items stored, read, changed, removed and listed. */
 export function createVault({
   trees: { list, decryptAll },
+  batches,
   ...parts
 }: VaultParts & {
   readonly trees: Pick<ReturnType<typeof createVaultList>, 'list' | 'decryptAll'>;
+  readonly batches: ReturnType<typeof createStoreBatch>;
 }) {
   const bound = bindParts(parts, { store, decrypt, update, remove, log });
-  return { ...bound, list, decryptAll };
+  return { ...bound, ...batches, list, decryptAll };
 }
 
 export type VaultService = ReturnType<typeof createVault>;

@@ -2,10 +2,11 @@ import moveReferenceText from '../lua/maintenance/move-reference-2.lua' with { t
 import type { RecordKind } from '../records/kind.ts';
 import type { Bucket, NameOwner } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
+import type { MemberIndex } from '../redis/bucket-scan.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { asBytes, asList, asText, isOk } from '../redis/reply.ts';
-import { scanByMember, scanNames } from '../redis/scan.ts';
+import { asBytes, asCount, asList, asText, isOk } from '../redis/reply.ts';
+import { scanByMember, scanByScore, scanNames } from '../redis/scan.ts';
 
 /** A key in Redis. `known` is what its name says; undefined for a name of no kind. */
 export interface CountedKey {
@@ -21,14 +22,14 @@ export interface Fence {
   readonly closedUntil: number;
 }
 
-/** An entry of the reference index; `token` is empty if the entry is malformed. */
-export interface ReferenceEntry {
+/** An entry of an index; `token` is empty if the entry is malformed. */
+export interface IndexEntry {
   readonly member: Buffer;
   readonly token: string;
 }
 
 /** An entry to be moved: the item's metadata that was read, empty for no item, and its own member, empty for none. */
-export interface MovedReference extends ReferenceEntry {
+export interface MovedReference extends IndexEntry {
   readonly meta: Uint8Array;
   readonly own: Uint8Array;
 }
@@ -43,10 +44,14 @@ export interface CensusStore {
   isExpiring(name: Uint8Array): Promise<boolean>;
   /** The fence of a bucket; an open one of generation 1 if it has none. */
   fence(bucket: Bucket): Promise<Fence>;
-  /** All entries of the reference index, in pages. */
-  references(bucket: Bucket): AsyncGenerator<readonly ReferenceEntry[], void, void>;
-  /** Which of these members are in the reference index. */
-  hasReferences(bucket: Bucket, members: readonly Uint8Array[]): Promise<readonly boolean[]>;
+  /** All entries of an index whose members end with a token, in pages. */
+  entries(bucket: Bucket, index: MemberIndex): AsyncGenerator<readonly IndexEntry[], void, void>;
+  /** Which of these members are in an index. */
+  hasMembers(bucket: Bucket, index: MemberIndex, members: readonly Uint8Array[]): Promise<readonly boolean[]>;
+  /** Tokens that are to expire, with the times, ms since 1970, in pages. */
+  expiries(bucket: Bucket): AsyncGenerator<readonly string[], void, void>;
+  /** When these tokens are to expire, ms since 1970; -1 for those that are not. */
+  expiriesOf(bucket: Bucket, tokens: readonly string[]): Promise<readonly number[]>;
   /** Replaces an entry by the item's own member, or removes it; false if the item has changed since it was read. */
   moveReference(bucket: Bucket, entry: MovedReference): Promise<boolean>;
   /** The metadata of each item; empty if there is none. */
@@ -101,11 +106,12 @@ async function fenceOf(redis: RedisLink, bucket: Bucket): Promise<Fence> {
   };
 }
 
-async function* referencesOf(
+async function* entriesOf(
   redis: RedisLink,
   bucket: Bucket,
-): AsyncGenerator<readonly ReferenceEntry[], void, void> {
-  for await (const members of scanByMember(redis, redisKeys.references(bucket), STEP)) {
+  index: MemberIndex,
+): AsyncGenerator<readonly IndexEntry[], void, void> {
+  for await (const members of scanByMember(redis, redisKeys[index](bucket), STEP)) {
     yield members.map((member) => ({ member, token: tokenOf(member) }));
   }
 }
@@ -118,6 +124,11 @@ async function areMembers(
   return members.length === 0
     ? []
     : asList(await redis.command('ZMSCORE', [key, ...members])).map((score) => score !== null);
+}
+
+async function scoresOf(redis: RedisLink, key: string, members: readonly string[]): Promise<number[]> {
+  const scores = members.length === 0 ? [] : asList(await redis.command('ZMSCORE', [key, ...members]));
+  return scores.map((score) => (score === null ? -1 : Math.max(-1, asCount(score))));
 }
 
 async function metaOf(redis: RedisLink, bucket: Bucket, token: string): Promise<Buffer> {
@@ -134,8 +145,10 @@ export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     exists,
     isExpiring: async (name) => (await redis.command('PTTL', [name])) !== -1,
     fence: (bucket) => fenceOf(redis, bucket),
-    references: (bucket) => referencesOf(redis, bucket),
-    hasReferences: (bucket, members) => areMembers(redis, redisKeys.references(bucket), members),
+    entries: (bucket, index) => entriesOf(redis, bucket, index),
+    hasMembers: (bucket, index, members) => areMembers(redis, redisKeys[index](bucket), members),
+    expiries: (bucket) => scanByScore(redis, redisKeys.expiries(bucket), STEP, '+inf', '0'),
+    expiriesOf: (bucket, tokens) => scoresOf(redis, redisKeys.expiries(bucket), tokens),
     async moveReference(bucket, { member, token, meta, own }) {
       const keys = [redisKeys.item(bucket, token), redisKeys.references(bucket)];
       return isOk(await redis.run(moveReference, keys, [member, meta, own]));

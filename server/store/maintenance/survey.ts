@@ -1,10 +1,10 @@
 import replaceItemsText from '../lua/maintenance/replace-items-n.lua' with { type: 'text' };
 import surveyItemsText from '../lua/maintenance/survey-items-n.lua' with { type: 'text' };
 import type { Bucket } from '../records/name.ts';
+import { scanTokens } from '../redis/bucket-scan.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList } from '../redis/reply.ts';
-import { scanByScore } from '../redis/scan.ts';
 
 const surveyItems = script(surveyItemsText);
 const replaceItems = script(replaceItemsText);
@@ -26,7 +26,7 @@ export interface ItemReplacement {
 
 /** Complete items, in pages, for verification and re-encryption. */
 export interface SurveyStore {
-  /** Tokens of a bucket in the order of the time index, in pages of one survey. */
+  /** Tokens of a bucket, in pages of one survey, see `scanTokens`. */
   tokens(bucket: Bucket): AsyncGenerator<readonly string[], void, void>;
   /**
    * Everything that Redis stores of the first of these items, as of one moment. `items` is their number in the blob
@@ -43,7 +43,7 @@ export interface SurveyStore {
 /** The surveys of one Redis. */
 export function createSurveyStore(redis: RedisLink): SurveyStore {
   return {
-    tokens: (bucket) => scanByScore(redis, redisKeys.times(bucket), TOKENS_STEP),
+    tokens: (bucket) => scanTokens(redis, bucket, TOKENS_STEP),
     async survey(bucket, tokens) {
       const keys = [
         redisKeys.times(bucket),

@@ -341,6 +341,10 @@ export const RECORD_KINDS = {
   times: { name: bucketName('t'), backup: 'own' },
   /** Sorted set: encoded references. A backup creates it again from the items. */
   references: { name: bucketName('r'), backup: 'own' },
+  /** Sorted set: digests of names and texts of metadata, each with its token. A backup creates it again from the items. */
+  metadata: { name: bucketName('y'), backup: 'own' },
+  /** Sorted set: token by the time of its expiry in ms. */
+  expiries: { name: bucketName('e'), backup: 'own' },
   /** Hash: generation and state of the bucket. */
   fence: { name: bucketName('f'), backup: 'own' },
   /** Hash: `a` the recorded heads of the bucket's logs. */

@@ -39,8 +39,9 @@ export async function* scanByScore(
   key: string,
   step: number,
   upTo = '+inf',
+  first = '-inf',
 ): AsyncGenerator<readonly string[], void, void> {
-  let from = '-inf';
+  let from = first;
   // Returned members with the score at which the scan continues.
   let given = new Set<string>();
   for (;;) {

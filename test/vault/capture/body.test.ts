@@ -212,7 +212,6 @@ describe('the query', () => {
             user: 'other',
             passphrase: 'x',
             token: 'tok',
-            ttl: '1s',
             rules: 'none',
             mask_fields: 'number',
           },

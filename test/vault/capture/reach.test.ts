@@ -100,6 +100,9 @@ function bodyOf({ body, operationId }: Route): object {
   if (body.kind === 'json') {
     return known(BODY, body.schema['properties']);
   }
+  if (operationId === 'storeItems') {
+    return { user: 'u', items: [{ data: { n: '1' } }] };
+  }
   if (operationId === 'requestNetworkToken' || operationId === 'createCaptureEndpoint') {
     return { webhook };
   }

@@ -153,7 +153,7 @@ describe('no number', () => {
 describe('what a store answers', () => {
   test('is token, user and time, and the reference where there is one', async () => {
     const plain = await account.sdk.vault.store({ user: 'u', data: { number: '55' } });
-    expect(Object.keys(plain).sort()).toEqual(['stored_at', 'token', 'user']);
+    expect(Object.keys(plain).sort()).toEqual(['created', 'stored_at', 'token', 'user']);
     const named = await account.sdk.vault.store({
       user: 'u',
       data: { number: '55' },
@@ -163,6 +163,7 @@ describe('what a store answers', () => {
       token: named.token,
       user: 'u',
       reference: 'customer 1',
+      created: true,
       stored_at: named.stored_at,
     });
     for (const { stored_at } of [plain, named]) {

@@ -110,7 +110,10 @@ describe('what it answers and moves', () => {
       reference: 'r',
       data: { a: 1 },
     });
-    expect(info).toEqual({ token: first, user: 'moves', reference: 'r', stored_at: info.stored_at });
+    expect(info).toEqual({
+      ...{ token: first, user: 'moves', reference: 'r' },
+      ...{ stored_at: info.stored_at, created: false },
+    });
     const was = before.find(({ token }) => token === first)?.stored_at ?? '';
     expect(Date.parse(info.stored_at)).toBeGreaterThan(Date.parse(was));
     const after = (await account.sdk.vault.list({ user: 'moves' })).data['moves'] ?? [];

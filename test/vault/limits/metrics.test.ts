@@ -109,7 +109,7 @@ describe('the metrics tell of', () => {
     const commands = told.series
       .filter(({ name }) => name === 'vault_redis_command_duration_seconds_count')
       .map(({ labels }) => labels['command']);
-    expect(commands).toContain('write-item');
+    expect(commands).toContain('write-items');
     expect(commands).toContain('HGET');
     expect(commands).not.toContain('EVALSHA');
     expect(commands).not.toContain('script');

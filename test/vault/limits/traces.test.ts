@@ -81,7 +81,7 @@ describe('a request is one trace', () => {
     );
     expect(new Set(found.map((span) => span.traceId))).toEqual(new Set([traceId]));
     const names = found.map(({ name }) => name);
-    for (const name of ['sign_in', 'unlock', 'thread unlockKey', 'thread storeItem', 'redis write-item']) {
+    for (const name of ['sign_in', 'unlock', 'thread unlockKey', 'thread storeItem', 'redis write-items']) {
       expect(names).toContain(name);
     }
     const request = found.find(isRequest);

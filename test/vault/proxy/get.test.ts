@@ -73,6 +73,7 @@ describe('a synchronous fetch', () => {
         token: expect.stringMatching(/^[0-9a-f]{64}$/),
         user: 'u',
         stored_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        created: true,
       },
     });
     expect(answer.text).not.toMatch(/5555 5555|\b9317\b/);
@@ -240,7 +241,12 @@ describe('an asynchronous fetch', () => {
     expect(told).toEqual({
       headers: expect.any(Array),
       status_code: 200,
-      token_info: { token: expect.any(String), user: 'u', stored_at: expect.any(String) },
+      token_info: {
+        token: expect.any(String),
+        user: 'u',
+        stored_at: expect.any(String),
+        created: expect.any(Boolean),
+      },
       order: 2,
     });
     expect(received.text).not.toMatch(/55555555|\b9317\b|Hopper/);

@@ -99,7 +99,12 @@ describe('a network token', () => {
         last_four: '3478',
         status: 'active',
       },
-      token_info: { token: expect.any(String), user: 'u', stored_at: expect.any(String) },
+      token_info: {
+        token: expect.any(String),
+        user: 'u',
+        stored_at: expect.any(String),
+        created: expect.any(Boolean),
+      },
       order: 9,
     });
     expect(received.text).not.toContain(GRANTED.cryptogram);

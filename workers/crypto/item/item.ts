@@ -34,11 +34,10 @@ import {
   type PartContext,
   unwrapDek,
 } from './envelope.ts';
-import { type ItemContext, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
+import { type ItemContext, type ItemFacts, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
 
 /** What one store or update writes. */
-export interface SealItemRequest extends ItemContext {
-  readonly reference?: string | undefined;
+export interface SealItemRequest extends ItemContext, ItemFacts {
   readonly owner: ItemOwner;
   readonly part0: Uint8Array;
   /** `expiresAtMs`: ms since 1970, 0 = never. */
@@ -158,7 +157,8 @@ export function sealPart(owner: ItemOwner, ctx: ContentContext, bytes: Uint8Arra
  * an open key of another id than the item's.
  */
 export function sealItem(request: SealItemRequest): SealedItem {
-  const { env, aid, kid, token, owner, part0, part1, reference } = request;
+  const { env, aid, kid, token, owner, part0, part1 } = request;
+  const { reference, expiresAtMs, metadata, summary } = request;
   if ('generations' in owner && owner.kid !== kid) {
     throw new RangeError('another vault key');
   }
@@ -166,7 +166,7 @@ export function sealItem(request: SealItemRequest): SealedItem {
   const revision = randomBytes(REVISION_BYTES);
   const place = { env, aid, kid, token, reference, revision };
   const item = sealPart(owner, { ...place, part: 0 }, part0);
-  const facts = { gen, revision, hash0: sha256(item), reference };
+  const facts = { gen, revision, hash0: sha256(item), reference, expiresAtMs, metadata, summary };
   if (part1 === undefined) {
     return { item, gen, meta: sealMeta(request.sealer, request, facts) };
   }

@@ -8,7 +8,7 @@
  */
 import { createCipheriv } from 'node:crypto';
 import { aad } from '../primitives/aad.ts';
-import { utf8 } from '../primitives/bytes.ts';
+import { concat, utf8 } from '../primitives/bytes.ts';
 import { hmac } from '../primitives/symmetric.ts';
 
 /** Length of an identity tag: 128 bits are collision-free for all numbers of a vault key. */
@@ -38,6 +38,32 @@ export function tokenDigest(
 export function identityTag(tokenKey: Uint8Array, number: string, reference: string | undefined): Uint8Array {
   const identified = reference === undefined ? [number] : [number, reference];
   return hmac(tokenKey, aad('cardvault identity', identified)).slice(0, IDENTITY_BYTES);
+}
+
+/** Length of a digest of the metadata index; readers compare the metadata itself. */
+export const METADATA_DIGEST_BYTES = 8;
+
+/** What the metadata index has of a name and its text, under a 32-byte key. */
+export function metadataDigest(subkey: Uint8Array, name: string, text: string): Uint8Array {
+  return hmac(subkey, aad('cardvault metadata', [name, text])).slice(0, METADATA_DIGEST_BYTES);
+}
+
+/** The members of the metadata index that a token has for its digests: each digest, the token, its length in two bytes. */
+export function metadataMembers(digests: Uint8Array, token: string): Uint8Array[] {
+  const end = utf8(token);
+  const length = new Uint8Array([end.length >> 8, end.length & 0xff]);
+  return Array.from({ length: digests.length / METADATA_DIGEST_BYTES }, (_, i) => {
+    const at = i * METADATA_DIGEST_BYTES;
+    return concat([digests.subarray(at, at + METADATA_DIGEST_BYTES), end, length]);
+  });
+}
+
+/** Length of a fingerprint: 128 bits. */
+const FINGERPRINT_BYTES = 16;
+
+/** What is equal for equal numbers under one vault key, and says nothing without its token key. */
+export function fingerprintOf(tokenKey: Uint8Array, number: string): Uint8Array {
+  return hmac(tokenKey, aad('cardvault fingerprint', [number])).slice(0, FINGERPRINT_BYTES);
 }
 
 /**

@@ -45,6 +45,8 @@ export interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
   /** Names of the members that the patch replaces. */
   readonly names: readonly string[];
   readonly part0: Uint8Array;
+  /** In place of that of the item, where its key wants one. */
+  readonly summary?: string | undefined;
   /** `expiresAtMs`: ms since 1970, 0 = never. */
   readonly part1?: { readonly bytes: Uint8Array; readonly expiresAtMs: number } | undefined;
   readonly sealer: ServiceSealer;
@@ -169,7 +171,8 @@ export function sealPatch(request: SealPatchRequest): PatchedItem {
     },
   ];
   const out = join(layers.map((layer) => layer.item));
-  const facts = { gen, revision: meta.revision, hash0: sha256(out), reference: meta.reference };
+  const { sad: _, ...before } = meta;
+  const facts = { ...before, gen, hash0: sha256(out), summary: request.summary ?? meta.summary };
   const sealed = { item: out, gen, patches: layers.length - 1 };
   if (layers.every(({ sad }) => sad.length === 0)) {
     return { ...sealed, meta: sealMeta(sealer, request, facts), sadExpiresAtMs: 0 };

@@ -4,6 +4,8 @@
  *
  * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | salt 16 | m 4 | t 4 | p 4 | commitment 32 |
  * nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
+ *
+ * The type in the header says whether summaries of the key's cards are kept; it never changes.
  */
 import { aad } from '../primitives/aad.ts';
 import {
@@ -37,6 +39,8 @@ const GENERATIONS_MAX = 4096;
  */
 export interface ParsedVaultKey {
   readonly kid: string;
+  /** Whether a summary of each card is kept under the service key. */
+  readonly summary: boolean;
   /** Number of the newest generation; there are as many public keys. */
   readonly gen: number;
   readonly publicKeys: readonly Uint8Array[];
@@ -47,12 +51,17 @@ export interface ParsedVaultKey {
   readonly commitment: Uint8Array;
 }
 
+function typeOf(summary: boolean) {
+  return summary ? TYPE.summaryVaultKey : TYPE.vaultKey;
+}
+
 /**
  * Takes a record apart. Rejects wrong lengths and unbounded Argon2 parameters with `IntegrityError`, before either costs
  * anything: at most 4,096 generations, and what `checkStoredParams` lets pass.
  */
 export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
-  checkHeader(record, TYPE.vaultKey, HEADER_BYTES + 1);
+  const summary = record[1] === TYPE.summaryVaultKey;
+  checkHeader(record, typeOf(summary), HEADER_BYTES + 1);
   const kidBytes = readU8(record, HEADER_BYTES);
   const countAt = HEADER_BYTES + 1 + kidBytes;
   const gen = readU32(record, countAt);
@@ -75,6 +84,7 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   checkStoredParams(params);
   return {
     kid: textOf(readBytes(record, HEADER_BYTES + 1, kidBytes)),
+    summary,
     gen,
     publicKeys: Array.from({ length: gen }, (_, i) =>
       readBytes(record, keysAt + i * POINT_BYTES, POINT_BYTES),
@@ -103,13 +113,14 @@ export function vaultKeyHead(
   key: UnlockedKey,
   salt: Uint8Array,
   params: Argon2Params,
+  summary = false,
 ): Uint8Array {
   const kid = utf8(ctx.kid);
   if (kid.length > 255 || key.generations.length > GENERATIONS_MAX) {
     throw new RangeError('vault key too large');
   }
   const header = new Uint8Array(HEADER_BYTES + 1);
-  writeHeader(header, TYPE.vaultKey);
+  writeHeader(header, typeOf(summary));
   header[HEADER_BYTES] = kid.length;
   const publicKeys = key.generations.map((generation) => generation.publicKey);
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];

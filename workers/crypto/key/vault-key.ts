@@ -26,10 +26,11 @@ async function wrapKey(
   key: UnlockedKey,
   passphrase: Uint8Array,
   params: Argon2Params,
+  summary: boolean,
 ): Promise<Uint8Array> {
   checkNewParams(params);
   const salt = randomBytes(SALT_BYTES);
-  const head = vaultKeyHead(ctx, key, salt, params);
+  const head = vaultKeyHead(ctx, key, salt, params, summary);
   const { kek, commitment } = await deriveKek(passphrase, salt, params);
   const secrets = concat([...key.generations.map((generation) => generation.privateKey), key.tokenKey]);
   try {
@@ -102,15 +103,16 @@ export function throwawayKey(kid: string): UnlockedKey {
 
 /**
  * The record of a new vault key of one generation, with a random token key. Nothing of the key stays in memory: its maker
- * unlocks it like everybody. Rejects a setting under the floor with RangeError.
+ * unlocks it like everybody. `summary`: summaries of its cards are kept. Rejects a setting under the floor with RangeError.
  */
 export async function createVaultKey(
   ctx: KeyContext,
   passphrase: Uint8Array,
   params: Argon2Params,
+  summary = false,
 ): Promise<Uint8Array> {
   using key = throwawayKey(ctx.kid);
-  return await wrapKey(ctx, key, passphrase, params);
+  return await wrapKey(ctx, key, passphrase, params, summary);
 }
 
 /**
@@ -125,12 +127,13 @@ export async function unlockVaultKey(
   params: Argon2Params,
 ): Promise<{ readonly key: UnlockedKey; readonly upgraded?: Uint8Array }> {
   const key = await openKey(ctx, record, passphrase);
-  const higher = raised(parseVaultKey(record).params, params);
+  const { params: stored, summary } = parseVaultKey(record);
+  const higher = raised(stored, params);
   if (!higher) {
     return { key };
   }
   try {
-    return { key, upgraded: await wrapKey(ctx, key, passphrase, higher) };
+    return { key, upgraded: await wrapKey(ctx, key, passphrase, higher, summary) };
   } catch (error) {
     key[Symbol.dispose]();
     throw error;
@@ -151,5 +154,5 @@ export async function changePassphrase(
   const old = await openKey(ctx, record, oldPassphrase);
   const next = { gen: generationOf(old).gen + 1, ...generateKeyPair() };
   using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
-  return await wrapKey(ctx, key, newPassphrase, params);
+  return await wrapKey(ctx, key, newPassphrase, params, parseVaultKey(record).summary);
 }

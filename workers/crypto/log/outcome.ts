@@ -78,6 +78,7 @@ const OUTCOMES = [
   'job_started',
   'job_not_finished',
   'job_cancelled',
+  'metadata_sensitive',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -164,6 +164,7 @@ export const TYPE = {
   retrieveWrap: 0x15,
   derivedEnvelope: 0x16,
   patchedItem: 0x17,
+  summaryVaultKey: 0x18,
   service: 0x20,
   renewedLog: 0x21,
   heads: 0x22,

@@ -27,6 +27,7 @@ import {
 export type Purpose =
   | 'record'
   | 'ref-index'
+  | 'metadata-index'
   | 'audit'
   | 'audit-sign'
   | 'log-heads'

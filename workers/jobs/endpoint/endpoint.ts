@@ -6,6 +6,7 @@ import { type JsonObject, parseStoredObject } from '../../../server/domain/json/
 import { keepNumbers } from '../../../server/domain/mask/merge.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
   openCaptureWrap,
   openPolicy,
@@ -14,11 +15,22 @@ import {
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
+import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { checkReference, logEntry, metaOf, referenceMember, sadAt, sealNew } from '../item/records.ts';
+import {
+  checkLive,
+  checkReference,
+  logEntry,
+  metadataDigests,
+  metadataOf,
+  metaOf,
+  referenceMember,
+  sadAt,
+  sealNew,
+} from '../item/records.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ParsedOrder } from '../proxy/order.ts';
 import { hostOf, sealReport } from '../proxy/record.ts';
@@ -74,6 +86,13 @@ function readBody(
     throw new VaultError('body_too_large');
   }
   return object;
+}
+
+/** The summary of an item that has one, after a patch. */
+function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): string | undefined {
+  return summary === undefined
+    ? undefined
+    : JSON.stringify(patchedSummary(parseOwn<CardSummary>(utf8(summary)), changes));
 }
 
 /** The handlers of `ENDPOINT_JOBS`. */
@@ -133,14 +152,16 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     const { token, reference, now, sadExpiresAt } = params;
     const owner = openCapture(context, params, { use: params.endpoint, ...records, secret });
     const meta = metaOf(context, params, token, sealed.meta);
+    checkLive(meta, now);
     checkReference(meta, reference, 'check');
     // The number that the token stands for is no patch's to change.
     const object = keepNumbers(new Map(), readBody(context, params, rules, body));
     const { part0, part1 } = splitSad(object);
+    const metadata = metadataOf(meta);
     const patched = sealPatch({
       ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
       ...{ item: sealed.item, meta, ...sadAt(sealed.sad, now) },
-      ...{ names: [...object.keys()], part0 },
+      ...{ names: [...object.keys()], part0, summary: patchedSummaryText(meta, object) },
       part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
     });
     const { item, sad = EMPTY, gen, sadExpiresAtMs } = patched;
@@ -152,7 +173,11 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     }
     return {
       ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
-      facts: { token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+      facts: {
+        ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+        ...{ expiresAt: meta.expiresAtMs, metadata },
+      },
+      digests: metadataDigests(context, params.aid, metadata),
       refMember: referenceMember(context, params.aid, reference, token),
       logEntry: logEntry(context, params, token, 'encrypt', sealed.logTail),
     };

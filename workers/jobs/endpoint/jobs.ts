@@ -36,6 +36,8 @@ export interface EndpointPolicy {
   readonly expiresAt: number | null;
   readonly rules: readonly string[];
   readonly wantsCard: boolean;
+  /** Whether its key keeps a summary of each card. */
+  readonly summary?: boolean | undefined;
   /** Whether numbers stay masked whatever the account may see: a credential that sees them masked has made it. */
   readonly isMasked?: boolean | undefined;
   /** Of a capture endpoint: the default of its captures. */

@@ -16,6 +16,7 @@ import type { ThreadRules } from '../rule/jobs.ts';
 import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { ITEM_JOBS, ShownLogEntry, UpdateParams } from './jobs.ts';
 import {
+  checkLive,
   checkReference,
   logEntry,
   metaOf,
@@ -23,6 +24,7 @@ import {
   referenceMember,
   sealNew,
   sealStored,
+  updatedFacts,
 } from './records.ts';
 import { viewOf } from './view.ts';
 
@@ -41,6 +43,12 @@ function sadExpiry(
     return next;
   }
   return earlierExpiry(before, next);
+}
+
+/** The members that an update brings; none where it only changes what is kept beside the data. */
+function readChanges({ ttl, metadata }: UpdateParams, sent: Uint8Array): JsonObject {
+  const isBare = sent.length === 0 && (ttl !== undefined || metadata !== undefined);
+  return isBare ? new Map() : parseStoredObject(sent);
 }
 
 /** The merged object after rules, which may change all of it but the number that the token stands for. */
@@ -105,9 +113,10 @@ export const ITEM_HANDLERS = {
       return WARM_MISS;
     }
     const meta = metaOf(context, params, token, record);
+    checkLive(meta, now);
     checkReference(meta, reference, 'check');
     const stored = openText(context, params, token, key, { item, meta, sad }, now);
-    const { text, card } = viewOf(context, stored, params, rules);
+    const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
     const entry = logEntry(context, params, token, 'decrypt', logTail);
     return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
   },
@@ -119,8 +128,9 @@ export const ITEM_HANDLERS = {
       return WARM_MISS;
     }
     const meta = metaOf(context, params, token, sealed.meta);
+    checkLive(meta, params.now);
     checkReference(meta, params.reference, 'check');
-    const changes = parseStoredObject(sent);
+    const changes = readChanges(params, sent);
     const text = openText(context, params, token, key, { ...sealed, meta }, params.now);
     const stored = parseStoredObject(text);
     const object = mergeWithRules(context, params, rules, stored, changes);
@@ -129,6 +139,7 @@ export const ITEM_HANDLERS = {
     }
     return sealStored(context, {
       params,
+      ...updatedFacts(params, meta, object),
       owner: key,
       object,
       chosen: { token, candidate: 0, identity: EMPTY },
@@ -139,6 +150,7 @@ export const ITEM_HANDLERS = {
 
   describeItem(context, { params, meta: record }) {
     const meta = metaOf(context, params, params.token, record);
+    checkLive(meta, params.now ?? 0);
     checkReference(meta, params.reference, params.rule);
     return referenceMember(context, params.aid, meta.reference, params.token);
   },

@@ -1,4 +1,5 @@
 /** Items: stored, opened, updated and listed, with their entries in the action log. */
+import type { ItemMetadata, MetadataPair } from '../../../server/domain/mask/metadata.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import {
   bytes,
@@ -31,8 +32,16 @@ export interface ActorParams {
   readonly now: number;
 }
 
+/** What a caller says of an item beside its data, as it was sent. */
+export interface SentFacts {
+  /** A duration, see `domain/text/duration.ts`. */
+  readonly ttl?: string | undefined;
+  /** JSON text, see `domain/mask/metadata.ts`. */
+  readonly metadata?: string | undefined;
+}
+
 /** What is stored, beside the body. */
-export interface StoreParams extends KeyName, ActorParams {
+export interface StoreParams extends KeyName, ActorParams, SentFacts {
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
   readonly algorithm: string;
@@ -42,6 +51,9 @@ export interface StoreParams extends KeyName, ActorParams {
   readonly candidate: number;
   readonly rejectTestCards: boolean;
   readonly wantsCard: boolean;
+  readonly wantsFingerprint: boolean;
+  /** Whether a summary of the card is kept. */
+  readonly wantsSummary: boolean;
   /** ms since 1970; 0 = kept. */
   readonly sadExpiresAt: number;
   /** Number of log entries known to exist already. */
@@ -68,8 +80,9 @@ export interface OpenParams extends ItemName, ActorParams, ViewParams {
 }
 
 /** How an item is updated. */
-export interface UpdateParams extends ItemName, ActorParams {
+export interface UpdateParams extends ItemName, ActorParams, SentFacts {
   readonly seen: number;
+  readonly wantsSummary: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
   /** Whether the account sees numbers masked, and so do its rules. */
@@ -80,6 +93,8 @@ export interface UpdateParams extends ItemName, ActorParams {
 export interface DescribeItemParams extends ItemName {
   /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
   readonly rule: 'check' | 'lookup';
+  /** ms since 1970; given where an item that has expired is none. */
+  readonly now?: number;
 }
 
 /** An entry of the action log that is sealed separately. */
@@ -116,17 +131,24 @@ export interface ShownLogEntry {
   readonly timestamp: string;
 }
 
-/** Which items of a page are wanted, once their references can be read. */
-export interface ReferenceFilter {
+/** Which items of a page are wanted, once what the service knows of them can be read. */
+export interface ItemFilter {
   readonly reference?: string | undefined;
   readonly referencePrefix?: string | undefined;
+  /** All of them must match. */
+  readonly metadata?: readonly MetadataPair[] | undefined;
+  /** ms since 1970; exclusive. */
+  readonly expiresBefore?: number | undefined;
 }
 
 /** Which items are listed. */
-export interface ListParams extends KeyName, ReferenceFilter {}
+export interface ListParams extends KeyName, ItemFilter {
+  /** ms since 1970; what has expired is not listed. */
+  readonly now: number;
+}
 
 /** How the items of a page are read. */
-export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ReferenceFilter {}
+export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ItemFilter {}
 
 /** What may be said of a card without its number. */
 export interface CardFacts {
@@ -146,9 +168,14 @@ export interface StoredFacts {
   readonly sadExpiresAt: number;
   readonly card?: CardFacts | undefined;
   readonly reference?: string | undefined;
+  /** From when on it is gone, ms since 1970. */
+  readonly expiresAt?: number | undefined;
+  readonly metadata?: ItemMetadata | undefined;
+  /** 32 hex digits, if wanted. */
+  readonly fingerprint?: string | undefined;
 }
 
-/** The parts of an item to be written; `sad`, `refMember` and `identity` are empty where there is none. */
+/** The parts of an item to be written; `sad`, `refMember`, `identity` and `digests` are empty where there is none. */
 const STORED = {
   facts: json<StoredFacts>(),
   /** Envelope and content. */
@@ -161,6 +188,8 @@ const STORED = {
   logEntry: bytes,
   /** Shows whether a token that is taken already stands for the same number. */
   identity: bytes,
+  /** What the metadata index has of it. */
+  digests: bytes,
 };
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
@@ -170,7 +199,7 @@ export type StoredParts = Taken<typeof STORED_PARTS>;
 /** An item as it lies in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
 export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
 /** Byte strings in one piece. Where each ends stands in `ends`; one that ends where the one before does is empty. */
-const PACKED = message({ bytes, ends: words });
+export const PACKED = message({ bytes, ends: words });
 /** The same on both sides. */
 export type Packed = Taken<typeof PACKED>;
 

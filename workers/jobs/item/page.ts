@@ -1,11 +1,13 @@
 /** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
-import { formatStoredAt } from '../../../server/domain/text/time-text.ts';
+import { hasPairs } from '../../../server/domain/mask/metadata.ts';
+import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time-text.ts';
+import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadHandlers } from '../context.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import type { CardFacts, ITEM_JOBS, Packed, ReferenceFilter, ThreadPage } from './jobs.ts';
-import { logEntry, metaOf, openText } from './records.ts';
+import type { CardFacts, ITEM_JOBS, ItemFilter, Packed, ThreadPage } from './jobs.ts';
+import { logEntry, metadataOf, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
 
 /** The records of one item as they lie in a page; `sad` may be empty. */
@@ -116,7 +118,7 @@ interface Packing {
 }
 
 /** Room for `count` strings, and `bytes` for all of them together, which grow where they must. */
-function createPacking(count: number, bytes: number): Packing {
+export function createPacking(count: number, bytes: number): Packing {
   return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
 }
 
@@ -146,12 +148,12 @@ function reserve(packing: Packing, extra: number): void {
 }
 
 /** Ends a string; one that nothing was written for is empty. */
-function endString(packing: Packing): void {
+export function endString(packing: Packing): void {
   packing.ends[packing.count] = packing.at;
   packing.count++;
 }
 
-function writeBytes(packing: Packing, bytes: Uint8Array): void {
+export function writeBytes(packing: Packing, bytes: Uint8Array): void {
   reserve(packing, bytes.length);
   packing.bytes.set(bytes, packing.at);
   packing.at += bytes.length;
@@ -162,14 +164,20 @@ function writeText(packing: Packing, text: string): void {
   packing.at += packing.bytes.write(text, packing.at);
 }
 
-function packed({ bytes, ends, at }: Packing): Packed {
+export function packed({ bytes, ends, at }: Packing): Packed {
   return { bytes: bytes.subarray(0, at), ends };
 }
 
-function matches(reference: string | undefined, filter: ReferenceFilter): boolean {
+/** Whether an item is there and among those that are wanted. */
+function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
+  const { reference, expiresAtMs } = meta;
+  const { metadata, expiresBefore } = filter;
   return (
+    (expiresAtMs === undefined || expiresAtMs > filter.now) &&
     (filter.reference === undefined || reference === filter.reference) &&
-    (filter.referencePrefix === undefined || (reference?.startsWith(filter.referencePrefix) ?? false))
+    (filter.referencePrefix === undefined || (reference?.startsWith(filter.referencePrefix) ?? false)) &&
+    (expiresBefore === undefined || (expiresAtMs !== undefined && expiresAtMs < expiresBefore)) &&
+    (metadata === undefined || hasPairs(metadataOf(meta), metadata))
   );
 }
 
@@ -177,14 +185,17 @@ function matches(reference: string | undefined, filter: ReferenceFilter): boolea
 function writeHead(
   texts: Packing,
   token: string,
-  reference: string | undefined,
+  { reference, expiresAtMs, metadata, summary }: OpenedMeta,
   storedAt: number,
   rest: ',"data":' | '}',
 ): void {
   const comma = texts.at > 0 ? ',' : '';
   const referenceText = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`;
+  const expiry = expiresAtMs === undefined ? '' : `,"expires_at":"${formatExpiry(expiresAtMs)}"`;
+  const metadataText = metadata === undefined ? '' : `,"metadata":${metadata}`;
+  const card = summary === undefined ? '' : `,"card":${summary}`;
   const head = `${comma}{"token":${JSON.stringify(token)}${referenceText},"stored_at":"`;
-  writeText(texts, `${head}${formatStoredAt(storedAt)}"${rest}`);
+  writeText(texts, `${head}${formatStoredAt(storedAt)}"${expiry}${metadataText}${card}${rest}`);
 }
 
 /** Checks that all of the replies were read. */
@@ -204,8 +215,8 @@ export const PAGE_HANDLERS = {
       takeList(cursor, 1);
       const record = takeBytes(cursor);
       const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
-      if (meta && matches(meta.reference, params)) {
-        writeHead(texts, token, meta.reference, storedAt[i] ?? 0, '}');
+      if (meta && matches(meta, params)) {
+        writeHead(texts, token, meta, storedAt[i] ?? 0, '}');
       }
       endString(texts);
     }
@@ -229,11 +240,11 @@ export const PAGE_HANDLERS = {
         const entries = logEntries[bucketAt(page, i)] ?? rejectPage();
         const records = takeItem(cursor);
         const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
-        if (meta && matches(meta.reference, params)) {
+        if (meta && matches(meta, params)) {
           const { item, sad } = records;
           const text = openText(context, params, token, key, { item, meta, sad }, params.now);
           const view = viewOf(context, text, params, rules);
-          writeHead(texts, token, meta.reference, storedAt[i] ?? 0, ',"data":');
+          writeHead(texts, token, meta, storedAt[i] ?? 0, ',"data":');
           writeBytes(texts, view.text);
           writeText(texts, '}');
           wipe(text, view.text);

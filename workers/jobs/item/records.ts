@@ -5,11 +5,25 @@ import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import { formatToken, isClashProne, parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  parseStoredObject,
+} from '../../../server/domain/json/json.ts';
 import { mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
+import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
+import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
+import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
 import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
-import { encodeReference, identityTag, tokenDigest } from '../../crypto/item/lookup.ts';
+import {
+  encodeReference,
+  fingerprintOf,
+  identityTag,
+  metadataDigest,
+  tokenDigest,
+} from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
@@ -17,9 +31,17 @@ import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { randomUuid } from '../../crypto/primitives/random.ts';
-import type { ThreadContext } from '../context.ts';
+import { parseOwn, type ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
-import type { ActorParams, CardFacts, StoredParts, StoreParams } from './jobs.ts';
+import type {
+  ActorParams,
+  CardFacts,
+  SentFacts,
+  StoredFacts,
+  StoredParts,
+  StoreParams,
+  UpdateParams,
+} from './jobs.ts';
 import { cardFacts } from './view.ts';
 
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
@@ -38,6 +60,13 @@ export function metaOf(
   record: Uint8Array,
 ): OpenedMeta {
   return openMeta(sealer, { env, aid, kid, token }, record);
+}
+
+/** Rejects an item whose time is over, as one that is not there. */
+export function checkLive({ expiresAtMs }: OpenedMeta, now: number): void {
+  if (expiresAtMs !== undefined && expiresAtMs <= now) {
+    throw new VaultError('token_not_found');
+  }
 }
 
 /** A given reference must be the item's; a missing one is rejected when the item has one. */
@@ -66,6 +95,51 @@ export function referenceMember(
   const tokenBytes = utf8(token);
   const encoded = encodeReference(context.rootKey('ref-index', aid), reference, true);
   return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
+}
+
+/** What the metadata index has of an item: a digest for each member. */
+export function metadataDigests(
+  context: ThreadContext,
+  aid: string,
+  metadata: ItemMetadata | undefined,
+): Uint8Array {
+  if (metadata === undefined) {
+    return EMPTY;
+  }
+  const subkey = context.rootKey('metadata-index', aid);
+  return concat(Object.entries(metadata).map(([name, text]) => metadataDigest(subkey, name, text)));
+}
+
+/** The metadata of an item that was stored with some. */
+export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
+  return metadata === undefined ? undefined : parseOwn(utf8(metadata));
+}
+
+/** What a caller says of an item: undefined where nothing was sent, and `null` for what it is not to have. */
+interface ReadFacts {
+  readonly expiresAt?: number | null | undefined;
+  readonly metadata?: ItemMetadata | null | undefined;
+}
+
+/** Reads what was sent. `invalid_request` and `metadata_sensitive` at `query.ttl` and `query.metadata`. */
+function readFacts({ ttl, metadata: text, now }: SentFacts & Pick<ActorParams, 'now'>): ReadFacts {
+  const expiresAt = ttl === undefined ? undefined : endOf(ttl, now);
+  if (ttl !== undefined && expiresAt === undefined) {
+    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
+  }
+  if (text === undefined) {
+    return { expiresAt };
+  }
+  const field = 'query.metadata';
+  return { expiresAt, metadata: readMetadata(parseParameter(text, field), field) ?? null };
+}
+
+function parseParameter(text: string, field: string): JsonValue {
+  try {
+    return parseJson(utf8(text));
+  } catch {
+    throw new VaultError('invalid_request', { field, expected: 'must be the JSON text of an object' });
+  }
 }
 
 /** An item with its metadata opened; `sad` may be empty. */
@@ -155,10 +229,12 @@ interface ChosenToken {
 }
 
 /** Whom an item is sealed to, and what makes its token; an empty `tokenKey` makes random tokens only. */
-type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
+export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
 interface SealRequest {
   readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
+  readonly facts: Pick<StoredFacts, 'expiresAt' | 'fingerprint' | 'metadata'>;
+  readonly summary?: CardSummary | undefined;
   readonly owner: ItemOwner;
   readonly object: JsonObject;
   readonly chosen: ChosenToken;
@@ -194,7 +270,7 @@ function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams):
 
 /** Seals an item with its log entry. */
 export function sealStored(context: ThreadContext, request: SealRequest): StoredParts {
-  const { params, owner, object, chosen, sadExpiresAt, card } = request;
+  const { params, facts, summary, owner, object, chosen, sadExpiresAt, card } = request;
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
   const sealed = sealItem({
@@ -203,6 +279,9 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     kid,
     token: chosen.token,
     reference,
+    expiresAtMs: facts.expiresAt,
+    metadata: facts.metadata && JSON.stringify(facts.metadata),
+    summary: summary && JSON.stringify(summary),
     owner,
     part0,
     part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
@@ -217,6 +296,9 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
       sadExpiresAt: part1 ? sadExpiresAt : 0,
       card,
       reference,
+      expiresAt: facts.expiresAt,
+      metadata: facts.metadata,
+      fingerprint: facts.fingerprint,
     },
     item: sealed.item,
     meta: sealed.meta,
@@ -224,6 +306,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
     refMember: referenceMember(context, aid, reference, chosen.token),
     logEntry: logEntry(context, params, chosen.token, 'encrypt', request.tail),
     identity: chosen.identity,
+    digests: metadataDigests(context, aid, facts.metadata),
   };
 }
 
@@ -241,13 +324,43 @@ export function sealNew(
   if (params.rejectTestCards && isTestCard(number)) {
     throw new VaultError('test_card');
   }
+  const { expiresAt, metadata } = readFacts(params);
+  const { tokenKey } = writer;
   return sealStored(context, {
     params,
+    facts: {
+      expiresAt: expiresAt ?? undefined,
+      metadata: metadata ?? undefined,
+      fingerprint: params.wantsFingerprint
+        ? Buffer.from(fingerprintOf(tokenKey, number)).toString('hex')
+        : undefined,
+    },
+    summary: params.wantsSummary ? cardSummary(object, params.number) : undefined,
     owner: writer,
     object,
-    chosen: chooseToken(writer.tokenKey, number, params),
+    chosen: chooseToken(tokenKey, number, params),
     sadExpiresAt: params.sadExpiresAt,
     tail: NO_TAIL,
     card: params.wantsCard ? cardFacts(number) : undefined,
   });
+}
+
+/** What an updated item has beside its data: what was sent, else what it had. */
+export function updatedFacts(
+  params: UpdateParams,
+  meta: OpenedMeta,
+  object: JsonObject,
+): Pick<SealRequest, 'facts' | 'summary'> {
+  const { expiresAt, metadata } = readFacts(params);
+  const facts = {
+    expiresAt: (expiresAt === undefined ? meta.expiresAtMs : expiresAt) ?? undefined,
+    metadata: (metadata === undefined ? metadataOf(meta) : metadata) ?? undefined,
+  };
+  return { facts, summary: params.wantsSummary ? updatedSummary(meta, object) : undefined };
+}
+
+/** A number that was sent beside the data is in the summary alone. */
+function updatedSummary({ summary }: OpenedMeta, object: JsonObject): CardSummary {
+  const before: CardSummary = summary === undefined ? {} : parseOwn(utf8(summary));
+  return { ...before, ...cardSummary(object) };
 }

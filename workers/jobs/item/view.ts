@@ -3,8 +3,9 @@ import { cardBrand } from '../../../server/domain/card/brand.ts';
 import { onlyDigits } from '../../../server/domain/card/digits.ts';
 import { binOf, findNumber } from '../../../server/domain/card/number.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import { parseStoredObject } from '../../../server/domain/json/json.ts';
+import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { maskFields, maskForced } from '../../../server/domain/mask/mask.ts';
+import { utf8 } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type { ThreadRules } from '../rule/jobs.ts';
@@ -30,13 +31,15 @@ export function cardFacts(number: string | undefined): CardFacts | undefined {
 
 /**
  * What a reader sees of a stored text: forced masks, then rules, then masks of the fields named; and card facts when
- * they are wanted. Without any of it the stored text goes out as it is.
+ * they are wanted, with the item's `metadata` where it has no member of that name. Without any of it the stored text goes
+ * out as it is.
  */
 export function viewOf(
   context: ThreadContext,
   text: Uint8Array,
   view: ViewParams & KeyName,
   rules: ThreadRules,
+  metadata?: string,
 ): { readonly text: Uint8Array; readonly card?: CardFacts | undefined } {
   if (!view.forcedMask && view.maskFields.length === 0 && !view.wantsCard && rules.length === 0) {
     return { text };
@@ -54,6 +57,9 @@ export function viewOf(
   }
   if (card?.bin !== undefined) {
     object.delete(CARD_METADATA);
+  }
+  if (view.wantsCard && metadata !== undefined && !object.has('metadata')) {
+    object.set('metadata', parseJson(utf8(metadata)));
   }
   return { text: encodeJson(object), card };
 }

@@ -18,6 +18,8 @@ export interface EndpointVersion {
 export interface KeyFacts {
   readonly kid: string;
   readonly gen: number;
+  /** Whether a summary of each card is kept under the service key. */
+  readonly summary: boolean;
 }
 
 /** The path that a key record is bound to: the account, and the name of the key. */
@@ -48,7 +50,7 @@ export const KEY_JOBS = {
   createKey: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
-    input: message({ key: KEY, passphrase: secret }),
+    input: message({ key: KEY, summary: json<boolean>(), passphrase: secret }),
     output: bytes,
   }),
   /**

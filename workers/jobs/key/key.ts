@@ -21,9 +21,9 @@ function sealRecord({ sealer }: ThreadContext, { aid, user }: KeyPlace, record: 
 
 /** The handlers of `KEY_JOBS`. */
 export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
-  async createKey(context, { key: { kid, ...place }, passphrase }) {
+  async createKey(context, { key: { kid, ...place }, summary, passphrase }) {
     const ids = { env: context.env, aid: place.aid, kid };
-    return sealRecord(context, place, await createVaultKey(ids, passphrase, context.argon2));
+    return sealRecord(context, place, await createVaultKey(ids, passphrase, context.argon2, summary));
   },
 
   async unlockKey(context, { key: { kid, ...place }, record: sealed, passphrase }) {
@@ -43,8 +43,8 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
   },
 
   describeKey(context, { place, record }) {
-    const { kid, gen } = parseVaultKey(openRecord(context, place, record));
-    return { kid, gen };
+    const { kid, gen, summary } = parseVaultKey(openRecord(context, place, record));
+    return { kid, gen, summary };
   },
 
   checkWarm(context, { key: name, blob, passphrase }) {

@@ -1,5 +1,5 @@
 /** Record maintenance: the jobs that verify all records page by page, or re-encrypt them. No passphrase is needed. */
-import { bytes, json, list, message, optional, type Taken, text } from '../codec.ts';
+import { bytes, floats, json, list, message, optional, type Taken, text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type { RecordPlace } from '../service/jobs.ts';
@@ -45,7 +45,7 @@ export interface LogPartParams extends KeyName {
 /** A fault of an item; `item` numbers the page's items from 0. */
 export interface ItemFault {
   readonly item: number;
-  readonly kind: 'item' | 'sad' | 'log' | 'time index' | 'identity';
+  readonly kind: 'item' | 'sad' | 'log' | 'metadata index' | 'time index' | 'identity';
   readonly what: string;
 }
 
@@ -120,12 +120,20 @@ export const MAINTENANCE_JOBS = {
     input: message({ records: PLACED_RECORDS }),
     output: list(message({ keyId: optional(text), record: optional(bytes) })),
   }),
-  /** `members`: what the reference index must hold for each item; empty for none. */
+  /**
+   * `members`: what the reference index must hold for each item, empty for none. `metadata`: the
+   * members of the metadata index that they must have. `expiries`: when it expires, ms since 1970, or -1.
+   */
   verifyItems: defineJob({
     lane: 'bulk',
     share,
     input: message({ params: json<ItemsParams>(), survey: bytes }),
-    output: message({ findings: json<ItemsFindings>(), members: list(bytes) }),
+    output: message({
+      findings: json<ItemsFindings>(),
+      members: list(bytes),
+      metadata: list(bytes),
+      expiries: floats,
+    }),
   }),
   /** `before`: the last 16 bytes of each entry before these, laid end to end. */
   verifyLog: defineJob({
@@ -136,6 +144,16 @@ export const MAINTENANCE_JOBS = {
   }),
   /** What the reference index must hold for each item, by its metadata; empty for none. */
   referenceMembers: defineJob({
+    lane: 'bulk',
+    share,
+    input: message({
+      params: json<Pick<ItemsParams, 'aid' | 'kid' | 'tokens'>>(),
+      metas: list(bytes),
+    }),
+    output: list(bytes),
+  }),
+  /** The members of the metadata index that items must have, by their metadata. */
+  metadataMembers: defineJob({
     lane: 'bulk',
     share,
     input: message({

@@ -16,6 +16,8 @@ export interface SurveyedItem {
   readonly hasSeeds: boolean;
   /** The length of the log is recorded. */
   readonly isRecorded: boolean;
+  /** It is in the metadata index. */
+  readonly hasDigests: boolean;
   /** Another type of key has the item's name, or the log has no length. */
   readonly isStrange: boolean;
   /** -1 when the time index does not have it. */
@@ -29,6 +31,7 @@ const HEAD_BYTES = 48;
 const IS_STRANGE = 1;
 const HAS_SEEDS = 2;
 const IS_RECORDED = 4;
+const HAS_DIGESTS = 8;
 
 /** The item at `head`, and where the next one begins. */
 function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem; readonly end: number } {
@@ -52,6 +55,7 @@ function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem
     entries: Array.from({ length: word(6) }, () => take(readU32(take(4), 0))),
     hasSeeds: (flags & HAS_SEEDS) !== 0,
     isRecorded: (flags & IS_RECORDED) !== 0,
+    hasDigests: (flags & HAS_DIGESTS) !== 0,
     isStrange: (flags & IS_STRANGE) !== 0,
     storedAt: view.getFloat64(32),
     sadExpiresAt: view.getFloat64(40),

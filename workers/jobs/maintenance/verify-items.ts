@@ -1,6 +1,6 @@
 /** Handlers of the jobs that verify pages of items and logs in `jobs.ts`: what is wrong, as far as no passphrase is needed. */
 
-import { IDENTITY_BYTES } from '../../crypto/item/lookup.ts';
+import { IDENTITY_BYTES, metadataMembers } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import { generationOfItem } from '../../crypto/item/patch.ts';
 import { tagOf, verifyLogPart } from '../../crypto/log/entry.ts';
@@ -9,14 +9,16 @@ import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
-import { referenceMember } from '../item/records.ts';
+import { metadataDigests, metadataOf, referenceMember } from '../item/records.ts';
 import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
 import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
 
 /** Redis expires by its own clock. */
 const CLOCK_SKEW_MS = 5_000;
-/** `c`, `m` and `n`. */
-const FIXED_FIELDS = 3;
+/** The expiry of an item that has none. */
+const NEVER = -1;
+/** `m` and `n`; `c` is there until the item expires. */
+const FIXED_FIELDS = 2;
 
 type Report = (kind: ItemFault['kind'], what: string) => void;
 
@@ -62,8 +64,10 @@ function checkLog(
   found: SurveyedItem,
   report: Report,
 ): void {
-  const { entries, logLength, fields, hasSeeds, isRecorded } = found;
-  const others = (hasSeeds ? 1 : 0) + (isRecorded ? 1 : 0);
+  const { entries, logLength, fields } = found;
+  const others = [found.item.length > 0, found.hasSeeds, found.isRecorded, found.hasDigests].filter(
+    Boolean,
+  ).length;
   if (logLength === 0 || fields !== FIXED_FIELDS + logLength + others) {
     report('log', 'it has not the entries that its length says');
     return;
@@ -73,6 +77,16 @@ function checkLog(
   if (at !== undefined || names.size < entries.length) {
     report('log', at === undefined ? 'an entry is there twice' : `entry ${at} is not what was written`);
   }
+}
+
+/** What the metadata index must have of an item. */
+function membersOf(context: ThreadContext, aid: string, meta: OpenedMeta, token: string): Uint8Array[] {
+  return metadataMembers(metadataDigests(context, aid, metadataOf(meta)), token);
+}
+
+/** Whether this is what expiry leaves of an item: its log. */
+function isRemains({ item, storedAt }: SurveyedItem, { expiresAtMs }: OpenedMeta, now: number): boolean {
+  return item.length === 0 && storedAt < 0 && expiresAtMs !== undefined && expiresAtMs <= now + CLOCK_SKEW_MS;
 }
 
 /** Verifies one item; gives its metadata where that opens. */
@@ -97,16 +111,23 @@ function checkItem(
     }
     return undefined;
   }
-  if (found.storedAt < 0) {
-    report('time index', 'the item is not in it');
-  }
   if (found.identity.length > 0 && found.identity.length !== IDENTITY_BYTES) {
     report('identity', 'it is no tag');
   }
   const meta = openedOrNot(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
-  if (meta) {
+  if (meta && isRemains(found, meta, now)) {
+    if (found.sad.length > 0 || found.hasDigests) {
+      report('item', 'it has expired, and more than its log is there');
+    }
+  } else if (meta) {
+    if (found.storedAt < 0) {
+      report('time index', 'the item is not in it');
+    }
     checkContent(found, meta, gen, report);
     checkSad(found, meta, now, report);
+    if (found.hasDigests !== (meta.metadata !== undefined)) {
+      report('metadata index', 'the item is not in it as its metadata says');
+    }
   } else {
     report('item', 'its metadata does not open');
   }
@@ -114,13 +135,15 @@ function checkItem(
   return meta;
 }
 
-/** The handlers of `verifyItems`, `verifyLog` and `referenceMembers`. */
+/** The handlers of `verifyItems`, `verifyLog`, `metadataMembers` and `referenceMembers`. */
 export const VERIFY_HANDLERS = {
   verifyItems(context, { params, survey: blob }) {
     const faults: ItemFault[] = [];
     const checked = { item: 0, sad: 0, log: 0, identity: 0 };
     const keys: MutableKeyCounts = {};
     const survey = readSurvey(blob, params.tokens.length);
+    const metadata: Uint8Array[] = [];
+    const expiries: number[] = [];
     const members = survey.map((found, item) => {
       const token = params.tokens[item] ?? '';
       const meta = checkItem(context, params, token, found, (kind, what) =>
@@ -136,9 +159,13 @@ export const VERIFY_HANDLERS = {
         countByKey(keys, 'log', writerOfLog(context.sealer, entry));
         checked.log += 1;
       }
-      return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
+      const live = found.item.length > 0 ? meta : undefined;
+      metadata.push(...(live ? membersOf(context, params.aid, live, token) : []));
+      expiries.push(live?.expiresAtMs ?? NEVER);
+      return live ? referenceMember(context, params.aid, live.reference, token) : EMPTY;
     });
-    return { findings: { faults, checked, keys, long: longLogs(survey) }, members };
+    const findings = { faults, checked, keys, long: longLogs(survey) };
+    return { findings, members, metadata, expiries: Float64Array.from(expiries) };
   },
 
   verifyLog({ env, sealer }, { params, before, entries }) {
@@ -148,6 +175,14 @@ export const VERIFY_HANDLERS = {
     }
     const wrongAt = verifyLogPart(sealer, { env, ...params }, { before, entries });
     return { wrongAt: wrongAt ?? null, keys };
+  },
+
+  metadataMembers(context, { params: { aid, kid, tokens }, metas }) {
+    const { env, sealer } = context;
+    return tokens.flatMap((token, i) => {
+      const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
+      return meta ? membersOf(context, aid, meta, token) : [];
+    });
   },
 
   referenceMembers(context, { params: { aid, kid, tokens }, metas }) {

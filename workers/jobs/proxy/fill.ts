@@ -13,7 +13,7 @@ import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
-import { checkReference, logEntry, metaOf, openText } from '../item/records.ts';
+import { checkLive, checkReference, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import { applyRules } from '../rule/rule.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
@@ -36,6 +36,7 @@ type View = (masked: boolean, bare?: boolean) => JsonObject;
 
 function openView(context: ThreadContext, { params, rules, item: sealed }: Input, key: UnlockedKey): View {
   const meta = metaOf(context, params, params.token, sealed.meta);
+  checkLive(meta, params.now);
   checkReference(meta, params.reference, 'check');
   const text = openText(context, params, params.token, key, { ...sealed, meta }, params.now);
   return (masked, bare = false) => {

@@ -73,6 +73,8 @@ interface JobOwner extends JobPlace {
 export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly requestId: string;
   readonly seen: number;
+  /** Whether the key keeps a summary of each card. */
+  readonly summary: boolean;
   readonly what: 'post' | 'network_token';
   /** How values of the item are shown; `hidden`: not at all. */
   readonly debug: 'none' | 'hidden' | 'masked' | 'plain';
@@ -92,6 +94,8 @@ export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly ip: string;
   readonly ua: string;
   readonly credentialId?: string | undefined;
+  /** Whether the key keeps a summary of each card. */
+  readonly summary: boolean;
   /** Whether the caller sees numbers masked. */
   readonly forcedMask: boolean;
   readonly algorithm: string;
@@ -109,6 +113,8 @@ export interface JobFacts {
   readonly kid: string;
   /** The newest generation of the key when the job was accepted. */
   readonly gen: number;
+  /** Present if the key keeps a summary of each card. */
+  readonly summary?: true | undefined;
   /** Of the item that the request was filled from. */
   readonly token?: string | undefined;
   readonly reference?: string | undefined;

@@ -114,6 +114,7 @@ export function commonFacts(
     user,
     kid,
     gen: generationOf(key).gen,
+    summary: params.summary || undefined,
     ip,
     ua,
     actor,

@@ -35,6 +35,13 @@ export const SERVICE_JOBS = {
     input: message({ aid: text, reference: text, exact: json<boolean>() }),
     output: list(bytes),
   }),
+  /** What the metadata index has of a name and its text. */
+  metadataDigest: defineJob({
+    lane: 'hot',
+    share: ({ aid }) => singlesOf(aid),
+    input: message({ aid: text, name: text, value: text }),
+    output: bytes,
+  }),
   /** Seals a record for its place. */
   sealRecord: defineJob({
     lane: 'hot',

@@ -1,6 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { PEPPER_MARK } from '../../../server/domain/account/pepper.ts';
-import { encodeReference } from '../../crypto/item/lookup.ts';
+import { encodeReference, metadataDigest } from '../../crypto/item/lookup.ts';
 import { hashGenerated, hashPassword, verifyGenerated, verifyPassword } from '../../crypto/primitives/kdf.ts';
 import { randomPassphrase } from '../../crypto/primitives/random.ts';
 import { hmac, KEY_BYTES } from '../../crypto/primitives/symmetric.ts';
@@ -45,6 +45,10 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
 
   encodeReference({ rootKeys }, { aid, reference, exact }) {
     return rootKeys('ref-index', aid).map((key) => encodeReference(key, reference, exact));
+  },
+
+  metadataDigest({ rootKey }, { aid, name, value }) {
+    return metadataDigest(rootKey('metadata-index', aid), name, value);
   },
 
   sealRecord({ sealer }, { place: { purpose, account, kind, path }, plaintext }) {

@@ -61,3 +61,22 @@ end
 local function log_field(count, entry)
   return string.format('%d', count) .. string.sub(entry, -16)
 end
+
+-- The members of the metadata index that a token has for its digests, 8 bytes each.
+local function each_digest(digests, token, act)
+  for at = 1, #digests, 8 do
+    act(string.sub(digests, at, at + 7) .. token .. struct.pack('>I2', #token))
+  end
+end
+
+-- Takes an item out of the metadata index and the expiries.
+local function drop_facts(item, token, metadata, expiries)
+  local digests = redis.call('HGET', item, 'y')
+  if digests then
+    each_digest(digests, token, function(member)
+      redis.call('ZREM', metadata, member)
+    end)
+    redis.call('HDEL', item, 'y')
+  end
+  redis.call('ZREM', expiries, token)
+end

@@ -5,7 +5,7 @@
 -- Reply {blob, items in it}. The blob is one record per item, in order:
 --   u32 each: length of item, metadata, sad and identity tag; log length; fields of the hash; log entries that follow;
 --   flags (1 = a key has another type, or the log's length is none, 2 = the item has seeds,
---   4 = the length of its log is recorded); f64 each: score in the time index
+--   4 = the length of its log is recorded, 8 = it is in the metadata index); f64 each: score in the time index
 --   or -1, expiry of the sad in ms, -1 never, -2 no sad; the four byte strings; u32 length and bytes of each entry.
 local call, pcall, pack = redis.call, redis.pcall, struct.pack
 local total = (#KEYS - 2) / 2
@@ -18,7 +18,7 @@ local function add(piece)
 end
 for i = 1, total do
   local item, sad_key, token, flags = KEYS[2 + i], KEYS[2 + total + i], ARGV[2 + i], 0
-  local have, fields, entries = pcall('HMGET', item, 'c', 'm', 'n', 's', 'r'), 0, {}
+  local have, fields, entries = pcall('HMGET', item, 'c', 'm', 'n', 's', 'r', 'y'), 0, {}
   if have.err then
     have, flags = {}, 1
   else
@@ -52,6 +52,9 @@ for i = 1, total do
   end
   if have[5] then
     flags = flags + 4
+  end
+  if have[6] then
+    flags = flags + 8
   end
   local tag = call('HGET', KEYS[2], token) or ''
   local score = tonumber(call('ZSCORE', KEYS[1], token) or '-1')

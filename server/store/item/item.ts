@@ -1,23 +1,23 @@
-import { VaultError } from '../core/errors.ts';
-import { type Place, readMany } from './item-page.ts';
-import appendLogText from './lua/item/append-log-n.lua' with { type: 'text' };
-import dropSadText from './lua/item/drop-sad-2.lua' with { type: 'text' };
-import prelude from './lua/item/prelude.lua' with { type: 'text' };
-import readItemText from './lua/item/read-item-4.lua' with { type: 'text' };
-import removeItemText from './lua/item/remove-item-9.lua' with { type: 'text' };
-import writeItemText from './lua/item/write-item-7.lua' with { type: 'text' };
-import sinkPrelude from './lua/sink/prelude.lua' with { type: 'text' };
-import { wantRewrite } from './maintenance/rewrite.ts';
-import { type Position, positionsByReference, readPositions } from './position.ts';
-import { type Bucket, bucketOf } from './records/name.ts';
-import { type RedisLink, script } from './redis/client.ts';
-import { redisKeys } from './redis/keys.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime, isOk } from './redis/reply.ts';
-import { CommandWriter } from './redis/resp.ts';
+import { VaultError } from '../../core/errors.ts';
+import dropSadText from '../lua/item/drop-sad-2.lua' with { type: 'text' };
+import prelude from '../lua/item/prelude.lua' with { type: 'text' };
+import readItemText from '../lua/item/read-item-4.lua' with { type: 'text' };
+import removeItemText from '../lua/item/remove-item-9.lua' with { type: 'text' };
+import sinkPrelude from '../lua/sink/prelude.lua' with { type: 'text' };
+import { wantRewrite } from '../maintenance/rewrite.ts';
+import { type Bucket, bucketOf } from '../records/name.ts';
+import type { MemberIndex } from '../redis/bucket-scan.ts';
+import { type RedisLink, script } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime } from '../redis/reply.ts';
+import { CommandWriter } from '../redis/resp.ts';
+import { type AppendOutcome, append, type PackedEntries } from './log.ts';
+import { type Place, readMany } from './page.ts';
+import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
+import { asFenced, type Fenced, tagOf } from './reply.ts';
+import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
 
-const writeItem = script(prelude, writeItemText);
 const readItem = script(prelude, readItemText);
-const appendLog = script(prelude, appendLogText);
 const removeItem = script(prelude, sinkPrelude, removeItemText);
 const dropSad = script(dropSadText);
 
@@ -25,9 +25,6 @@ const TAG_BYTES = 16;
 const NO_BYTES = Buffer.alloc(0);
 /** What an entry can name as the number of those before it. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
-
-/** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
-export type Fenced = { readonly kind: 'closed' | 'stale' };
 
 /** An item as stored in Redis, every part encrypted. */
 export interface ItemParts {
@@ -46,57 +43,23 @@ export interface StoredItem extends ItemParts {
   readonly storedAt: number;
 }
 
-/** A new item, or the replacement of one. */
-export interface ItemWrite {
-  readonly token: string;
-  readonly gen: number;
-  readonly item: Uint8Array;
-  readonly meta: Uint8Array;
-  readonly sad: Uint8Array;
-  /** ms since 1970; 0 = never. */
-  readonly sadExpiresAt: number;
-  readonly refMember: Uint8Array;
-  /** Behind what it names, as every entry that is given to the store (see prelude.lua). */
-  readonly logEntry: Uint8Array;
-  /** The metadata that this write replaces; absent for a new item. */
-  readonly replaces?: Uint8Array;
-  readonly identity: Uint8Array;
-  /** Identifies an idempotent request: a second write with the same seed succeeds without a change. */
-  readonly seed?: string | undefined;
-}
-
 type DropOutcome = 'ok' | 'missing' | 'changed';
-
-/**
- * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
- * name this log, which is not the one that its entry names.
- */
-export type WriteOutcome =
-  | Fenced
-  | { readonly kind: 'ok'; readonly storedAt: number }
-  | { readonly kind: 'clash' | 'changed' }
-  | { readonly kind: 'exists'; readonly logLength: number; readonly logTail: Buffer };
-
-/** Log entries one behind the other, and where each of them ends. */
-export interface PackedEntries {
-  readonly bytes: Uint8Array;
-  readonly ends: Uint32Array;
-}
-
-/** For each item, whether it still existed, under the log that its entry names, and its log has the entry. */
-export type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
 export interface ItemStore {
   readonly buckets: number;
   bucketOf(kid: string, token: string): Bucket;
   write(kid: string, write: ItemWrite): Promise<WriteOutcome>;
+  /** The same for items of one bucket and one generation, in one step; each of another token. */
+  writeMany(bucket: Bucket, writes: readonly ItemWrite[]): Promise<readonly WriteOutcome[]>;
   /**
    * The parts of an item without its fence, and not in one step: they may belong to two versions, which do not open
    * together. Undefined if the item does not exist, or has to be read by `read`. Only for readers that append to the log
    * before they show anything: that checks fence and existence.
    */
   readParts(kid: string, token: string): Promise<ItemParts | undefined>;
+  /** What an item has left, though it may have expired: its metadata, and the length of its log. */
+  readTrace(kid: string, token: string): Promise<Pick<ItemParts, 'meta' | 'logLength'> | undefined>;
   /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
   read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
   /**
@@ -138,8 +101,14 @@ export interface ItemStore {
   newest(bucket: Bucket): Promise<number>;
   /** The number of tokens of a key, over all buckets. */
   countItems(kid: string): Promise<number>;
-  /** Positions of the tokens whose encoded reference starts with `prefix`, unordered, in chunks. */
-  positionsByReference(bucket: Bucket, prefix: Uint8Array): AsyncGenerator<readonly Position[]>;
+  /** Positions of the tokens whose member of an index starts with `prefix`, unordered, in chunks. */
+  positionsByMember(
+    bucket: Bucket,
+    index: MemberIndex,
+    prefix: Uint8Array,
+  ): AsyncGenerator<readonly Position[]>;
+  /** Positions of the tokens that expire before a time, ms since 1970, unordered, in chunks. */
+  positionsByExpiry(bucket: Bucket, before: number): AsyncGenerator<readonly Position[]>;
   /** Log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
   readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]>;
   /** Buckets in which this process may have changed a log since the last call. */
@@ -148,35 +117,7 @@ export interface ItemStore {
   readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
 }
 
-function asFenced(word: string): Fenced {
-  if (word === 'closed' || word === 'stale') {
-    return { kind: word };
-  }
-  throw new VaultError('integrity_failed');
-}
-
-/** The authentication tag of a metadata record, which identifies its version. */
-function tagOf(meta: Uint8Array): Uint8Array {
-  return meta.subarray(meta.length - TAG_BYTES);
-}
-
-function asWriteOutcome(reply: unknown): WriteOutcome {
-  const [word, first, second] = asList(reply);
-  const kind = asText(word);
-  switch (kind) {
-    case 'ok':
-      return { kind, storedAt: asTime(first) };
-    case 'exists':
-      return { kind, logLength: asCount(first), logTail: asBytes(second) };
-    case 'clash':
-    case 'changed':
-      return { kind };
-    default:
-      return asFenced(kind);
-  }
-}
-
-/** The keys of a script that stores or removes an item: item, sad, time index, reference index, fence. */
+/** The keys of a script that removes an item: item, sad, time index, reference index, fence. */
 function writtenKeys(bucket: Bucket, token: string): string[] {
   return [
     redisKeys.item(bucket, token),
@@ -185,28 +126,6 @@ function writtenKeys(bucket: Bucket, token: string): string[] {
     redisKeys.references(bucket),
     redisKeys.fence(bucket),
   ];
-}
-
-async function write(
-  redis: RedisLink,
-  bucket: Bucket,
-  { token, seed = '', ...parts }: ItemWrite,
-): Promise<WriteOutcome> {
-  const keys = [...writtenKeys(bucket, token), redisKeys.identities(bucket), redisKeys.changedLogs(bucket)];
-  const args = [
-    token,
-    parts.gen,
-    parts.item,
-    parts.meta,
-    parts.sad,
-    parts.sadExpiresAt,
-    parts.refMember,
-    parts.logEntry,
-    parts.replaces === undefined ? NO_BYTES : tagOf(parts.replaces),
-    parts.identity,
-    seed,
-  ];
-  return asWriteOutcome(await redis.run(writeItem, keys, args));
 }
 
 async function read(
@@ -242,6 +161,24 @@ async function read(
   }
 }
 
+/** The log field of an item (see prelude.lua): its length, and the last bytes of its newest entry. */
+function readLogField(log: Buffer): Pick<ItemParts, 'logLength' | 'logTail'> {
+  const tailAt = log.length > TAG_BYTES ? log.length - TAG_BYTES : log.length;
+  const digits = asText(log.subarray(0, tailAt));
+  const logLength = Number(digits);
+  if (!/^\d+$/.test(digits) || logLength > LOG_LENGTH_MAX) {
+    throw new VaultError('integrity_failed');
+  }
+  return { logLength, logTail: log.subarray(tailAt) };
+}
+
+async function readTrace(redis: RedisLink, bucket: Bucket, token: string) {
+  const [meta, log] = asList(await redis.command('HMGET', [redisKeys.item(bucket, token), 'm', 'n']));
+  return meta === null || log === null
+    ? undefined
+    : { meta: asBytes(meta), logLength: readLogField(asBytes(log)).logLength };
+}
+
 async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promise<ItemParts | undefined> {
   const [parts, sad] = await Promise.all([
     redis.command('HMGET', [redisKeys.item(bucket, token), 'c', 'm', 'n']),
@@ -252,18 +189,8 @@ async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promi
   if (!Buffer.isBuffer(item) || !Buffer.isBuffer(log) || log.length <= TAG_BYTES) {
     return undefined;
   }
-  const tailAt = log.length - TAG_BYTES;
-  const logLength = asCount(log.subarray(0, tailAt));
-  if (!(Number.isInteger(logLength) && logLength >= 0 && logLength <= LOG_LENGTH_MAX)) {
-    throw new VaultError('integrity_failed');
-  }
-  return {
-    item,
-    meta: asBytes(meta),
-    sad: asOptionalBytes(sad) ?? NO_BYTES,
-    logLength,
-    logTail: log.subarray(tailAt),
-  };
+  const { logLength, logTail } = readLogField(log);
+  return { item, meta: asBytes(meta), sad: asOptionalBytes(sad) ?? NO_BYTES, logLength, logTail };
 }
 
 async function readManyAgain(
@@ -285,43 +212,6 @@ async function readManyAgain(
   return { kind: 'items', replies: writer.take() };
 }
 
-async function append(
-  redis: RedisLink,
-  bucket: Bucket,
-  tokens: readonly string[],
-  given: readonly Uint8Array[] | PackedEntries,
-  gen: number | undefined,
-): Promise<AppendOutcome> {
-  const keys = [
-    redisKeys.fence(bucket),
-    redisKeys.changedLogs(bucket),
-    ...tokens.map((token) => redisKeys.item(bucket, token)),
-  ];
-  const { bytes, ends } = 'ends' in given ? given : packEntries(given);
-  const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
-  const [word, flags] = asList(await redis.run(appendLog, keys, args));
-  return isOk(word)
-    ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
-    : asFenced(asText(word));
-}
-
-function packEntries(entries: readonly Uint8Array[]): PackedEntries {
-  let end = 0;
-  const ends = Uint32Array.from(entries, ({ length }) => {
-    end += length;
-    return end;
-  });
-  return { bytes: entries.length === 1 && entries[0] ? entries[0] : Buffer.concat(entries), ends };
-}
-
-function littleEndian(numbers: Uint32Array): Uint8Array {
-  const view = new DataView(new ArrayBuffer(4 * numbers.length));
-  for (let i = 0; i < numbers.length; i++) {
-    view.setUint32(4 * i, numbers[i] ?? 0, true);
-  }
-  return new Uint8Array(view.buffer);
-}
-
 function takeMoved(moved: Map<string, Bucket>): Bucket[] {
   const taken = [...moved.values()];
   moved.clear();
@@ -337,15 +227,24 @@ export function createItemStore(redis: RedisLink, buckets: number, isStreamed = 
       ? []
       : asList(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...numbers]));
 
+  const writeMoving: ItemStore['writeMany'] = (bucket, writes) => {
+    moved.set(`${bucket.number} ${bucket.kid}`, bucket);
+    return writeMany(redis, bucket, writes);
+  };
+
   return {
     buckets,
     bucketOf: place,
-    write(kid, item) {
-      const bucket = place(kid, item.token);
-      moved.set(`${bucket.number} ${kid}`, bucket);
-      return write(redis, bucket, item);
+    async write(kid, item) {
+      const [outcome] = await writeMoving(place(kid, item.token), [item]);
+      if (!outcome) {
+        throw new VaultError('integrity_failed');
+      }
+      return outcome;
     },
+    writeMany: writeMoving,
     readParts: (kid, token) => readParts(redis, place(kid, token), token),
+    readTrace: (kid, token) => readTrace(redis, place(kid, token), token),
     read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
     readMany: (kid, places, part) => readMany(redis, kid, places, part),
     readManyAgain: (kid, places, gen) => readManyAgain(redis, kid, places, gen),
@@ -385,7 +284,8 @@ export function createItemStore(redis: RedisLink, buckets: number, isStreamed = 
       return counts.map(asCount).reduce((sum, n) => sum + n, 0);
     },
     newest: async (bucket) => (await readPositions(redis, bucket, [-1, -1]))[0]?.storedAt ?? 0,
-    positionsByReference: (bucket, prefix) => positionsByReference(redis, bucket, prefix),
+    positionsByMember: (bucket, index, prefix) => positionsByMember(redis, bucket, index, prefix),
+    positionsByExpiry: (bucket, before) => positionsByExpiry(redis, bucket, before),
     async readLogUp(kid, token, first, last) {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
       const found = await readEntries(kid, token, numbers);

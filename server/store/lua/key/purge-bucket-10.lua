@@ -2,21 +2,28 @@
 -- Removes some items of a bucket of a deleted key; call it until it replies 0. The fence is kept.
 -- KEYS  1 time index  2 reference index  3 identity tags  4 recorded heads
 --       5 tokens whose logs have changed  6 notes of removed logs  7 undelivered logs
---       8 outbox, which stays until it is delivered
+--       8 metadata index  9 expiries  10 outbox, which stays until it is delivered
 -- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 maximum number of items
 --       4 '1' when logs are delivered to a sink, or ''
 -- Reply number of removed items
-local tokens = redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[3]) - 1)
+local last = tonumber(ARGV[3]) - 1
+local index = KEYS[1]
+local tokens = redis.call('ZRANGE', index, 0, last)
+if #tokens == 0 then
+  -- What has expired is there alone.
+  index = KEYS[9]
+  tokens = redis.call('ZRANGE', index, 0, last)
+end
 for i = 1, #tokens do
   local undelivered = ARGV[4] ~= '' and undelivered_of(ARGV[1] .. tokens[i], tokens[i], KEYS[7])
   redis.call('UNLINK', ARGV[1] .. tokens[i], ARGV[2] .. tokens[i])
   if undelivered then
-    keep_undelivered(undelivered, tokens[i], KEYS[7], KEYS[8])
+    keep_undelivered(undelivered, tokens[i], KEYS[7], KEYS[10])
   end
 end
 if #tokens > 0 then
-  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #tokens - 1)
+  redis.call('ZREMRANGEBYRANK', index, 0, #tokens - 1)
 else
-  redis.call('UNLINK', unpack(KEYS, 1, 7))
+  redis.call('UNLINK', unpack(KEYS, 1, 9))
 end
 return #tokens

@@ -1,8 +1,9 @@
-import { VaultError } from '../core/errors.ts';
-import type { Bucket } from './records/name.ts';
-import type { RedisLink } from './redis/client.ts';
-import { redisKeys } from './redis/keys.ts';
-import { asBytes, asList, asTime } from './redis/reply.ts';
+import { VaultError } from '../../core/errors.ts';
+import type { Bucket } from '../records/name.ts';
+import type { MemberIndex } from '../redis/bucket-scan.ts';
+import type { RedisLink } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { asBytes, asList, asText, asTime } from '../redis/reply.ts';
 
 const LEX_STEP = 1_000;
 
@@ -52,13 +53,38 @@ function tokenOfMember(member: Buffer): string {
   return member.toString('utf8', start, end);
 }
 
-/** Positions of the tokens whose encoded reference starts with `prefix`, unordered, in chunks. */
-export async function* positionsByReference(
+/** The positions of those of the tokens that the time index has. */
+async function positionsOf(redis: RedisLink, bucket: Bucket, tokens: readonly string[]): Promise<Position[]> {
+  const scores = asList(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
+  return tokens.flatMap((token, i) => (scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }]));
+}
+
+/** Positions of the tokens that expire before a time, unordered, in chunks. */
+export async function* positionsByExpiry(
   redis: RedisLink,
   bucket: Bucket,
+  before: number,
+): AsyncGenerator<readonly Position[]> {
+  for (let at = 0; ; at += LEX_STEP) {
+    const range = [redisKeys.expiries(bucket), 0, `(${before}`, 'BYSCORE', 'LIMIT', at, LEX_STEP];
+    const tokens = asList(await redis.command('ZRANGE', range)).map(asText);
+    if (tokens.length > 0) {
+      yield await positionsOf(redis, bucket, tokens);
+    }
+    if (tokens.length < LEX_STEP) {
+      return;
+    }
+  }
+}
+
+/** Positions of the tokens whose member of an index starts with `prefix`, unordered, in chunks. */
+export async function* positionsByMember(
+  redis: RedisLink,
+  bucket: Bucket,
+  index: MemberIndex,
   prefix: Uint8Array,
 ): AsyncGenerator<readonly Position[]> {
-  const key = redisKeys.references(bucket);
+  const key = redisKeys[index](bucket);
   const end = lexEnd(prefix);
   let start = Buffer.concat([Buffer.from('['), prefix]);
   for (;;) {
@@ -66,11 +92,7 @@ export async function* positionsByReference(
       await redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, LEX_STEP]),
     ).map(asBytes);
     if (members.length > 0) {
-      const tokens = members.map(tokenOfMember);
-      const scores = asList(await redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
-      yield tokens.flatMap((token, i) =>
-        scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }],
-      );
+      yield await positionsOf(redis, bucket, members.map(tokenOfMember));
     }
     const last = members.at(-1);
     if (members.length < LEX_STEP || last === undefined) {

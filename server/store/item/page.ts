@@ -1,7 +1,8 @@
 /** Reads the items of a page with plain commands, whose replies a thread takes as they come. */
+
+import type { RedisLink } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
 import type { Position } from './position.ts';
-import type { RedisLink } from './redis/client.ts';
-import { redisKeys } from './redis/keys.ts';
 
 /** The most bytes of a page. */
 const PAGE_BYTES_MAX = 4 * 1_024 * 1_024;

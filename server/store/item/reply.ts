@@ -1,0 +1,19 @@
+/** What scripts on items reply, and how they name what they were given. */
+import { VaultError } from '../../core/errors.ts';
+
+const TAG_BYTES = 16;
+
+/** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
+export type Fenced = { readonly kind: 'closed' | 'stale' };
+
+export function asFenced(word: string): Fenced {
+  if (word === 'closed' || word === 'stale') {
+    return { kind: word };
+  }
+  throw new VaultError('integrity_failed');
+}
+
+/** The authentication tag of a metadata record, which identifies its version. */
+export function tagOf(meta: Uint8Array): Uint8Array {
+  return meta.subarray(meta.length - TAG_BYTES);
+}

@@ -1,0 +1,102 @@
+/** How items are stored and replaced. */
+import prelude from '../lua/item/prelude.lua' with { type: 'text' };
+import writeItemsText from '../lua/item/write-items-n.lua' with { type: 'text' };
+import type { Bucket } from '../records/name.ts';
+import { type RedisLink, script } from '../redis/client.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { asBytes, asCount, asList, asText, asTime, isOk } from '../redis/reply.ts';
+import type { Argument } from '../redis/resp.ts';
+import { asFenced, type Fenced, tagOf } from './reply.ts';
+
+const writeItems = script(prelude, writeItemsText);
+const NO_BYTES = Buffer.alloc(0);
+
+/** A new item, or the replacement of one. */
+export interface ItemWrite {
+  readonly token: string;
+  readonly gen: number;
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly sad: Uint8Array;
+  /** ms since 1970; 0 = never. */
+  readonly sadExpiresAt: number;
+  readonly refMember: Uint8Array;
+  /** Behind what it names, as every entry that is given to the store (see prelude.lua). */
+  readonly logEntry: Uint8Array;
+  /** The metadata that this write replaces; absent for a new item. */
+  readonly replaces?: Uint8Array;
+  readonly identity: Uint8Array;
+  /** Identifies an idempotent request: a second write with the same seed succeeds without a change. */
+  readonly seed?: string | undefined;
+  /** From when on the item is gone, ms since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** What the metadata index has of it, see `metadataDigest`. */
+  readonly digests?: Uint8Array | undefined;
+}
+
+/**
+ * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
+ * name this log, which is not the one that its entry names; `damaged`: something else stands in the item's place.
+ */
+export type WriteOutcome =
+  | Fenced
+  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean }
+  | { readonly kind: 'clash' | 'changed' | 'damaged' }
+  | {
+      readonly kind: 'exists';
+      readonly logLength: number;
+      readonly logTail: Buffer;
+      /** Not once the item has expired. */
+      readonly isLive: boolean;
+    };
+
+function asWriteOutcome(reply: unknown): WriteOutcome {
+  const [word, first, second, third] = asList(reply);
+  const kind = asText(word);
+  switch (kind) {
+    case 'ok':
+      return { kind, storedAt: asTime(first), created: isOne(second) };
+    case 'exists':
+      return { kind, logLength: asCount(first), logTail: asBytes(second), isLive: isOne(third) };
+    case 'clash':
+    case 'changed':
+    case 'damaged':
+      return { kind };
+    default:
+      return asFenced(kind);
+  }
+}
+
+function isOne(reply: unknown): boolean {
+  return asCount(reply) === 1;
+}
+
+/** Writes items of one bucket and one generation, each of another token, in one step. */
+export async function writeMany(
+  redis: RedisLink,
+  bucket: Bucket,
+  writes: readonly ItemWrite[],
+): Promise<readonly WriteOutcome[]> {
+  const keys = [
+    redisKeys.fence(bucket),
+    redisKeys.times(bucket),
+    redisKeys.references(bucket),
+    redisKeys.identities(bucket),
+    redisKeys.changedLogs(bucket),
+    redisKeys.metadata(bucket),
+    redisKeys.expiries(bucket),
+  ];
+  const args: Argument[] = [writes[0]?.gen ?? 0];
+  for (const { token, replaces, ...parts } of writes) {
+    keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
+    args.push(token, parts.item, parts.meta, parts.sad, parts.sadExpiresAt, parts.refMember, parts.logEntry);
+    args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), parts.identity, parts.seed ?? NO_BYTES);
+    args.push(parts.expiresAt ?? NO_BYTES, parts.digests ?? NO_BYTES);
+  }
+  const [word, ...replies] = asList(await redis.run(writeItems, keys, args));
+  if (!isOk(word)) {
+    const fenced = asFenced(asText(word));
+    return writes.map(() => fenced);
+  }
+  return replies.map(asWriteOutcome);
+}

@@ -1,0 +1,276 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+
+const NUMBER = '4111111111111111';
+
+let vault: TestVault;
+let account: AccountClient;
+/** The server's clock, ms since 1970; the system's while it is 0. */
+let clock = 0;
+
+beforeAll(async () => {
+  vault = await openTestVault({ now: () => clock || Date.now() });
+  account = await vault.account();
+  await account.key('u');
+});
+afterAll(() => vault.close());
+afterEach(() => {
+  clock = 0;
+});
+
+interface Info {
+  readonly token: string;
+  readonly created: boolean;
+  readonly expires_at?: string;
+  readonly metadata?: Record<string, string>;
+  readonly fingerprint?: string;
+}
+
+async function store(number: string, query: Query = {}): Promise<Info> {
+  const body = { card_number: number, expiry: '12/29' };
+  const answer = await account.send('POST', '/vault', {
+    query: { user: 'u', ...query },
+    passphrase: PASSPHRASE,
+    body,
+  });
+  expect(answer.outcome).toBe('200');
+  return answer.json as Info;
+}
+
+function update(token: string, query: Query, body?: unknown) {
+  return account.send('POST', '/vault/update', {
+    query: { user: 'u', token, ...query },
+    passphrase: PASSPHRASE,
+    body,
+  });
+}
+
+/** Tokens of a listing, in its order. */
+async function tokensOf(query: Query | string): Promise<string[]> {
+  const path = typeof query === 'string' ? `/vault?user=u&limit=-1&${query}` : '/vault';
+  const answer = await account.send(
+    'GET',
+    path,
+    typeof query === 'string' ? {} : { query: { user: 'u', limit: -1, ...query } },
+  );
+  expect(answer.outcome).toBe('200');
+  return (answer.json as Record<string, { token: string }[]>)['u']?.map(({ token }) => token) ?? [];
+}
+
+let numbers = 0;
+/** A number of its own. */
+function fresh(): string {
+  numbers += 1;
+  return `9900${numbers}`;
+}
+
+describe('what a store tells', () => {
+  test('whether the token is new', async () => {
+    const number = fresh();
+    expect((await store(number)).created).toBe(true);
+    expect((await store(number)).created).toBe(false);
+    expect((await store(number, { reference: 'r' })).created).toBe(true);
+    expect((await store(number, { algorithm: 'uuid' })).created).toBe(true);
+  });
+
+  test('a fingerprint, equal for equal numbers under one key alone', async () => {
+    const one = await store(NUMBER, { return_fingerprint: true });
+    const other = await store(NUMBER, { return_fingerprint: true, reference: 'x' });
+    expect(one.fingerprint).toMatch(/^[0-9a-f]{32}$/);
+    expect(other.fingerprint).toBe(one.fingerprint ?? '');
+    expect((await store(fresh(), { return_fingerprint: true })).fingerprint).not.toBe(one.fingerprint ?? '');
+    expect((await store(NUMBER)).fingerprint).toBeUndefined();
+    await account.key('v');
+    const query = { user: 'v', return_fingerprint: true };
+    const { json } = await account.send('POST', '/vault', {
+      query,
+      passphrase: PASSPHRASE,
+      body: { n: NUMBER },
+    });
+    expect((json as Info).fingerprint).not.toBe(one.fingerprint ?? '');
+  });
+});
+
+describe('metadata', () => {
+  test('is told, listed, found by equality, replaced and removed', async () => {
+    const metadata = JSON.stringify({ tier: 'gold', note: 'a,b:c' });
+    const { token, metadata: told } = await store(fresh(), { metadata });
+    expect(told).toEqual({ tier: 'gold', note: 'a,b:c' });
+    const other = await store(fresh(), { metadata: '{"tier":"silver"}' });
+    expect(await tokensOf('metadata=tier:gold')).toEqual([token]);
+    expect(await tokensOf('metadata=note:a,b:c')).toEqual([token]);
+    expect(await tokensOf('metadata=tier:gold&metadata=note:a,b:c')).toEqual([token]);
+    expect(await tokensOf('metadata=tier:gold&metadata=note:b')).toEqual([]);
+    expect(await tokensOf('metadata=tier:gol')).toEqual([]);
+    const { json } = await account.send('GET', '/vault', { query: { user: 'u', token } });
+    expect(json).toMatchObject({ u: [{ token, metadata: { tier: 'gold' } }] });
+
+    const changed = await update(token, { metadata: '{"tier":"silver"}' });
+    expect(changed.json).toMatchObject({ token, created: false, metadata: { tier: 'silver' } });
+    expect(await tokensOf('metadata=tier:gold')).toEqual([]);
+    expect((await tokensOf('metadata=tier:silver')).sort()).toEqual([token, other.token].sort());
+    expect((await update(token, {}, { a: 1 })).json).toMatchObject({ metadata: { tier: 'silver' } });
+    expect((await update(token, { metadata: '{}' })).json).not.toHaveProperty('metadata');
+    expect(await tokensOf('metadata=tier:silver')).toEqual([other.token]);
+  });
+
+  test('goes with a deletion, and with a store that brings none', async () => {
+    const [number, gone] = [fresh(), fresh()];
+    const metadata = '{"batch":"7"}';
+    const { token } = await store(number, { metadata });
+    const other = await store(gone, { metadata });
+    expect(await tokensOf('metadata=batch:7')).toHaveLength(2);
+    await store(number);
+    expect(await tokensOf('metadata=batch:7')).toEqual([other.token]);
+    expect(
+      (await account.send('DELETE', '/vault', { query: { user: 'u', token: other.token } })).outcome,
+    ).toBe('200');
+    expect(await tokensOf('metadata=batch:7')).toEqual([]);
+    expect(await account.open('u', token)).toContain(number);
+  });
+
+  test('stands beside decrypted data, where a stored member of that name wins', async () => {
+    const { token } = await store(fresh(), { metadata: '{"a":"1"}' });
+    expect(JSON.parse(await account.open('u', token, { return_card_metadata: true }))).toMatchObject({
+      metadata: { a: '1' },
+    });
+    expect(JSON.parse(await account.open('u', token))).not.toHaveProperty('metadata');
+    await update(token, {}, { metadata: 'mine' });
+    expect(JSON.parse(await account.open('u', token, { return_card_metadata: true }))).toMatchObject({
+      metadata: 'mine',
+    });
+    const query = { user: 'u', decrypt_all: true, limit: -1 };
+    const { json } = await account.send('GET', '/vault', { query, passphrase: PASSPHRASE });
+    expect((json as Record<string, Info[]>)['u']?.find((item) => item.token === token)?.metadata).toEqual({
+      a: '1',
+    });
+  });
+
+  const long = 'x'.repeat(501);
+  const many = JSON.stringify(Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`n${i}`, ''])));
+  test.each([
+    ['no JSON', 'tier', '400 invalid_request query.metadata'],
+    ['a list', '["a"]', '400 invalid_request query.metadata'],
+    ['a number', '{"a":1}', '400 invalid_request query.metadata'],
+    ['a nested object', '{"a":{"b":"c"}}', '400 invalid_request query.metadata'],
+    ['null', '{"a":null}', '400 invalid_request query.metadata'],
+    ['too long a text', JSON.stringify({ a: long }), '400 invalid_request query.metadata'],
+    ['too many names', many, '400 invalid_request query.metadata'],
+    ['a name with a space', '{"a b":"c"}', '400 invalid_request query.metadata'],
+    ['no name', '{"":"c"}', '400 invalid_request query.metadata'],
+    ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata'],
+    ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata'],
+    ['a card number in groups', '{"a":"4111 1111-1111 1111"}', '400 metadata_sensitive query.metadata'],
+    ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
+  ])('is refused: %s', async (_, metadata, outcome) => {
+    const body = { n: fresh() };
+    const stored = await account.send('POST', '/vault', {
+      query: { user: 'u', metadata },
+      passphrase: PASSPHRASE,
+      body,
+    });
+    expect([stored.outcome, stored.field].join(' ')).toBe(outcome);
+    expect(stored.text).not.toContain(NUMBER);
+    const { token } = await store(fresh());
+    expect((await update(token, { metadata })).outcome).toBe(outcome.slice(0, outcome.lastIndexOf(' ')));
+  });
+
+  test('__proto__ is a name like any', async () => {
+    const { token, metadata } = await store(fresh(), { metadata: '{"__proto__":"a"}' });
+    expect(Object.entries(metadata ?? {})).toEqual([['__proto__', 'a']]);
+    expect(await tokensOf('metadata=__proto__:a')).toEqual([token]);
+    expect(await tokensOf('metadata=toString:a')).toEqual([]);
+  });
+});
+
+describe('a lifetime', () => {
+  test('ends on its second: nothing shows the item any more', async () => {
+    const { token, expires_at = '' } = await store(fresh(), { ttl: '10m', metadata: '{"short":"1"}' });
+    const end = Date.parse(expires_at);
+    expect(end % 1_000).toBe(0);
+    expect(await tokensOf('metadata=short:1')).toEqual([token]);
+    expect(await tokensOf({ expires_before: new Date(end + 1_000).toISOString() })).toEqual([token]);
+    expect(await tokensOf({ expires_before: expires_at })).toEqual([]);
+    clock = end - 1;
+    expect(await account.open('u', token)).toContain('12/29');
+    clock = end;
+    for (const [method, path, query] of [
+      ['GET', '/vault', {}],
+      ['POST', '/vault/update', {}],
+      ['DELETE', '/vault', {}],
+    ] as const) {
+      const given = { query: { user: 'u', token, ...query }, passphrase: PASSPHRASE };
+      const answer = await account.send(method, path, {
+        ...given,
+        ...(method === 'POST' ? { body: { a: 1 } } : {}),
+      });
+      expect(`${method} ${answer.outcome}`).toBe(`${method} 404 token_not_found`);
+    }
+    expect((await account.send('GET', '/vault', { query: { user: 'u', token } })).outcome).toBe(
+      '404 token_not_found',
+    );
+    expect(await tokensOf('metadata=short:1')).toEqual([]);
+    expect((await account.send('GET', '/vault/metadata', { query: { user: 'u', token } })).outcome).toBe(
+      '200',
+    );
+  });
+
+  test('is changed and ended by an update, and by a store', async () => {
+    const number = fresh();
+    const { token } = await store(number, { ttl: '1h' });
+    expect((await update(token, {}, { a: 1 })).json).toHaveProperty('expires_at');
+    expect((await update(token, { ttl: '0' })).json).not.toHaveProperty('expires_at');
+    expect(await tokensOf({ expires_before: '2100-01-01T00:00:00Z' })).not.toContain(token);
+    expect((await update(token, { ttl: 'P1D' })).json).toHaveProperty('expires_at');
+    expect(await tokensOf({ expires_before: '2100-01-01T00:00:00Z' })).toContain(token);
+    await store(number);
+    expect(await tokensOf({ expires_before: '2100-01-01T00:00:00Z' })).not.toContain(token);
+  });
+
+  test.each(['1', '-1h', '', '1h1h', '11000d'])('is refused: %p', async (ttl) => {
+    const body = { n: fresh() };
+    const stored = await account.send('POST', '/vault', {
+      query: { user: 'u', ttl },
+      passphrase: PASSPHRASE,
+      body,
+    });
+    expect([stored.outcome, stored.field]).toEqual(['400 invalid_request', 'query.ttl']);
+  });
+
+  test('an update of nothing is refused', async () => {
+    const { token } = await store(fresh());
+    expect((await update(token, {})).outcome).toBe('400 invalid_json');
+  });
+});
+
+describe('a key with summaries', () => {
+  test('lists brand, last four digits and expiry; another key does not', async () => {
+    const made = await account.send('POST', '/key', {
+      body: { user: 's', passphrase: PASSPHRASE, summary: true },
+    });
+    expect(made.outcome).toBe('200');
+    const body = { card_number: NUMBER, expiry: '12/29' };
+    const query = { user: 's' };
+    const stored = await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
+    const { token } = stored.json as Info;
+    const card = { brand: 'visa', last_four: '1111', expiry_month: '12', expiry_year: '2029' };
+    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
+    const changes = { query: { user: 's', token }, passphrase: PASSPHRASE, body: { expiry: '01/31' } };
+    await account.send('POST', '/vault/update', changes);
+    const later = { ...card, expiry_month: '01', expiry_year: '2031' };
+    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({
+      s: [{ token, card: later }],
+    });
+    const changed = { user: 's', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
+    expect((await account.send('PUT', '/key', { body: changed })).outcome).toBe('200');
+    await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
+    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
+    const plain = await store(NUMBER, { reference: 'plain' });
+    expect(
+      JSON.stringify(
+        (await account.send('GET', '/vault', { query: { user: 'u', token: plain.token } })).json,
+      ),
+    ).not.toContain('1111');
+  });
+});
