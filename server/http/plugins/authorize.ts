@@ -27,7 +27,8 @@ export function authorizeCall({ scope }: Route, call: Call): void {
     requireScope(account, scope.of(call));
   }
   for (const parameters of [call.query, call.body]) {
-    const user = parameters instanceof Object && 'user' in parameters ? parameters['user'] : undefined;
+    // Bodies have no prototype.
+    const user: unknown = Reflect.get(Object(parameters), 'user');
     if (typeof user === 'string') {
       requireKey(account, user);
     }

@@ -93,6 +93,21 @@ describe('a credential for some keys and addresses', () => {
     expect(elsewhere.connections()).toBe(0);
   });
 
+  test('cannot change or make another key, which a body names', async () => {
+    const { vault, account } = stage;
+    const client = await credentialClient(vault.handle, account, ['key:write'], { keys: ['u'] });
+    const passphrase = PASSPHRASE;
+    for (const [method, user] of [
+      ['PUT', 'other'],
+      ['POST', 'other'],
+      ['POST', 'a-new-one'],
+    ] as const) {
+      const answer = await client.send(method, '/key', { body: { user, passphrase } });
+      expect([answer.outcome, answer.field]).toEqual(['403 not_allowed', 'scope']);
+    }
+    expect((await account.send('GET', '/key')).json).not.toContainEqual({ user: 'a-new-one' });
+  });
+
   test('is at no other address by what a header says', async () => {
     const { vault, account } = stage;
     const client = await credentialClient(vault.handle, account, ['vault:list'], { ips: ['192.0.2.0/24'] });
