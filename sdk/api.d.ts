@@ -145,6 +145,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/vault/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export the items of a key
+         * Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.
+         *
+         *     A credential needs the scope `vault:export`.
+         */
+        post: operations["exportItems"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/capture": {
         parameters: {
             query?: never;
@@ -1263,6 +1285,32 @@ export interface components {
         StoreBatchReply: {
             /** For each item, in the order given, what a single store replies, or its error. */
             results: (components["schemas"]["TokenInfo"] | components["schemas"]["BatchError"])[];
+        };
+        ExportRequest: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * Who can open the file: the holder of the identity of any of them.
+             * @example [
+             *       "age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm"
+             *     ]
+             */
+            recipients: string[];
+            /** Only items whose reference starts with this text. */
+            reference_prefix?: string;
+            /**
+             * Only items stored at or after this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            stored_after?: string;
+            /**
+             * Only items stored before this time. A time as in RFC 3339.
+             * @example 2026-01-31T12:00:00Z
+             */
+            stored_before?: string;
         };
         /** The webhook that is told of each capture. */
         ProxyWebhook: {
@@ -2415,7 +2463,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "vault.export" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -3858,6 +3906,166 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    exportItems: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** Export the items of a key */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10687,7 +10895,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.log" | "vault.export" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b

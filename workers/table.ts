@@ -4,6 +4,7 @@ import { BATCH_JOBS } from './jobs/batch/jobs.ts';
 import { CERT_JOBS } from './jobs/cert/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
+import { EXPORT_JOBS } from './jobs/export/jobs.ts';
 import { HEADS_JOBS } from './jobs/heads/jobs.ts';
 import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
@@ -27,4 +28,5 @@ export const JOBS = numberJobs(
   HEADS_JOBS,
   MAINTENANCE_JOBS,
   ROOT_JOBS,
+  EXPORT_JOBS,
 );

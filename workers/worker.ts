@@ -8,6 +8,7 @@ import { BATCH_HANDLERS } from './jobs/batch/batch.ts';
 import { CERT_HANDLERS } from './jobs/cert/cert.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/endpoint.ts';
+import { EXPORT_HANDLERS } from './jobs/export/export.ts';
 import { HEADS_HANDLERS } from './jobs/heads/heads.ts';
 import { ITEM_HANDLERS } from './jobs/item/item.ts';
 import { PAGE_HANDLERS } from './jobs/item/page.ts';
@@ -48,6 +49,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...VERIFY_HANDLERS,
   ...REENCRYPT_HANDLERS,
   ...ROOT_HANDLERS,
+  ...EXPORT_HANDLERS,
 };
 
 await selfTest();

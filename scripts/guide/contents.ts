@@ -56,6 +56,7 @@ const DECISIONS = [
   page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
+  page('decisions/export.md', 'Exports', 'Why any thread may encrypt a part of a file'),
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
   page('decisions/log-heads.md', 'Lengths of logs', 'How a log that was cut is found'),
   page('decisions/log-chain.md', 'Action log', 'What a log entry names'),
@@ -135,6 +136,7 @@ export const CONTENTS: readonly Group[] = [
     entries: [
       page('guides/keys.md', 'Keys', 'Names and passphrases that everything is stored under'),
       page('guides/items.md', 'Items', 'Store, read, list, change and delete what a key holds'),
+      page('guides/export.md', 'Export', 'Take the items of a key along, in one encrypted file'),
       page('guides/capture.md', 'Capture endpoints', 'Let web pages and partners store, without an account'),
       page('guides/retrieve.md', 'Retrieval endpoints', 'Let others read one item, one customer or one key'),
       page('guides/forms.md', 'Hosted forms', 'Ask people for a card in your page, or show them one'),

@@ -2,6 +2,7 @@
 
 import { inBatches } from '../transport/batches.ts';
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { openFile } from '../transport/file.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { openItems } from '../transport/open-items.ts';
 import { fetchPage, jsonOf, type Page, type Pages, readJson, walk } from '../transport/pages.ts';
@@ -11,6 +12,7 @@ import type {
   DecryptedItem,
   DecryptItem,
   DeleteItem,
+  ExportItems,
   ItemError,
   ListItems,
   LogEntry,
@@ -112,6 +114,21 @@ export interface VaultCalls {
     query: DecryptAll,
     options?: CallOptions,
   ) => AsyncGenerator<DecryptedItem, void, undefined>;
+  /**
+   * Exports all items of a key, or those that the filters let through, as one file in the age format, which only the
+   * `recipients` can open. The stream is received as fast as it is read; one that breaks off throws
+   * `VaultConnectionError`, and what was written of it is no complete file. `timeoutMs` is the longest wait for the next
+   * piece. Each item counts as one decryption. Needs an account, or a credential, that sees numbers unmasked.
+   * @see /guide/export
+   * @throws `conflicting_parameters`, `passphrase_wrong`, `key_not_found`, `key_changed`
+   * @example
+   * const recipients = ['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm'];
+   * const file = await client.vault.export({ user: 'customers', recipients });
+   * for await (const bytes of file) {
+   *   console.log(`${bytes.length} bytes more`);
+   * }
+   */
+  readonly export: (request: ExportItems, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>;
   /**
    * Merges `data` into a stored object, first level only: a given member replaces the old one whole. The four names
    * of the number are ignored. `ttl` and `metadata` replace what the item has; with one of them `data` may be left out.
@@ -240,6 +257,8 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
         passphrase: neededPassphrase(own, passphrase),
         options,
       })),
+    export: async ({ passphrase: own, ...request }, options) =>
+      exportItems(transport, request, neededPassphrase(own, passphrase), options),
     update: (item, options) => write([...path, 'update'], item, options),
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
@@ -247,4 +266,20 @@ export function createVaultCalls(transport: Transport, passphrase: string | unde
     logPages: ({ next_token, ...query }, options) =>
       walk((nextToken) => log({ ...query, next_token: nextToken }, options), next_token),
   };
+}
+
+function exportItems(
+  transport: Transport,
+  request: ExportItems,
+  passphrase: string,
+  options: CallOptions | undefined,
+): Promise<ReadableStream<Uint8Array>> {
+  return openFile(transport, {
+    method: 'POST',
+    path: [...path, 'export'],
+    repeat: 'when_rejected',
+    body: JSON.stringify(request),
+    passphrase,
+    options,
+  });
 }

@@ -111,6 +111,6 @@ export interface ApiReply {
 
 /** A reply whose body is still arriving. */
 export interface StreamReply {
-  readonly pieces: AsyncIterable<string>;
+  readonly pieces: AsyncGenerator<Uint8Array, void, undefined>;
   readonly nextToken: string | undefined;
 }

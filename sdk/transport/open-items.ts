@@ -1,6 +1,7 @@
 /** Decrypts many items with few requests, and returns them as they arrive. */
 
 import type { ApiCall } from './call.ts';
+import { VaultConnectionError } from './errors.ts';
 import { createTrail, jsonOf } from './pages.ts';
 import type { Transport } from './transport.ts';
 import { createTreeReader } from './tree.ts';
@@ -22,12 +23,23 @@ export async function* openItems(
     const query = { limit, ...filters, decrypt_all: true, next_token };
     const reply = await transport.stream({ ...call, query });
     const reader = createTreeReader();
+    const decoder = new TextDecoder('utf-8', { fatal: true });
     for await (const piece of reply.pieces) {
-      for (const text of reader.push(piece)) {
+      for (const text of reader.push(decoded(decoder, piece))) {
         yield jsonOf<DecryptedItem>(text);
       }
     }
+    decoded(decoder);
     reader.end();
     next_token = trail(reply.nextToken);
   } while (next_token !== undefined);
+}
+
+/** The text of a piece; without one, checks that no character is incomplete. The decoder's own error is not kept. */
+function decoded(decoder: TextDecoder, piece?: Uint8Array): string {
+  try {
+    return decoder.decode(piece, { stream: piece !== undefined });
+  } catch {
+    throw new VaultConnectionError('The reply is not UTF-8.');
+  }
 }

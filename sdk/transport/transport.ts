@@ -88,8 +88,7 @@ function knowsCredentials(): boolean {
   return typeof Request === 'function' && 'credentials' in Request.prototype;
 }
 
-async function* piecesOf(response: Response, limit: TimeLimit): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+async function* piecesOf(response: Response, limit: TimeLimit): StreamReply['pieces'] {
   const reader = response.body?.getReader();
   try {
     while (reader !== undefined) {
@@ -100,9 +99,8 @@ async function* piecesOf(response: Response, limit: TimeLimit): AsyncGenerator<s
       if (done) {
         break;
       }
-      yield decoder.decode(value, { stream: true });
+      yield value;
     }
-    yield decoder.decode();
   } catch (thrown) {
     throw limit.errorOf(thrown);
   } finally {

@@ -179,6 +179,9 @@ export interface DecryptAll
     Described,
     Unlocking {}
 
+/** Which items of a key to export, and who can open the file. */
+export interface ExportItems extends Given<Schema<'ExportRequest'>>, Unlocking {}
+
 /** An endpoint as its owner sees it; its secret is kept nowhere. */
 export interface Endpoint extends Schema<'Endpoint'> {}
 /** A capture endpoint with its secret, which is shown this once. */

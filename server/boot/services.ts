@@ -38,6 +38,7 @@ import { createRates } from '../services/request/rate.ts';
 import { createRetrievals } from '../services/retrieve/retrieve.ts';
 import { createRules } from '../services/rule/rule.ts';
 import { createCardMetadata } from '../services/vault/card.ts';
+import { createVaultExport } from '../services/vault/export.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
 import { createRefusals } from '../services/vault/refusals.ts';
@@ -201,6 +202,7 @@ function createItemServices(
       refusals,
       trees,
       batches,
+      exports: createVaultExport({ crypto, keys, trees }),
     },
     ...{ cursors, now },
   });

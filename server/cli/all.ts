@@ -8,6 +8,7 @@ import { certificateCommand } from './commands/certificate.ts';
 import type { Command } from './commands/command.ts';
 import { compactCommand } from './commands/compact.ts';
 import { credentialCommands } from './commands/credential.ts';
+import { exportCommand } from './commands/export.ts';
 import { healthCommand } from './commands/health.ts';
 import { jobCommands } from './commands/job.ts';
 import { rotateCommand } from './commands/rotate.ts';
@@ -19,6 +20,7 @@ export const COMMANDS: readonly Command[] = [
   ...accountCommands,
   ...credentialCommands,
   ...jobCommands,
+  exportCommand,
   binCommand,
   certificateCommand,
   backupCommand,

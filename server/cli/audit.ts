@@ -1,8 +1,6 @@
-import { userInfo } from 'node:os';
-import { version } from '../../package.json';
 import type { Session } from '../boot/open.ts';
 import { REVISION_GONE } from '../domain/account/revision.ts';
-import type { Command, CommandCall, Result } from './commands/command.ts';
+import { type Command, type CommandCall, operatorAgent, type Result } from './commands/command.ts';
 
 /**
  * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
@@ -28,9 +26,9 @@ export async function recordedCommand(
     const revision = now?.aid === aid ? now?.revision : REVISION_GONE;
     const event = {
       ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
-      userAgent: `cardvault-cli/${version} (${userInfo().username})`,
+      userAgent: operatorAgent(),
       requestId: vault.randomId(),
-      object: entry?.object ?? (audit.account ? `account/${name}` : undefined),
+      object: entry?.object ?? audit.object?.(options) ?? (audit.account ? `account/${name}` : undefined),
     };
     await vault.services.audit.record({ ...event, aid: '' });
     if (aid !== undefined) {

@@ -79,12 +79,17 @@ export function handleOf(port: () => Promise<number>, msMax?: number): Handle {
   };
 }
 
-/** Starts a command of the operator on the vault that the settings describe. */
-export function spawnVaultCommand(args: readonly string[], settings: Settings, folder: string) {
+/** Starts a command of the operator on the vault that the settings describe; `stdin` is nothing if omitted. */
+export function spawnVaultCommand(
+  args: readonly string[],
+  settings: Settings,
+  folder: string,
+  stdin: Blob | 'ignore' = 'ignore',
+) {
   return Bun.spawn([process.execPath, CLI, ...args], {
+    stdio: [stdin, 'pipe', 'pipe'],
     cwd: folder,
     env: environmentOf(settings),
-    stderr: 'pipe',
   });
 }
 

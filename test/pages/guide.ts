@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { PATH_WITH_AGE } from '../helpers/age.ts';
 import type { GuideParties } from './parties.ts';
 import type { GuideServer } from './server.ts';
 
@@ -147,7 +148,7 @@ export async function runBlocks(
   const shell = Bun.spawn(['sh', '-eu', file], {
     cwd: folder,
     env: {
-      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+      PATH: `${dirname(process.execPath)}:${PATH_WITH_AGE}`,
       HOME: process.env['HOME'],
       VAULT_DATA_DIR: dataDir,
       CURL_CA_BUNDLE: caFile,

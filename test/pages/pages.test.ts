@@ -28,6 +28,7 @@ describe('what a guide says is printed', () => {
 const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   keys: ['createKey', 'listKeys', 'changePassphrase', 'deleteKey', 'generatePassphrase'],
   items: ['storeItem', 'readItems', 'updateItem', 'deleteItem', 'readLog', 'checkLuhn'],
+  export: ['exportItems'],
   capture: ['capture'],
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],

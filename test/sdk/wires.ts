@@ -117,6 +117,15 @@ const VAULT: Readonly<Record<string, Wire>> = {
     request: 'GET /v1/vault?limit=-1&user=shop&decrypt_all=true',
     passphrase: true,
   },
+  'vault.export': {
+    call: async ({ client }) =>
+      new Response(
+        await client.vault.export({ user: 'shop', recipients: ['age1'], reference_prefix: 'r' }),
+      ).bytes(),
+    request: 'POST /v1/vault/export',
+    body: { user: 'shop', recipients: ['age1'], reference_prefix: 'r' },
+    passphrase: true,
+  },
   'vault.update': {
     call: ({ client }) => client.vault.update({ ...item, rules: ['a'], data: { expiry: '01/31' } }),
     request: 'POST /v1/vault/update?user=shop&token=t1&reference=r%261&rules=a',

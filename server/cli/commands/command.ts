@@ -1,3 +1,5 @@
+import { userInfo } from 'node:os';
+import { version } from '../../../package.json';
 import type { RecordChange } from '../../../workers/jobs/audit/jobs.ts';
 import type { Session } from '../../boot/open.ts';
 import type { Config } from '../../config/config.ts';
@@ -109,6 +111,8 @@ export interface CommandAudit {
   readonly action: AuditAction;
   /** What names an account: the argument, or the option `account`. */
   readonly account?: true | 'option';
+  /** What it is done to, where the command line names it and that is not the account. */
+  readonly object?: (options: Values<OptionSet>) => string;
 }
 
 /** What all commands have. */
@@ -146,6 +150,11 @@ export type Command<Options extends OptionSet = OptionSet> =
   | VaultCommand<Options>
   | ConfigCommand<Options>
   | PlainCommand<Options>;
+
+/** The operator, as logs name the program of a caller. */
+export function operatorAgent(): string {
+  return `cardvault-cli/${version} (${userInfo().username})`;
+}
 
 /** Checks the types of a command against its own options. */
 export function defineCommand<const Options extends OptionSet>(command: Command<Options>): Command {

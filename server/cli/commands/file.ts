@@ -1,3 +1,5 @@
+import type { SecretBytes } from '../../core/secret.ts';
+import { secretBytes } from '../../http/plugins/passphrase.ts';
 import { CommandError } from './command.ts';
 
 /** Reads the file of an argument as UTF-8. Rejects malformed text. */
@@ -20,4 +22,26 @@ export async function readBinaryFile(path: string, bytesMax: number): Promise<Ui
   } catch {
     throw new CommandError('FILE cannot be read.', 1);
   }
+}
+
+/** The option that names the file of a passphrase. */
+export const PASSPHRASE_FILE = {
+  'passphrase-file': {
+    kind: 'text',
+    value: 'FILE',
+    help: 'the passphrase of the key, as the only line of a file (standard input)',
+  },
+} as const;
+
+/** The passphrase of a file, or of standard input; a line break at its end is not part of it. */
+export async function readPassphrase(path: string | undefined): Promise<SecretBytes> {
+  if (path === undefined && process.stdin.isTTY) {
+    throw new CommandError('Give --passphrase-file FILE, or the passphrase as standard input.', 2);
+  }
+  const text = path === undefined ? await Bun.stdin.text() : await readTextFile(path);
+  const passphrase = text.replace(/\r?\n$/, '');
+  if (passphrase === '' || passphrase.includes('\n')) {
+    throw new CommandError('The passphrase must be one line that is not empty.', 1);
+  }
+  return secretBytes(passphrase);
 }

@@ -5,6 +5,7 @@ import { BATCH_ROUTES } from './batch.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
 import { CREDENTIAL_ROUTES } from './credential.ts';
+import { EXPORT_ROUTES } from './export.ts';
 import { FORM_ROUTES } from './form.ts';
 import { JOB_ROUTES } from './job.ts';
 import { KEY_ROUTES } from './key.ts';
@@ -19,6 +20,7 @@ export const ROUTES: readonly Route[] = [
   ...UTILITY_ROUTES,
   ...VAULT_ROUTES,
   ...BATCH_ROUTES,
+  ...EXPORT_ROUTES,
   ...CAPTURE_ROUTES,
   ...RETRIEVE_ROUTES,
   ...FORM_ROUTES,

@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   'item.update',
   'item.delete',
   'item.log',
+  'vault.export',
   'endpoint.create',
   'endpoint.delete',
   'endpoint.expire',

@@ -41,6 +41,13 @@ export function requireKey(account: Pick<Account, 'credential'>, user: string): 
   }
 }
 
+/** Rejects a caller who sees numbers masked. */
+export function requireUnmasked({ credential, unmasked }: Pick<Account, 'credential' | 'unmasked'>): void {
+  if (!unmasked) {
+    throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');
+  }
+}
+
 /** Whether a caller may see all that is stored: what third parties send back is then shown as it is. */
 export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);

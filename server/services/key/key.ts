@@ -83,7 +83,7 @@ async function createOnce(
 }
 
 /** Says of a key that is not there where the request names it, which elsewhere is the query. */
-async function namedInBody<T>(work: Promise<T>): Promise<T> {
+export async function namedInBody<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -37,7 +37,12 @@ export interface OpenTreeRequest extends PlanRequest {
   readonly view: ReadView;
   /** The operation that each item is counted as. */
   readonly operation: 'decrypt' | 'retrieve';
+  /** Writes the texts of the items, which it gets one by one, as something else than the JSON of a tree. */
+  readonly write?: TreeWriter;
 }
+
+/** Writes branches as a stream. What it must observe is said of `treeStream`. */
+export type TreeWriter = typeof treeStream;
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. Many listings without data may wait unread. */
 const PAGES_AHEAD = { full: 3, meta: 2 } as const;
@@ -111,7 +116,8 @@ function filterOf({ preferences }: Account, input: ListInput): ListFilter {
 function openTree(parts: Parts, request: OpenTreeRequest): Promise<TreeStream> {
   const itemsMax = request.view.rules.length > 0 ? RULED_ITEMS_MAX : undefined;
   const options = { part: 'full', itemsMax } as const;
-  return startTree(parts, 'open', request, options, (key, page) => openPage(parts, request, key, page));
+  const open: OpenPage = (key, page) => openPage(parts, request, key, page);
+  return startTree(parts, 'open', request, options, open, request.write);
 }
 
 /** Starts a tree under admission, which it holds from its plan until its last byte is sent or its reader has gone. */
@@ -121,6 +127,7 @@ async function startTree(
   request: PlanRequest,
   options: PageOptions,
   open: OpenPage,
+  write: TreeWriter = treeStream,
 ): Promise<TreeStream> {
   const { admission } = parts;
   const { aid } = request.ctx.account;
@@ -129,7 +136,7 @@ async function startTree(
     return await admission.plan(aid, async () => {
       const { ranges, nextToken } = await planListing(parts, request);
       const branches = branchesOf(parts, ranges, options, open);
-      return { stream: await treeStream(branches, request.filter.user, end), nextToken };
+      return { stream: await write(branches, request.filter.user, end), nextToken };
     });
   } catch (error) {
     end();
@@ -155,7 +162,7 @@ async function* branchesOf(
 /** Opens a page; then logs and counts the items that still exist; then gives their texts. */
 async function openPage(
   parts: Parts,
-  { ctx, filter, opening, view, operation }: OpenTreeRequest,
+  { ctx, filter, opening, view, operation, write }: OpenTreeRequest,
   key: KeyRef,
   page: ItemPage,
 ): Promise<readonly Uint8Array[]> {
@@ -177,7 +184,7 @@ async function openPage(
     metering.count(ctx, operation, logged);
     await metering.settle(ctx);
   }
-  if (!masks.wantsCard && logged === countOf(texts)) {
+  if (!masks.wantsCard && write === undefined && logged === countOf(texts)) {
     return joinedTexts(texts);
   }
   const kept = page.buckets

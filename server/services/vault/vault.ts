@@ -17,6 +17,7 @@ import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { addressItem, addressLog } from './address.ts';
+import type { VaultExport } from './export.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
 import type { Refusals } from './refusals.ts';
@@ -272,17 +273,19 @@ async function log(
   return { entries, ...(to > 1 ? { nextToken: cursors.sign(scope, to - 1) } : {}) };
 }
 
-/** The routes of the vault itself: items stored, read, changed, removed and listed. */
+/** The routes of the vault itself: items stored, read, changed, removed, listed and exported. */
 export function createVault({
   trees: { list, decryptAll },
   batches,
+  exports: { exportItems },
   ...parts
 }: VaultParts & {
+  readonly exports: VaultExport;
   readonly trees: Pick<ReturnType<typeof createVaultList>, 'list' | 'decryptAll'>;
   readonly batches: ReturnType<typeof createStoreBatch>;
 }) {
   const bound = bindParts(parts, { store, decrypt, update, remove, log });
-  return { ...bound, ...batches, list, decryptAll };
+  return { ...bound, ...batches, list, decryptAll, exportItems };
 }
 
 export type VaultService = ReturnType<typeof createVault>;

@@ -18,6 +18,8 @@ export interface Given {
   readonly brokenUrl: string | undefined;
 }
 
+/** Whose files nobody opens. */
+const RECIPIENT = 'age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm';
 const CARDS = ['4111111111111111', '5555555555554444', '378282246310005'];
 
 /** What a client is made of. */
@@ -103,11 +105,14 @@ export async function work(sdk: typeof Sdk, given: Given, user: string) {
   for await (const { data } of client.vault.decryptAll({ user, limit: 2 })) {
     numbers.push(data['card_number']);
   }
+  const file = await client.vault.export({ user, recipients: [RECIPIENT] });
+  const [version] = (await new Response(file).text()).split('\n');
   const endpoints = await useEndpoints(sdk, client, given, user);
   console.log(client, `${client} ${JSON.stringify(client)}`);
   return {
     card,
     numbers,
+    version,
     ...endpoints,
     webhook: await useWebhook(sdk, given.webhook),
     errors: await useErrors(sdk, client, user, stored[0] ?? ''),
@@ -120,6 +125,7 @@ export function worked(user: string): Awaited<ReturnType<typeof work>> {
   return {
     card: { card_number: CARDS[0] },
     numbers: CARDS,
+    version: 'age-encryption.org/v1',
     captured: user,
     shown: { card_number: '************4444', holder: 'Zoë' },
     webhook: { order: '4711', forged: 'signature_mismatch' },

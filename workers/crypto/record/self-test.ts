@@ -1,5 +1,6 @@
 /** Known answers of the primitives, checked at start: a vault on a broken runtime must not serve. */
 import { argon2 } from 'node:crypto';
+import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { equalBytes } from '../primitives/bytes.ts';
 import { exportSecret, importPrivate, setupReceiver } from '../primitives/hpke.ts';
 import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
@@ -17,6 +18,15 @@ function gcmAnswer(): Uint8Array {
   const out = new Uint8Array(16 + TAG_BYTES);
   sealInto(out, 0, filled(32, 0), filled(12, 0), filled(16, 0), filled(0, 0));
   return out;
+}
+
+/** RFC 8439, section 2.8.2: the tag, which depends on all the rest. */
+function chachaAnswer(): Uint8Array {
+  const key = Uint8Array.from({ length: 32 }, (_, i) => 0x80 + i);
+  const text =
+    "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
+  const cipher = chacha20poly1305(key, hex('070000004041424344454647'), hex('50515253c0c1c2c3c4c5c6c7'));
+  return cipher.encrypt(Buffer.from(text)).slice(-TAG_BYTES);
 }
 
 /** RFC 9180, appendix A.7.1: the first exported value. */
@@ -56,6 +66,7 @@ function check(name: string, answer: Uint8Array, expected: string): void {
  */
 export async function selfTest(): Promise<void> {
   check('AES-256-GCM', gcmAnswer(), 'cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919');
+  check('ChaCha20-Poly1305', chachaAnswer(), '1ae10b594f09e26a7e902ecbd0600691');
   // FIPS 180-4 example: "abc".
   check('SHA-256', sha256(hex('616263')), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   // RFC 4231, test case 2, and RFC 5869, test case 3.

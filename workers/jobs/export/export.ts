@@ -1,0 +1,11 @@
+/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { beginAgeFile, sealChunks } from '../../crypto/record/age-file.ts';
+import type { ThreadHandlers } from '../context.ts';
+import type { EXPORT_JOBS } from './jobs.ts';
+
+/** The handlers of `EXPORT_JOBS`. */
+export const EXPORT_HANDLERS: ThreadHandlers<typeof EXPORT_JOBS> = {
+  beginExport: (_, { recipients }) => beginAgeFile(recipients),
+
+  sealExport: (_, { key, piece: { chunk, isLast }, text }) => sealChunks(key, chunk, text, isLast),
+};
