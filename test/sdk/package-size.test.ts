@@ -34,7 +34,7 @@ const BUNDLERS: Readonly<Record<string, Bundler>> = {
 
 /** By export: the most bytes, minified, and texts of other parts that must not come along. */
 const PARTS = {
-  '*': [26_000, []],
+  '*': [26_500, []],
   Vault: [22_100, []],
   captureClient: [10_450, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa', 'webhook']],
   retrieveClient: [11_950, ['whoami', 'Basic ', 'btoa', 'webhook']],
