@@ -68,8 +68,8 @@ export interface paths {
          */
         post: operations["storeItem"];
         /**
-         * Delete an item
-         * Deletes an item with its log. Its token is never used for another number.
+         * Delete an item, or all items of a reference
+         * With `token`, deletes an item with its log. Its token is never used for another number. With `all` and `reference`, deletes all items of the reference, at most 10,000 a call: the reply has X-Vault-Next-Token while there are more. Each item is billed as one deletion.
          *
          *     A credential needs the scope `vault:delete`.
          */
@@ -139,6 +139,50 @@ export interface paths {
          *     A credential needs the scope `vault:store`.
          */
         post: operations["storeItems"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/vault/batch/decrypt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decrypt many items
+         * Decrypts up to 1,000 items of one key by their tokens, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.
+         *
+         *     A credential needs the scope `vault:read`.
+         */
+        post: operations["decryptItems"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/vault/batch/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete many items
+         * Deletes up to 1,000 items of one key with their logs, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.
+         *
+         *     A credential needs the scope `vault:delete`.
+         */
+        post: operations["deleteItems"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1162,13 +1206,18 @@ export interface components {
         ItemsReply: {
             [key: string]: unknown;
         };
-        /** What was done. */
-        Message: {
+        /** What was deleted. */
+        Removal: {
             /**
              * What was done, for humans.
              * @example The item was deleted.
              */
             message: string;
+            /**
+             * With `all`: how many items were deleted.
+             * @example 3
+             */
+            deleted?: number;
         };
         /**
          * Members that replace the stored ones, first level only. card_number, account_number, n and number are ignored.
@@ -1285,6 +1334,92 @@ export interface components {
         StoreBatchReply: {
             /** For each item, in the order given, what a single store replies, or its error. */
             results: (components["schemas"]["TokenInfo"] | components["schemas"]["BatchError"])[];
+        };
+        /** An item by its token. */
+        BatchItem: {
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
+             * @example customer-4711
+             */
+            reference?: string;
+        };
+        /** Items of one key to decrypt. */
+        DecryptBatch: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The items. One that is malformed has an error of its own in the reply.
+             * @example [
+             *       {
+             *         "token": "9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b",
+             *         "reference": "customer-4711"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["BatchItem"][];
+            /** Names or dotted paths of fields to mask in the reply; comma-separated in a query. Default: the preference `mask_fields`, or none. An empty value masks no field. */
+            mask_fields?: string[];
+            /** Ids of rules, applied in this order; comma-separated in a query. */
+            rules?: string[];
+        };
+        /** An item of a batch with its data. */
+        BatchOpened: {
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /** Any JSON object of at most 256 KB with a number as card_number, account_number, n or number. JSON numbers keep their exact text. */
+            data: components["schemas"]["StoredObject"];
+        };
+        /** What became of each item. */
+        DecryptBatchReply: {
+            /** For each item, in the order given, its result or its error. */
+            results: (components["schemas"]["BatchOpened"] | components["schemas"]["BatchError"])[];
+        };
+        /** Items of one key to delete. */
+        DeleteBatch: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The items. One that is malformed has an error of its own in the reply.
+             * @example [
+             *       {
+             *         "token": "9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b",
+             *         "reference": "customer-4711"
+             *       }
+             *     ]
+             */
+            items: components["schemas"]["BatchItem"][];
+        };
+        /** An item of a batch that was deleted. */
+        BatchDeleted: {
+            /**
+             * The token that storing returned.
+             * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
+             */
+            token: string;
+            /**
+             * Always true.
+             * @constant
+             */
+            deleted: true;
+        };
+        /** What became of each item. */
+        DeleteBatchReply: {
+            /** For each item, in the order given, its result or its error. */
+            results: (components["schemas"]["BatchDeleted"] | components["schemas"]["BatchError"])[];
         };
         ExportRequest: {
             /**
@@ -1415,6 +1550,14 @@ export interface components {
             expires_at?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
+        };
+        /** What was done. */
+        Message: {
+            /**
+             * What was done, for humans.
+             * @example The item was deleted.
+             */
+            message: string;
         };
         RetrieveEndpoint: {
             /**
@@ -3332,12 +3475,16 @@ export interface operations {
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b
                  */
-                token: string;
+                token?: string;
                 /**
                  * Your own reference for lookups. An item that was stored with a reference needs it together with the token.
                  * @example customer-4711
                  */
                 reference?: string;
+                /** Whether to delete all items of `reference`, instead of one by its token. */
+                all?: boolean;
+                /** X-Vault-Next-Token of the previous page. Send all other parameters unchanged. */
+                next_token?: string;
             };
             header?: never;
             path?: never;
@@ -3345,14 +3492,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Delete an item */
+            /** Delete an item, or all items of a reference */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Vault-Next-Token": components["headers"]["X-Vault-Next-Token"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Message"];
+                    "application/json": components["schemas"]["Removal"];
                 };
             };
             /**
@@ -3363,6 +3511,8 @@ export interface operations {
              *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
              *
              *     `reference_required`: This item was stored with a reference, and the request must contain it.
+             *
+             *     `cursor_invalid`: next_token is not valid for this account and query.
              */
             400: {
                 headers: {
@@ -3882,6 +4032,322 @@ export interface operations {
              *
              *     `passphrase_wrong`: The passphrase does not match this key.
              */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    decryptItems: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecryptBatch"];
+            };
+        };
+        responses: {
+            /** Decrypt many items */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecryptBatchReply"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `rule_limit`: The rules exceeded the time or memory limit of one item.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `rule_not_found`: A rule does not exist. Nothing was stored or returned.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteItems: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * Makes a retry safe: for 24 hours a repeated request gets the first reply.
+                 * @example order-4711
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteBatch"];
+            };
+        };
+        responses: {
+            /** Delete many items */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeleteBatchReply"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -100,11 +100,14 @@ describe('bun run start', () => {
       });
       const errors = new Response(command.stderr).text();
       let output = '';
+      // Once: a second signal would end `bun run` before the server.
+      let isAsked = false;
       for await (const chunk of command.stdout.pipeThrough(new TextDecoderStream())) {
         output += chunk;
         const started = output.match(/"event":"started"/g)?.length ?? 0;
         const isSettled = started === Number(processes) && output.includes('"event":"sad_rewritten"');
-        if (isSettled && !command.killed) {
+        if (isSettled && !isAsked) {
+          isAsked = true;
           command.kill('SIGTERM');
         }
       }

@@ -1,91 +1,88 @@
-/** Many items with few calls: they are taken as they come, sent in batches, and their results keep the order. */
+/** Sends many items with few requests, and returns a result for each in its order. */
 
 import { VaultConnectionError } from './errors.ts';
+import type { BatchFailure, Many } from './types.ts';
 
-/** Items of one call, and characters of their texts: a call may have 1,000 and 8 MB. */
+/** What the service takes in one request, with room for what stands beside the items. */
 const ITEMS_MAX = 1_000;
-const CHARACTERS_MAX = 2_000_000;
-/** Calls in flight: while one is answered, the next is being made. */
-const CALLS_MAX = 2;
+const BYTES_MAX = 8_000_000;
+/** Requests in flight: one is worked on while the next is sent. */
+const AHEAD = 2;
 
-/** Items from anywhere. */
-export type Items<Item> = Iterable<Item> | AsyncIterable<Item>;
+const encoder = new TextEncoder();
 
-/** A result that names the place of a fault in its own call. */
-interface Placed {
-  readonly field?: string | undefined;
-}
-
-/** Groups texts so that each group fits one call. */
-async function* groupsOf<Item>(
-  items: Items<Item>,
+/** The JSON texts of items, as many together as one request takes. */
+async function* batchesOf<Item>(
+  items: Many<Item>,
   textOf: (item: Item) => string,
-): AsyncGenerator<string[], void, undefined> {
-  let group: string[] = [];
-  let characters = 0;
+): AsyncGenerator<readonly string[], void, undefined> {
+  let texts: string[] = [];
+  let bytes = 0;
   for await (const item of items) {
     const text = textOf(item);
-    if (group.length === ITEMS_MAX || (group.length > 0 && characters + text.length > CHARACTERS_MAX)) {
-      yield group;
-      group = [];
-      characters = 0;
+    const size = encoder.encode(text).length + 1;
+    if (texts.length === ITEMS_MAX || (texts.length > 0 && bytes + size > BYTES_MAX)) {
+      yield texts;
+      texts = [];
+      bytes = 0;
     }
-    group.push(text);
-    characters += text.length;
+    texts.push(text);
+    bytes += size;
   }
-  if (group.length > 0) {
-    yield group;
+  if (texts.length > 0) {
+    yield texts;
   }
 }
 
-/** A result whose place is counted from the first item of all. */
-function placed<Result extends object>(result: Result, before: number): Result {
-  const { field } = result as Placed;
-  const own = field?.replace(
-    /^body\.items\[(\d+)\]/,
-    (_, at: string) => `body.items[${before + Number(at)}]`,
-  );
-  return own === field ? result : { ...result, field: own };
+/** A result, with the place of an error among all items instead of those of its request. */
+function placed<Result extends object>(result: Result | BatchFailure, index: number): Result | BatchFailure {
+  return 'field' in result && result.field !== undefined
+    ? { ...result, field: result.field.replace(/^body\.items\[\d+\]/, `items[${index}]`) }
+    : result;
 }
 
 /**
- * Sends the texts of items in calls of at most 1,000, two at a time, and yields the result of each item in their order. A
- * call that fails throws when its items are due; what was sent before has its results.
+ * Sends items in batches, each as JSON text, and yields a result for each in its order. An item that is refused has an error
+ * as its result; a request that fails throws, behind the results of those before it.
  */
 export async function* inBatches<Item, Result extends object>(
-  items: Items<Item>,
+  items: Many<Item>,
   textOf: (item: Item) => string,
-  send: (texts: readonly string[]) => Promise<readonly Result[]>,
-): AsyncGenerator<Result, void, undefined> {
-  const groups = groupsOf(items, textOf);
-  const calls: Promise<readonly Result[]>[] = [];
-  let before = 0;
+  send: (texts: readonly string[]) => Promise<readonly (Result | BatchFailure)[]>,
+): AsyncGenerator<Result | BatchFailure, void, undefined> {
+  const batches = batchesOf(items, textOf);
+  const sendNext = async (): Promise<readonly (Result | BatchFailure)[] | undefined> => {
+    const { done, value } = await batches.next();
+    if (done) {
+      return undefined;
+    }
+    const results = await send(value);
+    if (results.length !== value.length) {
+      throw new VaultConnectionError('The reply does not have a result for each item.');
+    }
+    return results;
+  };
+  const under: Promise<readonly (Result | BatchFailure)[] | undefined>[] = [];
+  let index = 0;
   try {
     for (;;) {
-      while (calls.length < CALLS_MAX) {
-        const { done, value } = await groups.next();
-        if (done) {
-          break;
-        }
-        const call = send(value);
-        // It is thrown when its items are due.
-        call.catch(() => undefined);
-        calls.push(call);
+      while (under.length < AHEAD) {
+        const sent = sendNext();
+        // A failure is thrown when its turn comes; until then it must not count as unhandled.
+        sent.catch(() => undefined);
+        under.push(sent);
       }
-      const next = calls.shift();
-      if (next === undefined) {
+      const results = await under.shift();
+      if (results === undefined) {
         return;
       }
-      const results: unknown = await next;
-      if (!Array.isArray(results)) {
-        throw new VaultConnectionError('The reply has no results.');
+      for (const result of results) {
+        yield placed(result, index);
+        index += 1;
       }
-      for (const result of results as readonly Result[]) {
-        yield placed(result, before);
-      }
-      before += results.length;
     }
   } finally {
-    await groups.return();
+    // Whoever makes the items may never give another one: nobody waits for that.
+    batches.return().catch(() => undefined);
   }
 }

@@ -2,24 +2,7 @@
  * The shapes of the API, by the names of their members on the wire. All of them come from `api.d.ts`, which is
  * generated from the service's OpenAPI document.
  */
-import type { components, operations } from '../api.d.ts';
-
-type Schemas = components['schemas'];
-/** A shape of the API. What is exported of it is an interface, which compilers and editors show by its name. */
-type Schema<Name extends keyof Schemas> = Schemas[Name];
-
-/** What a caller gives: a list may be readonly, and an optional member undefined. */
-type Given<T> = {
-  readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Value<T[K]> | undefined : Value<T[K]>;
-};
-type Value<V> = V extends readonly (infer Entry)[] ? readonly Entry[] : V;
-
-/** The parameters of an operation; the passphrase, where there is one, goes into a header instead. */
-type Query<Id extends keyof operations> = Given<
-  Omit<NonNullable<operations[Id]['parameters']['query']>, 'passphrase'>
->;
-
-type PathOf<Id extends keyof operations> = Given<NonNullable<operations[Id]['parameters']['path']>>;
+import type { Given, PathOf, Query, Schema, Schemas } from './shapes.ts';
 
 interface Unlocking {
   /** The passphrase of the vault key; by default that of the client. */
@@ -146,12 +129,38 @@ export interface StoreMany
   extends Pick<Given<Schema<'StoreBatch'>>, 'return_card_metadata' | 'return_fingerprint' | 'user'>,
     Unlocking {
   /** In the order of their results. */
-  readonly items: Iterable<StoreManyItem> | AsyncIterable<StoreManyItem>;
+  readonly items: Many<StoreManyItem>;
 }
-/** Why one item of many was refused: as the error of a single call. */
-export interface ItemError extends Schema<'BatchError'> {}
 /** Names one item. */
-export interface DeleteItem extends Query<'deleteItem'> {}
+export interface DeleteItem extends Pick<Query<'deleteItem'>, 'reference'>, Owned {
+  /** The token that storing returned. */
+  readonly token: string;
+}
+/** Names the items of one reference. */
+export interface EraseReference extends Owned {
+  /** The reference, exactly. */
+  readonly reference: string;
+}
+/** Items that are there, or come one after the other. */
+export type Many<Item> = Iterable<Item> | AsyncIterable<Item>;
+/** Names one of many items of a key. */
+export interface BatchItem extends Given<Schema<'BatchItem'>> {}
+/** Which items to delete. */
+export interface DeleteItems extends Owned {
+  /** Any number of them. */
+  readonly items: Many<BatchItem>;
+}
+/** Which items to decrypt, and how to show them. */
+export interface DecryptItems
+  extends Pick<Given<Schema<'DecryptBatch'>>, 'mask_fields' | 'rules'>,
+    DeleteItems,
+    Unlocking {}
+/** An item with its data. */
+export interface BatchOpened extends Schema<'BatchOpened'> {}
+/** An item that was deleted. */
+export interface BatchDeleted extends Schema<'BatchDeleted'> {}
+/** Why one of many items was refused; `field` names its place among all of them, such as `items[3].token`. */
+export interface BatchFailure extends Schema<'BatchError'> {}
 /** Which item's log to read. */
 export interface ReadLog extends Query<'readLog'> {}
 

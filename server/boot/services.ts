@@ -37,11 +37,14 @@ import { createMetering } from '../services/request/metering.ts';
 import { createRates } from '../services/request/rate.ts';
 import { createRetrievals } from '../services/retrieve/retrieve.ts';
 import { createRules } from '../services/rule/rule.ts';
+import { createBatches } from '../services/vault/batch.ts';
 import { createCardMetadata } from '../services/vault/card.ts';
+import { createErasing } from '../services/vault/erase.ts';
 import { createVaultExport } from '../services/vault/export.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
 import { createRefusals } from '../services/vault/refusals.ts';
+import { createRemoving } from '../services/vault/remove.ts';
 import { createReplacing } from '../services/vault/replace.ts';
 import { createStoring } from '../services/vault/store.ts';
 import { createStoreBatch } from '../services/vault/store-batch.ts';
@@ -181,13 +184,18 @@ function createItemServices(
   const storing = createStoring({ crypto, itemStore, cards, now, settings });
   const replacing = createReplacing({ itemStore, storing });
   const reading = createReading({ crypto, itemStore, cards, now });
+  const removing = createRemoving({ crypto, itemStore, admission, keys, metering });
   const refusals = createRefusals({ crypto, itemStore, keys, now });
   const trees = createVaultList({
     ...{ crypto, itemStore, admission, metering, keys, cards, rules, refusals, cursors, now },
   });
-  const batches = createStoreBatch({
+  const storeBatches = createStoreBatch({
     ...{ crypto, itemStore, admission, metering, idempotency, keys, storing, settings, now },
   });
+  const batches = createBatches({
+    ...{ crypto, itemStore, admission, metering, idempotency, keys, rules, refusals, removing, now },
+  });
+  const erasing = createErasing({ crypto, itemStore, keys, removing, cursors });
   const vault = createVault({
     ...{
       crypto,
@@ -199,14 +207,17 @@ function createItemServices(
       storing,
       replacing,
       reading,
+      removing,
       refusals,
       trees,
       batches,
       exports: createVaultExport({ crypto, keys, trees }),
+      erasing,
+      storeBatches,
     },
     ...{ cursors, now },
   });
-  return { rules, storing, replacing, reading, refusals, trees, vault };
+  return { rules, storing, replacing, reading, removing, refusals, trees, vault };
 }
 
 /** What works without an account's password: capture and retrieve endpoints, and forms. */

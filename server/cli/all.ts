@@ -8,6 +8,7 @@ import { certificateCommand } from './commands/certificate.ts';
 import type { Command } from './commands/command.ts';
 import { compactCommand } from './commands/compact.ts';
 import { credentialCommands } from './commands/credential.ts';
+import { eraseCommand } from './commands/erase.ts';
 import { exportCommand } from './commands/export.ts';
 import { healthCommand } from './commands/health.ts';
 import { jobCommands } from './commands/job.ts';
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   ...accountCommands,
   ...credentialCommands,
   ...jobCommands,
+  eraseCommand,
   exportCommand,
   binCommand,
   certificateCommand,

@@ -4,10 +4,10 @@ import putHeadsText from './lua/heads/put-heads-1.lua' with { type: 'text' };
 import readHeadsText from './lua/heads/read-heads-n.lua' with { type: 'text' };
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
 import type { Bucket } from './records/name.ts';
-import { scanTokens } from './redis/bucket-scan.ts';
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
 import { asBytes, asList, asOptionalBytes, asText, isOk } from './redis/reply.ts';
+import { scanTokens } from './redis/scan.ts';
 
 const readHeads = script(prelude, headsPrelude, readHeadsText);
 const foldHeads = script(prelude, headsPrelude, foldHeadsText);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { PASSPHRASE } from '../helpers/clients.ts';
 import { startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
@@ -29,4 +30,24 @@ test('the items of one key lie on every master, and are all found', async () => 
   for (const [number, token] of tokens.entries()) {
     expect(await account.open('u', token)).toBe(`{"number":"${number}"}`);
   }
+});
+
+test('batches and erasures reach the items on every master', async () => {
+  const account = await vault.account();
+  await account.key('u');
+  const reference = 'r';
+  const tokens = await Promise.all(
+    Array.from({ length: 60 }, (_, number) => account.store('u', { number: `${number}` }, { reference })),
+  );
+  const items = tokens.map((token) => ({ token, reference }));
+  const passphrase = PASSPHRASE;
+  const opened = await Array.fromAsync(account.sdk.vault.decryptMany({ user: 'u', passphrase, items }));
+  expect(opened.map((result) => ('data' in result ? result.data['number'] : result.code))).toEqual(
+    tokens.map((_, number) => `${number}`),
+  );
+  const some = items.slice(0, 20);
+  const deleted = await Array.fromAsync(account.sdk.vault.deleteMany({ user: 'u', items: some }));
+  expect(deleted.every((result) => 'deleted' in result)).toBe(true);
+  expect(await account.sdk.vault.eraseReference({ user: 'u', reference })).toBe(40);
+  expect((await account.sdk.vault.list({ user: 'u' })).data['u']).toEqual([]);
 });

@@ -226,11 +226,11 @@ const FAULTS: readonly Fault[] = [
   {
     layer: 'store: a reply that no script gives',
     meet: () => {
-      whenRun('remove-item', async () => Buffer.from(CANARY));
+      whenRun('remove-items', async () => Buffer.from(CANARY));
       return remove();
     },
     error: 'VaultError',
-    places: [/server\/store\/item\/item\.ts:\d+/, /server\/services\/vault\/vault\.ts:\d+/],
+    places: [/server\/store\/item\/removal\.ts:\d+/, /server\/services\/vault\/remove\.ts:\d+/],
   },
   {
     layer: 'script: a name that it does not have',

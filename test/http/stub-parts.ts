@@ -79,6 +79,9 @@ function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys'> {
       exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')),
       update: note('update', () => ({ reply: TOKEN_INFO, replayed: true })),
       remove: note('remove', () => undefined),
+      erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })),
+      decryptBatch: note('decryptBatch', () => streamOf('{"results":[]}')),
+      deleteBatch: note('deleteBatch', () => ({ reply: { results: [] }, replayed: false })),
       log: note('log', () => ({ entries: [] })),
     },
     keys: {

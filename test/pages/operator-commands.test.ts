@@ -93,6 +93,8 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'server.log'), printed.join(''));
   expect(printed.join('')).toContain('"event":"audit_checkpoint"');
   await start();
+  await send('admin', '/key', { user: 'patrons', passphrase: PASSPHRASE });
+  await send('admin', '/vault?user=patrons&reference=patron-7', CARD);
 }, MS_MAX);
 afterAll(async () => {
   server.kill('SIGTERM');
@@ -130,6 +132,10 @@ const OUTCOMES: Readonly<Record<string, (out: string) => unknown>> = {
   'bun run vault audit key > audit-key.pem': () =>
     expect(readFileSync(join(folder, 'audit-key.pem'), 'utf8')).toContain('-----BEGIN PUBLIC KEY-----'),
   'bun run vault audit verify --signing-key audit-key.pem': (out) => expect(out).toMatch(/checkpoint/i),
+  'bun run vault erase --account admin --user patrons --reference patron-7 --yes': async (out) => {
+    expect(out).toContain('Deleted 1 item');
+    expect(await (await send('admin', '/vault?user=patrons')).json()).toEqual({ patrons: [] });
+  },
   'bun run vault certificate load pci-dss.pdf': (out) => expect(out).not.toBe(''),
   'bun run vault account set shop --paying': async () => {
     const reply = await send('shop', '/certificate');

@@ -32,7 +32,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/backup.md',
     'docs/guides/audit.md',
   ],
-  ['docs/guides/keys.md', 'docs/guides/items.md'],
+  ['docs/guides/keys.md', 'docs/guides/items.md', 'docs/guides/erase-a-customer.md'],
   ['docs/quick-start.md'],
   // It has the account see numbers, which other pages show masked.
   ['docs/guides/export.md'],

@@ -34,8 +34,8 @@ const BUNDLERS: Readonly<Record<string, Bundler>> = {
 
 /** By export: the most bytes, minified, and texts of other parts that must not come along. */
 const PARTS = {
-  '*': [26_500, []],
-  Vault: [22_100, []],
+  '*': [28_000, []],
+  Vault: [24_000, []],
   captureClient: [10_450, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa', 'webhook']],
   retrieveClient: [11_950, ['whoami', 'Basic ', 'btoa', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],

@@ -66,6 +66,8 @@ const OF_LISTS = ['reference_required', 'rule_not_found', 'rule_limit'];
 /** Codes of an operation that a call cannot be answered with, since it uses a part of the operation. */
 const NEVER: Readonly<Record<string, readonly string[]>> = {
   'vault.decryptAll': ['reference_required', 'token_not_found'],
+  'vault.delete': ['cursor_invalid'],
+  'vault.eraseReference': ['reference_required', 'token_not_found'],
   'vault.decrypt': ['cursor_invalid', 'key_changed'],
   'vault.decryptText': ['cursor_invalid', 'key_changed'],
   'vault.list': OF_DATA,

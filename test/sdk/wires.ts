@@ -2,6 +2,7 @@
 import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
 import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
+import { BATCHES } from './wires-batch.ts';
 import { CERTIFICATES } from './wires-certificate.ts';
 import { CREDENTIALS } from './wires-credential.ts';
 
@@ -29,10 +30,10 @@ export interface Wire {
   readonly body?: unknown;
   /** A body that is no JSON. */
   readonly text?: string;
-  /** What is answered; `{}` when left out. */
-  readonly reply?: unknown;
   readonly passphrase?: true;
   readonly keyed?: true;
+  /** What the service answers, where the call looks at it. */
+  readonly reply?: unknown;
   /** Sent in place of the account's credentials. */
   readonly secret?: keyof typeof SECRETS;
 }
@@ -79,17 +80,6 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),
     request: 'POST /v1/vault?user=shop&reference=r%261&algorithm=uuid',
     body: data,
-    passphrase: true,
-    keyed: true,
-  },
-  'vault.storeMany': {
-    call: ({ client }) =>
-      Array.fromAsync(
-        client.vault.storeMany({ user: 'shop', items: [{ data, metadata: { tier: 'gold' } }] }),
-      ),
-    request: 'POST /v1/vault/batch',
-    body: { user: 'shop', items: [{ metadata: { tier: 'gold' }, data }] },
-    reply: { results: [{ token: 't1' }] },
     passphrase: true,
     keyed: true,
   },
@@ -371,6 +361,7 @@ const OTHERS: Readonly<Record<string, Wire>> = {
 export const WIRES: Readonly<Record<string, Wire>> = {
   ...KEYS,
   ...VAULT,
+  ...BATCHES,
   ...CAPTURE,
   ...RETRIEVE,
   ...PROXY,

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
+import type { ItemRemoval } from '../../server/store/item/removal.ts';
 import type { ItemWrite } from '../../server/store/item/write.ts';
+import { bucketOf } from '../../server/store/records/name.ts';
 import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
@@ -44,6 +46,12 @@ function write(token: string, changes: Partial<ItemWrite> = {}): ItemWrite {
     identity: NONE,
     ...changes,
   };
+}
+
+/** The removal of an item as it was written. */
+function removalOf({ token, meta, logEntry, refMember }: ItemWrite): ItemRemoval {
+  const tags = { metaTag: meta.subarray(-16), firstTag: entryOf(logEntry).subarray(-16) };
+  return { token, ...tags, refMember, proof: NONE };
 }
 
 /** An entry behind a log of one entry. */
@@ -141,13 +149,7 @@ describe('write', () => {
   test('never lets a token mean another number, not even after deletion', async () => {
     const first = write('t1', { identity: bytesOf('number one') });
     await items.write(KID, first);
-    await items.remove(KID, {
-      token: 't1',
-      meta: first.meta,
-      refMember: NONE,
-      first: entryOf(first.logEntry),
-      proof: NONE,
-    });
+    await items.remove(bucketFor('t1'), [removalOf(first)]);
     expect((await items.write(KID, write('t1', { identity: bytesOf('number two') }))).kind).toBe('clash');
     expect((await items.write(KID, write('t1', { identity: bytesOf('number one') }))).kind).toBe('ok');
   });
@@ -171,15 +173,57 @@ describe('stored_at', () => {
     await redis.write('HSET', [fenceOf('t1'), 'l', future]);
     const first = write('t1');
     const stored = await items.write(KID, first);
-    await items.remove(KID, {
-      token: 't1',
-      meta: first.meta,
-      refMember: NONE,
-      first: entryOf(first.logEntry),
-      proof: NONE,
-    });
+    await items.remove(bucketFor('t1'), [removalOf(first)]);
     const again = await items.write(KID, write('t1'));
     expect(again.kind === 'ok' && stored.kind === 'ok' && again.storedAt > stored.storedAt).toBe(true);
+  });
+});
+
+describe('removal of many', () => {
+  /** Tokens of one bucket. */
+  const tokens = Array.from({ length: 60 }, (_, i) => `many-${i}`).filter(
+    (token) => bucketOf(KID, token, BUCKETS).number === 0,
+  );
+
+  test('takes each on its own: what has changed, is gone or is damaged stops no other', async () => {
+    const bucket = { kid: KID, number: 0 };
+    const [plain, changed, gone, damaged, last] = tokens.map((token) => write(token));
+    const present = [plain, changed, damaged, last].flatMap((item) => item ?? []);
+    await Promise.all(present.map((item) => items.write(KID, item)));
+    await redis.write('DEL', [redisKeys.item(bucket, damaged?.token ?? '')]);
+    await redis.write('SET', [redisKeys.item(bucket, damaged?.token ?? ''), 'text']);
+    const removals = [plain, changed, gone, damaged, last, plain].flatMap((item) =>
+      item === undefined ? [] : removalOf(item),
+    );
+    const other = { ...removals[1], metaTag: bytesOf('another').subarray(-16) } as ItemRemoval;
+    const outcome = await items.remove(bucket, removals.with(1, other));
+    expect(outcome).toEqual(['ok', 'changed', 'missing', 'damaged', 'ok', 'missing']);
+    const left = await items.positions(bucket, 0, Number.MAX_SAFE_INTEGER, 10);
+    expect(left.map(({ token }) => token).toSorted()).toEqual(
+      [changed, damaged].map((item) => item?.token ?? '').toSorted(),
+    );
+  });
+
+  test('does nothing while the key is being deleted', async () => {
+    const item = write('t1');
+    await items.write(KID, item);
+    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
+    expect(await items.remove(bucketFor('t1'), [removalOf(item)])).toBe('closed');
+    expect(await items.countItems(KID)).toBe(1);
+  });
+
+  test('of the newest items, one after the other, gives none of their positions out again', async () => {
+    const [first, second] = tokens.map((token) => write(token));
+    const future = Date.now() + 60_000;
+    if (first === undefined || second === undefined) {
+      throw new Error('no tokens');
+    }
+    await redis.write('HSET', [fenceOf(first.token), 'l', future]);
+    await items.write(KID, first);
+    const newest = await items.write(KID, second);
+    await items.remove({ kid: KID, number: 0 }, [removalOf(second), removalOf(first)]);
+    const again = await items.write(KID, write(first.token));
+    expect(again.kind === 'ok' && newest.kind === 'ok' && again.storedAt > newest.storedAt).toBe(true);
   });
 });
 

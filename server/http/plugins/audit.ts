@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
 import type { SecurityEvent } from '../../services/audit/event.ts';
-import { actorNameOf } from '../../services/common/request-context.ts';
+import { type AccountContext, actorNameOf } from '../../services/common/request-context.ts';
 import type { HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import type { Call, Reply, Route } from './route.ts';
@@ -22,7 +22,13 @@ export function objectOf(noun: string, ...names: readonly unknown[]): string {
 }
 
 function noteOf(
-  { account, change, ip, userAgent, requestId }: HttpContext,
+  {
+    account,
+    change,
+    ip,
+    userAgent,
+    requestId,
+  }: Pick<HttpContext, 'account' | 'change' | 'ip' | 'userAgent' | 'requestId'>,
   action: SecurityEvent['action'],
   outcome: string,
   object: string | undefined,
@@ -38,6 +44,27 @@ function noteOf(
     object,
     change,
   };
+}
+
+/** What became of one of several items: `success`, or the code of its error. */
+export interface ItemOutcome {
+  readonly token: string;
+  readonly outcome: string;
+}
+
+/** Writes an entry for each of several items of a key. The reply must not leave before that. */
+export async function recordItems(
+  { audit }: Pick<HttpParts, 'audit'>,
+  ctx: AccountContext,
+  action: SecurityEvent['action'],
+  user: string,
+  items: readonly ItemOutcome[],
+): Promise<void> {
+  await Promise.all(
+    items.map(({ token, outcome }) =>
+      audit.record(noteOf(ctx, action, outcome, objectOf('item', user, token))),
+    ),
+  );
 }
 
 /** Writes the entry of what a route has done, where it has an audit rule. The reply must not leave before that. */

@@ -4,7 +4,8 @@ import { VaultError } from '../../core/errors.ts';
 import { parseJson } from '../../domain/json/json.ts';
 import { toPlain } from '../../domain/json/plain.ts';
 import { type NamesElsewhere, unknownName } from '../../domain/text/unknown-name.ts';
-import { closed } from '../schema/closed.ts';
+import { EACH } from '../schema/kinds.ts';
+import { closed } from './closed.ts';
 import { expectedOf } from './expected.ts';
 
 /** How the names of a body are taken. */
@@ -62,9 +63,9 @@ function below(schemas: readonly TSchema[], step: string, isIndex: boolean): rea
   });
 }
 
-/** The place of an error as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
-function fieldOf(schema: TSchema, steps: readonly string[]): string {
-  let place = 'body';
+/** The place of an error under `root` as `body.a[2].b`, as far as the schema declares the names: names that a caller chose never show. */
+function fieldOf(schema: TSchema, steps: readonly string[], root: string): string {
+  let place = root;
   let at: readonly TSchema[] = [schema];
   for (const step of steps) {
     const items = /^\d+$/.test(step) ? below(at, step, true) : [];
@@ -85,42 +86,93 @@ function stepsOf(path: string): string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function errorOf(schema: TSchema, error: ValueError, parameters: readonly string[]): VaultError {
+function errorOf(
+  schema: TSchema,
+  error: ValueError,
+  parameters: readonly string[],
+  root: string,
+): VaultError {
   const steps = stepsOf(error.path);
   if (error.type === ValueErrorType.ObjectAdditionalProperties && error.schema[Kind] === 'Record') {
     const expected = expectedOf(error.schema);
-    return new VaultError('invalid_request', { field: fieldOf(schema, steps.slice(0, -1)), expected });
+    return new VaultError('invalid_request', { field: fieldOf(schema, steps.slice(0, -1), root), expected });
   }
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const name = steps.pop() ?? '';
     const elsewhere: NamesElsewhere | undefined =
       steps.length === 0 ? { place: 'the query', names: parameters } : undefined;
     const known = Object.keys(error.schema['properties'] ?? {});
-    return unknownName(fieldOf(schema, steps), name, known, elsewhere);
+    return unknownName(fieldOf(schema, steps, root), name, known, elsewhere);
   }
   const must = expectedOf(error.schema);
   const isMissing = error.type === ValueErrorType.ObjectRequiredProperty;
   return new VaultError('invalid_request', {
-    field: fieldOf(schema, steps),
+    field: fieldOf(schema, steps, root),
     expected: isMissing ? `is missing, and ${must}` : must,
   });
 }
 
-/** Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. */
+/** Checks a value; throws what is wrong with it, at its place under `root`. */
+type Check = (value: unknown, root: string) => void;
+
+function compileCheck(schema: TSchema, parameters: readonly string[]): Check {
+  const compiled = TypeCompiler.Compile(schema);
+  return (value, root) => {
+    if (compiled.Check(value)) {
+      return;
+    }
+    const first = firstOf(compiled.Errors(value));
+    throw first === undefined
+      ? new VaultError('invalid_request', { field: root, expected: expectedOf(schema) })
+      : errorOf(schema, innermost(first), parameters, root);
+  };
+}
+
+/** The lists of a body whose items are checked one by one, each with the check of an item. */
+function eachChecks(schema: TSchema): readonly (readonly [name: string, check: Check])[] {
+  return Object.entries<TSchema>(schema['properties'] ?? {}).flatMap(([name, { [EACH]: item }]) =>
+    item === undefined ? [] : [[name, compileCheck(item, [])] as const],
+  );
+}
+
+/** Each item of a list, or its error. */
+function checkEach(items: unknown, place: string, check: Check): unknown {
+  return Array.isArray(items)
+    ? items.map((item: unknown, i) => {
+        try {
+          check(item, `${place}[${i}]`);
+          return item;
+        } catch (error) {
+          return error;
+        }
+      })
+    : items;
+}
+
+/**
+ * Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. Of a list with
+ * `EACH` a wrong item is replaced by its error.
+ */
 export function compileJsonBody(
   open: TSchema,
   { refuseUnknown, parameters } = IGNORED,
 ): (bytes: Uint8Array) => unknown {
   const schema = refuseUnknown ? closed(open) : open;
-  const compiled = TypeCompiler.Compile(schema);
+  const check = compileCheck(schema, parameters);
+  const each = eachChecks(schema);
   return (bytes) => {
     const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
-    if (compiled.Check(value)) {
-      return value;
-    }
-    const first = firstOf(compiled.Errors(value));
-    throw first === undefined
-      ? new VaultError('invalid_request', { field: 'body', expected: expectedOf(schema) })
-      : errorOf(schema, innermost(first), parameters);
+    check(value, 'body');
+    return each.length === 0
+      ? value
+      : {
+          ...(value as object),
+          ...Object.fromEntries(
+            each.map(([name, checkItem]) => [
+              name,
+              checkEach(Reflect.get(value as object, name), `body.${name}`, checkItem),
+            ]),
+          ),
+        };
   };
 }

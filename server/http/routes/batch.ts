@@ -1,7 +1,16 @@
 import { Type } from '@sinclair/typebox';
+import { objectOf, recordItems } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
-import { BATCH_BYTES_MAX, StoreBatchBody, StoreBatchReply } from '../schema/batch.ts';
+import {
+  BATCH_BYTES_MAX,
+  DecryptBatchBody,
+  DecryptBatchReply,
+  DeleteBatchBody,
+  DeleteBatchReply,
+  StoreBatchBody,
+  StoreBatchReply,
+} from '../schema/batch.ts';
 
 const storeBatch = defineRoute({
   method: 'POST',
@@ -28,4 +37,66 @@ const storeBatch = defineRoute({
   },
 });
 
-export const BATCH_ROUTES = [storeBatch];
+const decryptBatch = defineRoute({
+  method: 'POST',
+  path: '/v1/vault/batch/decrypt',
+  operationId: 'decryptItems',
+  scope: 'vault:read',
+  noun: 'vault',
+  summary: 'Decrypt many items',
+  description:
+    'Decrypts up to 1,000 items of one key by their tokens, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'required',
+  body: { kind: 'json', schema: DecryptBatchBody, bytesMax: BATCH_BYTES_MAX },
+  response: DecryptBatchReply,
+  errors: [
+    'passphrase_wrong',
+    'key_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'key_changed',
+    'integrity_failed',
+  ],
+  meter: ['decrypt'],
+  idempotent: false,
+  confirmsAccount: true,
+  audit: { action: 'item.decrypt', of: 'errors', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ ctx, passphrase, body, services }) => ({
+    stream: await services.vault.decryptBatch(ctx, {
+      ...body,
+      passphrase,
+      onRefused: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
+    }),
+  }),
+});
+
+const deleteBatch = defineRoute({
+  method: 'POST',
+  path: '/v1/vault/batch/delete',
+  operationId: 'deleteItems',
+  scope: 'vault:delete',
+  noun: 'vault',
+  summary: 'Delete many items',
+  description:
+    'Deletes up to 1,000 items of one key with their logs, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'none',
+  body: { kind: 'json', schema: DeleteBatchBody, bytesMax: BATCH_BYTES_MAX },
+  response: DeleteBatchReply,
+  errors: ['key_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: true,
+  audit: { action: 'item.delete', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ ctx, body, services }) => {
+    const { reply, replayed } = await services.vault.deleteBatch(ctx, {
+      ...body,
+      onDone: (items) => recordItems(services, ctx, 'item.delete', body.user, items),
+    });
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+export const BATCH_ROUTES = [storeBatch, decryptBatch, deleteBatch];

@@ -1,14 +1,15 @@
+import type { Static } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute, type ScopeRule } from '../plugins/route.ts';
-import { Message } from '../schema/common.ts';
 import {
-  ItemQuery,
   ItemsReply,
   LogEntries,
   LogQuery,
   ReadQuery,
+  Removal,
+  RemoveQuery,
   STORED_BYTES_MAX,
   StoredObject,
   StoreQuery,
@@ -122,20 +123,32 @@ const readItems = defineRoute({
   },
 });
 
+/** Rejects parameters of a deletion that say different things of what to delete. */
+function checkRemoval({ all, token, next_token }: Static<typeof RemoveQuery>): void {
+  if (all && token !== undefined) {
+    throw new VaultError('invalid_request', { field: 'query.token', expected: 'cannot be sent with `all`' });
+  }
+  if (!all && next_token !== undefined) {
+    const expected = 'can be sent with `all` only';
+    throw new VaultError('invalid_request', { field: 'query.next_token', expected });
+  }
+}
+
 const removeItem = defineRoute({
   method: 'DELETE',
   path: '/v1/vault',
   operationId: 'deleteItem',
   scope: 'vault:delete',
   noun: 'vault',
-  summary: 'Delete an item',
-  description: 'Deletes an item with its log. Its token is never used for another number.',
+  summary: 'Delete an item, or all items of a reference',
+  description:
+    'With `token`, deletes an item with its log. Its token is never used for another number. With `all` and `reference`, deletes all items of the reference, at most 10,000 a call: the reply has X-Vault-Next-Token while there are more. Each item is billed as one deletion.',
   auth: 'basic',
-  query: ItemQuery,
+  query: RemoveQuery,
   passphrase: 'none',
   body: { kind: 'none' },
-  response: Message,
-  errors: ['reference_required', 'token_not_found', 'key_not_found', 'integrity_failed'],
+  response: Removal,
+  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'integrity_failed'],
   meter: ['delete'],
   idempotent: false,
   audit: {
@@ -144,8 +157,22 @@ const removeItem = defineRoute({
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
   handle: async ({ ctx, query, services }) => {
-    await services.vault.remove(ctx, query);
-    return { json: { message: 'The item was deleted.' } };
+    checkRemoval(query);
+    const { user, reference, all, next_token } = query;
+    if (!all) {
+      const token = needed(query.token, 'query.token');
+      await services.vault.remove(ctx, { user, token, reference });
+      return { json: { message: 'The item was deleted.' } };
+    }
+    const { deleted, nextToken } = await services.vault.erase(ctx, {
+      ...{ user, next_token },
+      reference: needed(reference, 'query.reference'),
+    });
+    return {
+      json: { message: 'The items of the reference were deleted.', deleted },
+      headers: nextTokenHeader(nextToken),
+      object: objectOf('items', user, `${deleted}`),
+    };
   },
 });
 

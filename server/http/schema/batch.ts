@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { Reference, User } from './common.ts';
+import { MaskFields, Reference, RuleIds, Token, User } from './common.ts';
+import { EachOf } from './kinds.ts';
 import { Algorithm, CardMetadataFlag, FACTS, StoredObject, TokenInfo } from './vault.ts';
 
 /** Items of a batch, and bytes of its body. */
@@ -64,3 +65,65 @@ export const StoreBatchReply = Type.Object(
   { $id: 'StoreBatchReply' },
 );
 export type StoreBatchReply = Static<typeof StoreBatchReply>;
+const BatchItem = Type.Object(
+  { token: Token, reference: Type.Optional(Reference) },
+  { $id: 'BatchItem', description: 'An item by its token.' },
+);
+/** An item that a batch names, as it was sent. */
+export type BatchItem = Static<typeof BatchItem>;
+
+const BatchItems = EachOf(BatchItem, {
+  minItems: 1,
+  maxItems: BATCH_ITEMS_MAX,
+  description: 'The items. One that is malformed has an error of its own in the reply.',
+  examples: [
+    [
+      {
+        token: '9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b',
+        reference: 'customer-4711',
+      },
+    ],
+  ],
+});
+
+export const DecryptBatchBody = Type.Object(
+  {
+    user: User,
+    items: BatchItems,
+    mask_fields: Type.Optional(MaskFields),
+    rules: Type.Optional(RuleIds),
+  },
+  { $id: 'DecryptBatch', description: 'Items of one key to decrypt.' },
+);
+
+export const DeleteBatchBody = Type.Object(
+  { user: User, items: BatchItems },
+  { $id: 'DeleteBatch', description: 'Items of one key to delete.' },
+);
+
+const BatchOpened = Type.Object(
+  { token: Token, data: StoredObject },
+  { $id: 'BatchOpened', description: 'An item of a batch with its data.' },
+);
+
+const BatchDeleted = Type.Object(
+  {
+    token: Token,
+    deleted: Type.Literal(true, { description: 'Always true.' }),
+  },
+  { $id: 'BatchDeleted', description: 'An item of a batch that was deleted.' },
+);
+
+/** What a reply has of each item, in the order of the request. */
+const RESULTS = 'For each item, in the order given, its result or its error.';
+
+export const DecryptBatchReply = Type.Object(
+  { results: Type.Array(Type.Union([BatchOpened, BatchError]), { description: RESULTS }) },
+  { $id: 'DecryptBatchReply', description: 'What became of each item.' },
+);
+
+export const DeleteBatchReply = Type.Object(
+  { results: Type.Array(Type.Union([BatchDeleted, BatchError]), { description: RESULTS }) },
+  { $id: 'DeleteBatchReply', description: 'What became of each item.' },
+);
+export type DeleteBatchReply = Static<typeof DeleteBatchReply>;

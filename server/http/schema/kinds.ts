@@ -1,4 +1,12 @@
-import { type SchemaOptions, type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
+import {
+  type ArrayOptions,
+  Kind,
+  type SchemaOptions,
+  type Static,
+  type TSchema,
+  type TUnsafe,
+  Type,
+} from '@sinclair/typebox';
 
 /**
  * How the text of a query parameter becomes a value where TypeBox's own kinds are not enough. The mark is a
@@ -18,11 +26,18 @@ export const PUBLISHED: unique symbol = Symbol('published');
 /** What a value must be, where its pattern or format does not say it to a person: the rest of a sentence about it. */
 export const EXPECTED: unique symbol = Symbol('expected');
 
+/**
+ * The schema of a list's items that are checked one by one: a wrong one becomes its error in the decoded list, and the others
+ * stay as they are.
+ */
+export const EACH: unique symbol = Symbol('each');
+
 declare module '@sinclair/typebox' {
   interface SchemaOptions {
     [QUERY_KIND]?: QueryKind;
     [ALIASES]?: readonly string[];
     [EXPECTED]?: string;
+    [EACH]?: TSchema;
     [PUBLISHED]?: Readonly<Record<string, unknown>>;
     /** Marks what logs must never hold. */
     'x-secret'?: true;
@@ -42,6 +57,15 @@ export function Pairs(max: number, description: string): TUnsafe<[name: string, 
   return Type.Unsafe<[name: string, text: string][]>(
     Type.Array(Type.String({ pattern: PAIR_PATTERN }), { maxItems: max, description, [QUERY_KIND]: 'pairs' }),
   );
+}
+
+/** A list whose items are checked one by one, see `EACH`. */
+export function EachOf<Item extends TSchema>(
+  item: Item,
+  options: ArrayOptions,
+): TUnsafe<readonly (Static<Item> | Error)[]> {
+  const any = Type.Unsafe<unknown>({ ...item, [Kind]: 'Any' });
+  return Type.Unsafe(Type.Array(any, { ...options, [EACH]: item }));
 }
 
 /** The size of a page: a positive integer, or any negative one for no limit (decoded as -1). Zero is invalid. */

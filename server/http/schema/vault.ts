@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   DURATION_PATTERN,
   MaskFields,
+  Message,
   NextToken,
   Reference,
   RuleIds,
@@ -119,7 +120,26 @@ export const ReadQuery = Type.Object({
   next_token: Type.Optional(NextToken),
 });
 
-export const ItemQuery = Type.Object({ user: User, token: Token, reference: Type.Optional(Reference) });
+export const RemoveQuery = Type.Object({
+  user: User,
+  token: Type.Optional(Token),
+  reference: Type.Optional(Reference),
+  all: Type.Boolean({
+    default: false,
+    description: 'Whether to delete all items of `reference`, instead of one by its token.',
+  }),
+  next_token: Type.Optional(NextToken),
+});
+
+export const Removal = Type.Object(
+  {
+    ...Message.properties,
+    deleted: Type.Optional(
+      Type.Integer({ description: 'With `all`: how many items were deleted.', examples: [3] }),
+    ),
+  },
+  { $id: 'Removal', description: 'What was deleted.' },
+);
 
 export const UpdateQuery = Type.Object({
   user: User,

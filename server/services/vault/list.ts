@@ -4,6 +4,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
+import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { mapAhead, recover, toAsync } from '../common/coalesce.ts';
@@ -49,7 +50,7 @@ const PAGES_AHEAD = { full: 3, meta: 2 } as const;
 /** Entries of a listing where neither the caller nor the account says how many. */
 const LIMIT = 1_024;
 /** Items of a page that rules run over: each may take as long as rules may take. */
-const RULED_ITEMS_MAX = 16;
+export const RULED_ITEMS_MAX = 16;
 
 interface VaultListDependencies extends PlanParts {
   readonly crypto: PlanParts['crypto'] & Pick<Crypto, 'decryptItems' | 'describeItem' | 'listItems'>;
@@ -200,7 +201,7 @@ async function openPage(
 }
 
 /** A page whose items do not open is read once more, each item as it is at one moment (see `ItemStore.readMany`). */
-async function readPageAgain(
+export async function readPageAgain(
   { itemStore, admission }: ItemPageParts,
   { aid, kid, gen }: KeyRef,
   { fields, places }: ItemPage,
@@ -213,8 +214,11 @@ async function readPageAgain(
 }
 
 /** Appends the log entries of a page; tells for each bucket which of its items still exist and are logged. */
-function logPage(
-  { itemStore, admission }: Pick<Parts, 'itemStore' | 'admission'>,
+export function logPage(
+  {
+    itemStore,
+    admission,
+  }: Pick<ItemPageParts, 'admission'> & { readonly itemStore: Pick<ItemStore, 'appendLog'> },
   key: KeyRef,
   page: Pick<ItemPage, 'buckets'>,
   entries: readonly Packed[],

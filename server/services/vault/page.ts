@@ -18,6 +18,8 @@ const PAGE_BYTES = 1_048_576;
 export interface PageOptions {
   /** `full`: with the encrypted data; `meta`: without it. */
   readonly part: 'full' | 'meta';
+  /** Items of the first page, where their number is known to be small. */
+  readonly itemsFirst?: number | undefined;
   readonly itemsMax?: number | undefined;
 }
 
@@ -51,10 +53,10 @@ export async function* readItemPages(
   range: Range,
   options: PageOptions,
 ): AsyncGenerator<ItemPage> {
-  const { part, itemsMax = PAGE_ITEMS_MAX } = options;
+  const { part, itemsMax = PAGE_ITEMS_MAX, itemsFirst = PAGE_ITEMS_FIRST[part] } = options;
   const { key } = range;
   const positions = mergePositions(parts.itemStore, range);
-  let size = Math.min(itemsMax, PAGE_ITEMS_FIRST[part]);
+  let size = Math.min(itemsMax, itemsFirst);
   let places: Placed[] = [];
   for (;;) {
     size = parts.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);

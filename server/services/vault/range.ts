@@ -2,7 +2,7 @@ import type { MetadataPair } from '../../domain/mask/metadata.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import type { Position } from '../../store/item/position.ts';
 import type { Bucket } from '../../store/records/name.ts';
-import type { MemberIndex } from '../../store/redis/bucket-scan.ts';
+import type { MemberIndex } from '../../store/redis/scan.ts';
 import type { KeyRef } from '../key/open.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */

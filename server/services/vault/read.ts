@@ -33,14 +33,15 @@ export interface ReadView {
   readonly wantsCard: boolean;
 }
 
-/** How an account's own reading changes data. Rejects a rule that does not exist at `query.rules`. */
+/** How an account's own reading changes data. Rejects a rule that does not exist at `field`. */
 export async function viewOf(
   rules: Pick<Rules, 'find'>,
   { aid, unmasked, preferences }: Account,
   view: View,
+  field = 'query.rules',
 ): Promise<ReadView> {
   return {
-    rules: await rules.find(aid, view.rules, 'query.rules'),
+    rules: await rules.find(aid, view.rules, field),
     forcedMask: !unmasked,
     maskFields: view.mask_fields ?? preferences.mask_fields,
     wantsCard: view.return_card_metadata ?? preferences.return_card_metadata,

@@ -8,20 +8,22 @@ import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/sche
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { pause } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { CLOSED_PAUSE_MS, type Done, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
+import { type Done, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
-import { addressItem, addressLog } from './address.ts';
+import { addressLog } from './address.ts';
+import type { createBatches } from './batch.ts';
+import type { createErasing } from './erase.ts';
 import type { VaultExport } from './export.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
 import type { Refusals } from './refusals.ts';
-import { CHANGED_TRIES_MAX, type Replaced, type Replacing } from './replace.ts';
+import type { Removing } from './remove.ts';
+import type { Replaced, Replacing } from './replace.ts';
 import type { Storing } from './store.ts';
 import type { createStoreBatch } from './store-batch.ts';
 
@@ -49,14 +51,9 @@ const LOG_STEP = 1_000;
 /** Entries of a log whose caller and account say nothing of it. */
 const LOG_LIMIT = 1_024;
 
-const NO_BYTES = new Uint8Array(0);
-
 interface VaultParts {
-  readonly crypto: Pick<
-    Crypto,
-    'checkWarm' | 'describeItem' | 'proveLogRemoval' | 'readLog' | 'storeItem' | 'updateItem'
-  >;
-  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readLogUp' | 'readTrace' | 'remove'>;
+  readonly crypto: Pick<Crypto, 'checkWarm' | 'describeItem' | 'readLog' | 'storeItem' | 'updateItem'>;
+  readonly itemStore: Pick<ItemStore, 'read' | 'readLog' | 'readTrace'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'count'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'find' | 'prove' | 'withUnlocked'>;
@@ -64,6 +61,7 @@ interface VaultParts {
   readonly storing: Storing;
   readonly replacing: Replacing;
   readonly reading: Reading;
+  readonly removing: Removing;
   readonly refusals: Pick<Refusals, 'note' | 'settle'>;
   readonly cursors: Cursors;
   readonly now: Clock;
@@ -211,37 +209,14 @@ async function updateItem(
 /** Deletes an item with its log. */
 async function remove(parts: VaultParts, ctx: AccountContext, input: ItemAddress): Promise<void> {
   try {
-    await removeItem(parts, ctx, input);
+    const [outcome] = await parts.removing.remove(ctx, input.user, [input], parts.now());
+    if (outcome !== undefined && outcome !== 'removed') {
+      throw new VaultError(outcome);
+    }
   } catch (error) {
     parts.refusals.note(ctx, input, 'encrypt', error);
     throw error;
   }
-}
-
-async function removeItem(parts: VaultParts, ctx: AccountContext, input: ItemAddress): Promise<void> {
-  const { crypto, itemStore, keys, metering } = parts;
-  for (let tries = 0; tries < CHANGED_TRIES_MAX; tries++) {
-    const key = await keys.find(ctx.account, input.user);
-    const { aid, kid } = key;
-    const { token } = input;
-    const [{ read, refMember }, [first = NO_BYTES]] = await Promise.all([
-      addressItem(parts, key, input),
-      itemStore.readLogUp(kid, token, 1, 1),
-    ]);
-    const proof = await crypto.proveLogRemoval({ params: { aid, kid, token }, first });
-    const done = await itemStore.remove(kid, { token, meta: read.meta, refMember, first, proof });
-    if (done === 'ok') {
-      metering.count(ctx, 'delete');
-      return;
-    }
-    if (done === 'missing') {
-      throw new VaultError('token_not_found');
-    }
-    if (done === 'closed') {
-      await pause(CLOSED_PAUSE_MS);
-    }
-  }
-  throw new VaultError('overloaded');
 }
 
 /** The entries of an item's log, newest first; refused attempts that this server has answered are among them. */
@@ -276,16 +251,20 @@ async function log(
 /** The routes of the vault itself: items stored, read, changed, removed, listed and exported. */
 export function createVault({
   trees: { list, decryptAll },
-  batches,
+  batches: { decryptBatch, deleteBatch },
+  storeBatches,
+  erasing: { erase },
   exports: { exportItems },
   ...parts
 }: VaultParts & {
   readonly exports: VaultExport;
+  readonly batches: ReturnType<typeof createBatches>;
+  readonly erasing: ReturnType<typeof createErasing>;
   readonly trees: Pick<ReturnType<typeof createVaultList>, 'list' | 'decryptAll'>;
-  readonly batches: ReturnType<typeof createStoreBatch>;
+  readonly storeBatches: ReturnType<typeof createStoreBatch>;
 }) {
   const bound = bindParts(parts, { store, decrypt, update, remove, log });
-  return { ...bound, ...batches, list, decryptAll, exportItems };
+  return { ...bound, ...storeBatches, list, decryptAll, decryptBatch, deleteBatch, erase, exportItems };
 }
 
 export type VaultService = ReturnType<typeof createVault>;

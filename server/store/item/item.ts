@@ -2,23 +2,21 @@ import { VaultError } from '../../core/errors.ts';
 import dropSadText from '../lua/item/drop-sad-2.lua' with { type: 'text' };
 import prelude from '../lua/item/prelude.lua' with { type: 'text' };
 import readItemText from '../lua/item/read-item-4.lua' with { type: 'text' };
-import removeItemText from '../lua/item/remove-item-9.lua' with { type: 'text' };
-import sinkPrelude from '../lua/sink/prelude.lua' with { type: 'text' };
 import { wantRewrite } from '../maintenance/rewrite.ts';
 import { type Bucket, bucketOf } from '../records/name.ts';
-import type { MemberIndex } from '../redis/bucket-scan.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime } from '../redis/reply.ts';
 import { CommandWriter } from '../redis/resp.ts';
+import type { MemberIndex } from '../redis/scan.ts';
 import { type AppendOutcome, append, type PackedEntries } from './log.ts';
-import { type Place, readMany } from './page.ts';
+import { type PagePart, type Place, readMany } from './page.ts';
 import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
+import { type ItemRemoval, type RemoveOutcome, removeItems } from './removal.ts';
 import { asFenced, type Fenced, tagOf } from './reply.ts';
 import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
 
 const readItem = script(prelude, readItemText);
-const removeItem = script(prelude, sinkPrelude, removeItemText);
 const dropSad = script(dropSadText);
 
 const TAG_BYTES = 16;
@@ -64,10 +62,10 @@ export interface ItemStore {
   read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
   /**
    * The parts of many items, as `readParts` but unread: in RESP2, for each item a list of item, metadata and log field (see
-   * prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the metadata. What is missing is
-   * null or empty. Undefined when they are too many bytes.
+   * prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the metadata; with `log` one of
+   * metadata and first entry of the log. What is missing is null or empty. Undefined when they are too many bytes.
    */
-  readMany(kid: string, places: readonly Place[], part: 'full' | 'meta'): Promise<Uint8Array | undefined>;
+  readMany(kid: string, places: readonly Place[], part: PagePart): Promise<Uint8Array | undefined>;
   /** The same, each item in one step, as `read`. */
   readManyAgain(
     kid: string,
@@ -81,18 +79,8 @@ export interface ItemStore {
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
   ): Promise<AppendOutcome>;
-  /** Deletes an item with its log; `changed` if its metadata is not `meta`, or its log does not begin with `first`. */
-  remove(
-    kid: string,
-    item: {
-      token: string;
-      meta: Uint8Array;
-      refMember: Uint8Array;
-      first: Uint8Array;
-      /** That the service removes this log. */
-      proof: Uint8Array;
-    },
-  ): Promise<'ok' | 'missing' | 'changed' | 'closed'>;
+  /** Deletes items of one bucket with their logs, each on its own. */
+  remove(bucket: Bucket, items: readonly ItemRemoval[]): Promise<RemoveOutcome>;
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */
   dropSad(kid: string, token: string, meta: Uint8Array, newMeta: Uint8Array): Promise<DropOutcome>;
   /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
@@ -115,17 +103,6 @@ export interface ItemStore {
   takeMoved(): readonly Bucket[];
   /** Log entries `from` down to `to`, newest first. */
   readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
-}
-
-/** The keys of a script that removes an item: item, sad, time index, reference index, fence. */
-function writtenKeys(bucket: Bucket, token: string): string[] {
-  return [
-    redisKeys.item(bucket, token),
-    redisKeys.sad(bucket, token),
-    redisKeys.times(bucket),
-    redisKeys.references(bucket),
-    redisKeys.fence(bucket),
-  ];
 }
 
 async function read(
@@ -253,19 +230,9 @@ export function createItemStore(redis: RedisLink, buckets: number, isStreamed = 
       return append(redis, bucket, tokens, entries, gen);
     },
     takeMoved: () => takeMoved(moved),
-    async remove(kid, { token, meta, refMember, first, proof }) {
-      const bucket = place(kid, token);
-      const keys = [
-        ...writtenKeys(bucket, token),
-        redisKeys.changedLogs(bucket),
-        redisKeys.removedLogs(bucket),
-        redisKeys.undelivered(bucket),
-        redisKeys.outbox(bucket),
-      ];
-      moved.set(`${bucket.number} ${kid}`, bucket);
-      const args = [token, tagOf(meta), refMember, proof, tagOf(first), isStreamed ? '1' : ''];
-      const reply = await redis.run(removeItem, keys, args);
-      return asOneOf(reply, ['ok', 'missing', 'changed', 'closed']);
+    remove(bucket, items) {
+      moved.set(`${bucket.number} ${bucket.kid}`, bucket);
+      return removeItems(redis, bucket, items, isStreamed);
     },
     async dropSad(kid, token, meta, newMeta) {
       const bucket = place(kid, token);

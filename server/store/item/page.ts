@@ -12,12 +12,15 @@ const SLICE_ITEMS = 128;
 /** Where an item is. */
 export type Place = Pick<Position, 'token'> & { readonly bucket: number };
 
+/** What is read of each item, as `ItemStore.readMany` says. */
+export type PagePart = 'full' | 'meta' | 'log';
+
 /** The replies of Redis for a page, as `ItemStore.readMany` gives them. */
 export async function readMany(
   redis: RedisLink,
   kid: string,
   places: readonly Place[],
-  part: 'full' | 'meta',
+  part: PagePart,
 ): Promise<Uint8Array | undefined> {
   const slices: Uint8Array[] = [];
   let bytesLeft = PAGE_BYTES_MAX;
@@ -36,11 +39,7 @@ export async function readMany(
   return others.length === 0 ? first : Buffer.concat(slices);
 }
 
-function readCommands(
-  kid: string,
-  places: readonly Place[],
-  part: 'full' | 'meta',
-): readonly (readonly string[])[] {
+function readCommands(kid: string, places: readonly Place[], part: PagePart): readonly (readonly string[])[] {
   const commands: (readonly string[])[] = [];
   for (const { token, bucket: number } of places) {
     const bucket = { kid, number };
@@ -48,7 +47,8 @@ function readCommands(
       commands.push(['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n']);
       commands.push(['MGET', redisKeys.sad(bucket, token)]);
     } else {
-      commands.push(['HMGET', redisKeys.item(bucket, token), 'm']);
+      const fields = part === 'log' ? ['m', '1'] : ['m'];
+      commands.push(['HMGET', redisKeys.item(bucket, token), ...fields]);
     }
   }
   return commands;

@@ -1,9 +1,9 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Bucket } from '../records/name.ts';
-import type { MemberIndex } from '../redis/bucket-scan.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asList, asText, asTime } from '../redis/reply.ts';
+import type { MemberIndex } from '../redis/scan.ts';
 
 const LEX_STEP = 1_000;
 

@@ -2,10 +2,10 @@ import moveReferenceText from '../lua/maintenance/move-reference-2.lua' with { t
 import type { RecordKind } from '../records/kind.ts';
 import type { Bucket, NameOwner } from '../records/name.ts';
 import { RECORD_KINDS, type RecordKinds } from '../records/registry.ts';
-import type { MemberIndex } from '../redis/bucket-scan.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList, asText, isOk } from '../redis/reply.ts';
+import type { MemberIndex } from '../redis/scan.ts';
 import { scanByMember, scanByScore, scanNames } from '../redis/scan.ts';
 
 /** A key in Redis. `known` is what its name says; undefined for a name of no kind. */

@@ -1,10 +1,10 @@
 import replaceItemsText from '../lua/maintenance/replace-items-n.lua' with { type: 'text' };
 import surveyItemsText from '../lua/maintenance/survey-items-n.lua' with { type: 'text' };
 import type { Bucket } from '../records/name.ts';
-import { scanTokens } from '../redis/bucket-scan.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList } from '../redis/reply.ts';
+import { scanTokens } from '../redis/scan.ts';
 
 const surveyItems = script(surveyItemsText);
 const replaceItems = script(replaceItemsText);

@@ -1,5 +1,8 @@
 /** Reads large keys, and all key names, in steps that block Redis only briefly. */
+
+import type { Bucket } from '../records/name.ts';
 import { isForbiddenCommand, mastersOf, type RedisLink } from './client.ts';
+import { redisKeys } from './keys.ts';
 import { asBytes, asList, asPairs, asText } from './reply.ts';
 
 /** Fields per step: values may be large. */
@@ -116,4 +119,20 @@ export async function canScan(redis: RedisLink): Promise<boolean> {
     }
     throw error;
   }
+}
+
+/** The indexes whose members end with their token: by references, and by metadata. */
+export type MemberIndex = 'references' | 'metadata';
+
+/**
+ * The tokens of a bucket in the order of the time index, then those of which expiry has left the log alone. One that is
+ * written meanwhile may come twice.
+ */
+export async function* scanTokens(
+  redis: RedisLink,
+  bucket: Bucket,
+  step: number,
+): AsyncGenerator<readonly string[], void, void> {
+  yield* scanByScore(redis, redisKeys.times(bucket), step);
+  yield* scanByScore(redis, redisKeys.expiries(bucket), step, '(0');
 }

@@ -122,16 +122,21 @@ describe('events', () => {
   });
 
   test('outlive their item and their key', async () => {
-    const [deleted, purged] = [
+    const [deleted, purged, batched, erased] = [
       await account.store('user', { number: '4111111111111111' }),
       await account.store('user', { number: '5555555555554444' }),
+      await account.store('user', { number: '4242424242424242' }),
+      await account.store('user', { number: '4000000000000002' }, { reference: 'r' }),
     ];
     await vault.opened.checkpoint();
     await account.sdk.vault.delete({ user: 'user', token: deleted });
+    await Array.fromAsync(account.sdk.vault.deleteMany({ user: 'user', items: [{ token: batched }] }));
+    await account.sdk.vault.eraseReference({ user: 'user', reference: 'r' });
     await account.sdk.keys.delete({ user: 'user', safe: false });
     await deliver();
-    expect(eventsOf(deleted)).toContain('1 encrypt ok');
-    expect(eventsOf(purged)).toContain('1 encrypt ok');
+    for (const token of [deleted, purged, batched, erased]) {
+      expect(eventsOf(token)).toContain('1 encrypt ok');
+    }
   });
 });
 

@@ -87,6 +87,7 @@ const BODY = {
   value: 'v',
   request: { method: 'POST', url: 'https://1.1.1.1/' },
   webhook: { url: 'https://1.1.1.1/' },
+  recipients: ['age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p'],
 };
 
 /** The members that a route knows. */
@@ -98,7 +99,7 @@ function known(members: Readonly<Record<string, unknown>>, schemas: object): Que
 function bodyOf({ body, operationId }: Route): object {
   const { request, webhook, ...rest } = BODY;
   if (body.kind === 'json') {
-    return known(BODY, body.schema['properties']);
+    return known({ ...BODY, items: [{ token }] }, body.schema['properties']);
   }
   if (operationId === 'storeItems') {
     return { user: 'u', items: [{ data: { n: '1' } }] };
@@ -214,12 +215,9 @@ describe('beside the credentials of an account', () => {
     'it is no passphrase: %s',
     async (_, route) => {
       // That it was refused is in the log of the item.
-      const logged = new Set(['n', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
       const unlogged = async () =>
         JSON.stringify(await everything(), (_, value: unknown) =>
-          Array.isArray(value)
-            ? value.filter((part) => !logged.has(String(part).split(' ')[0] ?? ''))
-            : value,
+          Array.isArray(value) ? value.filter((part) => !/^(?:n|\d+) /.test(String(part))) : value,
         );
       const before = await unlogged();
       const authorization = basicAuth(account.name, account.password);

@@ -86,7 +86,7 @@ describe('rules of an update', () => {
   test('show nothing of the data in the reply', async () => {
     const token = await newItem({ a: 'secret-value' });
     const answer = await update(token, {}, { rules: await rule(template('{"b":"{{a}}"}')) });
-    expect(Object.keys(answer.as<object>())).toEqual(['token', 'user', 'stored_at']);
+    expect(Object.keys(answer.as<object>())).toEqual(['token', 'user', 'stored_at', 'created']);
     expect(answer.text).not.toContain('secret-value');
   });
 

@@ -6,11 +6,26 @@ import { isOwnHeadsCheckpoint, signHeadsCheckpoint } from '../../crypto/log/head
 import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
-import type { HEADS_JOBS, HeadFault } from './jobs.ts';
+import type { ItemFault } from '../item/jobs.ts';
+import {
+  type Cursor,
+  createPacking,
+  endReplies,
+  endString,
+  packed,
+  resultOrFault,
+  takeStrings,
+  writeBytes,
+} from '../item/page.ts';
+import { checkLive, checkReference, foundMeta, referenceMember } from '../item/records.ts';
+import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
 /** The length that stands for none. */
 const NO_LENGTH = 0xffff_ffff;
 const NO_TAG = new Uint8Array(TAG_BYTES);
+/** What the removal of an item needs where its reference is of usual length. */
+const REMOVAL_BYTES = 256;
+const NO_REMOVAL: readonly Uint8Array[] = Array.from({ length: REMOVAL_STRINGS }, () => EMPTY);
 /** Where the parts of a head lie, see the prelude of its scripts. */
 const FIRST_AT = 8;
 const TAIL_AT = FIRST_AT + TAG_BYTES;
@@ -208,8 +223,32 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
     }
   },
 
-  proveLogRemoval(context, { params: { aid, kid, token }, first }) {
-    return crypto.logRemovalProof(headsKey(context, aid), kid, token, tagOf(first));
+  proveRemovals(context, { params, replies }) {
+    const { aid, kid, tokens, references } = params;
+    const key = headsKey(context, aid);
+    const parts = createPacking(REMOVAL_STRINGS * tokens.length, REMOVAL_BYTES * tokens.length);
+    const failed: ItemFault[] = [];
+    const cursor: Cursor = { bytes: replies, at: 0 };
+    for (const [index, token] of tokens.entries()) {
+      const [record = EMPTY, first = EMPTY] = takeStrings(cursor, 2);
+      const refMember = resultOrFault(failed, index, () => {
+        const meta = foundMeta(context, params, token, record);
+        checkLive(meta, params.now);
+        checkReference(meta, references[index] ?? undefined, 'check');
+        return referenceMember(context, aid, meta.reference, token);
+      });
+      const firstTag = tagOf(first);
+      const strings =
+        refMember === undefined
+          ? NO_REMOVAL
+          : [tagOf(record), firstTag, crypto.logRemovalProof(key, kid, token, firstTag), refMember];
+      for (const string of strings) {
+        writeBytes(parts, string);
+        endString(parts);
+      }
+    }
+    endReplies(cursor);
+    return { failed, parts: packed(parts) };
   },
 
   proveKeyRemoval(context, { params: { aid, kid } }) {

@@ -1,7 +1,8 @@
 /** Heads of item logs: recording them, comparing them, and the signed checkpoints of an account's heads. */
 import type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
 import { bytes, json, list, message, nothing, optional } from '../codec.ts';
-import { defineJob } from '../define.ts';
+import { defineJob, singlesOf } from '../define.ts';
+import { type ItemFault, PACKED } from '../item/jobs.ts';
 import type { KeyName } from '../key/jobs.ts';
 
 export type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
@@ -11,6 +12,20 @@ export interface HeadFault {
   readonly token: string;
   readonly what: 'cut' | 'removed';
 }
+
+/** Items that are to be removed, by their tokens, and the references that were given for them, null for none. */
+export interface RemovalParams extends KeyName {
+  readonly tokens: readonly string[];
+  readonly references: readonly (string | null)[];
+  /** ms since 1970; what has expired by then is not there. 0: it is removed as well. */
+  readonly now: number;
+}
+
+/**
+ * The byte strings of each removal: last bytes of metadata and of the log's first entry, proof that the service removes the
+ * log, member of the reference index. All are empty for an item that fails.
+ */
+export const REMOVAL_STRINGS = 4;
 
 /** Logs of one bucket. */
 export interface HeadsParams extends KeyName {
@@ -121,11 +136,12 @@ export const HEADS_JOBS = {
     input: message({ checkpoint: json<HeadsCheckpoint>() }),
     output: nothing,
   }),
-  /** The proof that the service removes a log; `first` is its first entry. */
-  proveLogRemoval: defineJob({
-    lane: 'hot',
-    input: message({ params: json<KeyName & { readonly token: string }>(), first: bytes }),
-    output: bytes,
+  /** What the script needs that removes items; one of another reference fails as a single request. Needs no passphrase. */
+  proveRemovals: defineJob({
+    lane: ({ params: { tokens } }) => (tokens.length === 1 ? 'hot' : 'bulk'),
+    share: ({ params: { aid, tokens } }) => (tokens.length === 1 ? singlesOf(aid) : aid),
+    input: message({ params: json<RemovalParams>(), replies: bytes }),
+    output: message({ failed: json<readonly ItemFault[]>(), parts: PACKED }),
   }),
   /** The proof that the service deletes a key. */
   proveKeyRemoval: defineJob({

@@ -1,4 +1,5 @@
 /** Items: stored, opened, updated and listed, with their entries in the action log. */
+import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { ItemMetadata, MetadataPair } from '../../../server/domain/mask/metadata.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import {
@@ -148,7 +149,19 @@ export interface ListParams extends KeyName, ItemFilter {
 }
 
 /** How the items of a page are read. */
-export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ItemFilter {}
+export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ItemFilter {
+  /**
+   * The references that were given for items that a caller has named, null for none. Each of these is then opened or fails
+   * on its own, as a single one would, and its text has no `stored_at`.
+   */
+  readonly named?: readonly (string | null)[] | undefined;
+}
+
+/** Why one of several items has no result, as a single one would fail. */
+export interface ItemFault {
+  readonly index: number;
+  readonly code: ErrorCode;
+}
 
 /** What may be said of a card without its number. */
 export interface CardFacts {
@@ -303,6 +316,8 @@ export const ITEM_JOBS = {
         /** For each bucket of the page, the entries of its items. */
         logEntries: list(PACKED),
         cards: json<readonly (CardFacts | null)[]>(),
+        /** Of named items. */
+        failed: json<readonly ItemFault[]>(),
       },
       warm_miss: {},
     }),

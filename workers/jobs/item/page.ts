@@ -2,12 +2,15 @@
 import { hasPairs } from '../../../server/domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time-text.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
+import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
-import type { ThreadHandlers } from '../context.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { In } from '../define.ts';
+import { toFailure } from '../failure.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import type { CardFacts, ITEM_JOBS, ItemFilter, Packed, ThreadPage } from './jobs.ts';
-import { logEntry, metadataOf, metaOf, openText } from './records.ts';
+import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } from './jobs.ts';
+import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
 import { viewOf } from './view.ts';
 
 /** The records of one item as they lie in a page; `sad` may be empty. */
@@ -33,7 +36,7 @@ const ZERO = 0x30;
 const LOG_LENGTH_MAX = 0xffff_fffe;
 
 /** A place in the replies: the items are read one after the other. */
-interface Cursor {
+export interface Cursor {
   readonly bytes: Uint8Array;
   at: number;
 }
@@ -84,6 +87,12 @@ function takeList(cursor: Cursor, length: number): void {
   if (takeLength(cursor, LIST) !== length) {
     rejectPage();
   }
+}
+
+/** A list of byte strings, of which missing ones are empty. */
+export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array[] {
+  takeList(cursor, length);
+  return Array.from({ length }, () => takeBytes(cursor));
 }
 
 /** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
@@ -199,10 +208,104 @@ function writeHead(
 }
 
 /** Checks that all of the replies were read. */
-function endReplies({ bytes, at }: Cursor): void {
+export function endReplies({ bytes, at }: Cursor): void {
   if (at !== bytes.length) {
     rejectPage();
   }
+}
+
+/** What `work` gives for one of several items; what a single one would be rejected with is its fault. */
+export function resultOrFault<T>(failed: ItemFault[], index: number, work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    const { code } = toFailure(error);
+    if (code === 'internal') {
+      throw error;
+    }
+    failed.push({ index, code });
+    return undefined;
+  }
+}
+
+/** How the items of one page are opened, and what has been made of them so far. */
+interface Opened {
+  readonly job: In<(typeof ITEM_JOBS)['decryptItems']>;
+  readonly key: UnlockedKey;
+  readonly texts: Packing;
+  readonly logEntries: readonly Packing[];
+  readonly cards: (CardFacts | null)[];
+  readonly failed: ItemFault[];
+}
+
+/** Opens an item that is there: its text, without what stands before and behind it, and its log entry. */
+function openItem(
+  context: ThreadContext,
+  opened: Opened,
+  index: number,
+  records: PageItem,
+  meta: OpenedMeta,
+) {
+  const { job, key } = opened;
+  const { params, rules, page } = job;
+  const token = page.tokens[index] ?? '';
+  const { item, sad, logLength, tail } = records;
+  const text = openText(context, params, token, key, { item, meta, sad }, params.now);
+  try {
+    const view = viewOf(context, text, params, rules);
+    const actor = { ...params, seen: logLength };
+    return { view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
+  } catch (error) {
+    wipe(text);
+    throw error;
+  }
+}
+
+/** The metadata of an item that is wanted; undefined for one that is left out. */
+function wantedMeta(
+  context: ThreadContext,
+  { params, page }: Opened['job'],
+  index: number,
+  record: Uint8Array,
+): OpenedMeta | undefined {
+  const token = page.tokens[index] ?? '';
+  if (params.named !== undefined) {
+    const meta = foundMeta(context, params, token, record);
+    checkLive(meta, params.now);
+    checkReference(meta, params.named[index] ?? undefined, 'check');
+    return meta;
+  }
+  const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
+  return meta && matches(meta, params) ? meta : undefined;
+}
+
+/** Opens the next item of a page and writes its strings, which are empty for one that is left out or has failed. */
+function addItem(context: ThreadContext, opened: Opened, index: number, cursor: Cursor): void {
+  const { job, texts, logEntries, cards, failed } = opened;
+  const { params, page } = job;
+  const token = page.tokens[index] ?? '';
+  const entries = logEntries[bucketAt(page, index)] ?? rejectPage();
+  const open = () => {
+    const records = takeItem(cursor);
+    const meta = wantedMeta(context, job, index, records.meta);
+    return meta && { meta, ...openItem(context, opened, index, records, meta) };
+  };
+  const made = params.named === undefined ? open() : resultOrFault(failed, index, open);
+  if (made !== undefined) {
+    const { meta, view, entry, text } = made;
+    if (params.named === undefined) {
+      writeHead(texts, token, meta, page.storedAt[index] ?? 0, ',"data":');
+    } else {
+      writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
+    }
+    writeBytes(texts, view.text);
+    writeText(texts, '}');
+    wipe(text, view.text);
+    writeBytes(entries, entry);
+  }
+  cards.push(...(params.wantsCard ? [made ? (made.view.card ?? {}) : null] : []));
+  endString(texts);
+  endString(entries);
 }
 
 /** The handlers of `listItems` and `decryptItems`. */
@@ -224,38 +327,22 @@ export const PAGE_HANDLERS = {
     return packed(texts);
   },
 
-  decryptItems(context, { params, opening, rules, page }) {
+  decryptItems(context, job) {
+    const { params, opening, page } = job;
     const key = openKey(context, params, opening);
     if (!key) {
       return WARM_MISS;
     }
-    const { tokens, storedAt, replies } = page;
+    const { tokens, replies } = page;
     const texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
     const logEntries = createEntries(page);
     const cards: (CardFacts | null)[] = [];
-    const actor = { ...params, seen: 0 };
+    const failed: ItemFault[] = [];
+    const opened = { job, key, texts, logEntries, cards, failed };
     const cursor: Cursor = { bytes: replies, at: 0 };
     try {
-      for (const [i, token] of tokens.entries()) {
-        const entries = logEntries[bucketAt(page, i)] ?? rejectPage();
-        const records = takeItem(cursor);
-        const meta = records.meta.length > 0 ? metaOf(context, params, token, records.meta) : undefined;
-        if (meta && matches(meta, params)) {
-          const { item, sad } = records;
-          const text = openText(context, params, token, key, { item, meta, sad }, params.now);
-          const view = viewOf(context, text, params, rules);
-          writeHead(texts, token, meta, storedAt[i] ?? 0, ',"data":');
-          writeBytes(texts, view.text);
-          writeText(texts, '}');
-          wipe(text, view.text);
-          actor.seen = records.logLength;
-          writeBytes(entries, logEntry(context, actor, token, 'decrypt', records.tail));
-          cards.push(...(params.wantsCard ? [view.card ?? {}] : []));
-        } else {
-          cards.push(...(params.wantsCard ? [null] : []));
-        }
-        endString(texts);
-        endString(entries);
+      for (let i = 0; i < tokens.length; i++) {
+        addItem(context, opened, i, cursor);
       }
       endReplies(cursor);
     } catch (error) {
@@ -263,6 +350,6 @@ export const PAGE_HANDLERS = {
       wipe(texts.bytes);
       throw error;
     }
-    return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards };
+    return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards, failed };
   },
 } satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

@@ -69,6 +69,19 @@ export function checkLive({ expiresAtMs }: OpenedMeta, now: number): void {
   }
 }
 
+/** As `metaOf`; `token_not_found` for an item that is not there, whose record is empty. */
+export function foundMeta(
+  context: ThreadContext,
+  key: KeyName,
+  token: string,
+  record: Uint8Array,
+): OpenedMeta {
+  if (record.length === 0) {
+    throw new VaultError('token_not_found');
+  }
+  return metaOf(context, key, token, record);
+}
+
 /** A given reference must be the item's; a missing one is rejected when the item has one. */
 export function checkReference(meta: OpenedMeta, given: string | undefined, rule: 'check' | 'lookup'): void {
   if (given === undefined) {

@@ -1,0 +1,84 @@
+/** Many stored items at once: decrypt, delete, and all of a reference. */
+
+import { inBatches } from '../transport/batches.ts';
+import type { ApiCall, CallOptions } from '../transport/call.ts';
+import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
+import { createTrail, fetchPage, readJson } from '../transport/pages.ts';
+import type { Transport } from '../transport/transport.ts';
+import type {
+  BatchDeleted,
+  BatchFailure,
+  BatchOpened,
+  DecryptItems,
+  DeleteItems,
+  EraseReference,
+  Many,
+  StoreMany,
+  StoreManyItem,
+  TokenInfo,
+} from '../transport/types.ts';
+
+const path = ['vault'] as const;
+
+/** An item to store as JSON; its data may be the exact text. */
+function textOfItem({ data, ...item }: StoreManyItem): string {
+  const head = JSON.stringify(item).slice(0, -1);
+  return `${head}${head === '{' ? '' : ','}"data":${textOfData(data)}}`;
+}
+
+/** Sends items in batches, each with what holds for all of them. */
+function sendMany<Result extends object, Item = unknown>(
+  transport: Transport,
+  { items, ...head }: { readonly items: Many<Item> },
+  callOf: () => Omit<ApiCall, 'method' | 'body'>,
+  textOf: (item: Item) => string = JSON.stringify,
+): AsyncGenerator<Result | BatchFailure, void, undefined> {
+  const start = JSON.stringify(head).slice(0, -1);
+  return inBatches<Item, Result>(items, textOf, async (texts) => {
+    const call = { ...callOf(), method: 'POST', body: `${start},"items":[${texts.join()}]}` } as const;
+    return (await readJson<{ results: (Result | BatchFailure)[] }>(transport, call)).results;
+  });
+}
+
+/** The calls of many items; `passphrase` is the default of the client. */
+export function createBatchCalls(transport: Transport, passphrase: string | undefined) {
+  return {
+    storeMany: ({ passphrase: own, ...request }: StoreMany, options?: CallOptions) => {
+      const opened = neededPassphrase(own, passphrase);
+      return sendMany<TokenInfo, StoreManyItem>(
+        transport,
+        request,
+        () => ({ path: [...path, 'batch'], repeat: 'keyed', passphrase: opened, options }),
+        textOfItem,
+      );
+    },
+    decryptMany: ({ passphrase: own, ...request }: DecryptItems, options?: CallOptions) =>
+      sendMany<BatchOpened>(transport, request, () => ({
+        path: [...path, 'batch', 'decrypt'],
+        repeat: 'always',
+        passphrase: neededPassphrase(own, passphrase),
+        options,
+      })),
+    deleteMany: (request: DeleteItems, options?: CallOptions) =>
+      sendMany<BatchDeleted>(transport, request, () => ({
+        path: [...path, 'batch', 'delete'],
+        repeat: 'keyed',
+        options,
+      })),
+    eraseReference: async ({ user, reference }: EraseReference, options?: CallOptions): Promise<number> => {
+      const query = { ...needText({ user, reference }), all: true };
+      const trail = createTrail();
+      let deleted = 0;
+      let next_token: string | undefined;
+      do {
+        const page = await fetchPage<{ deleted: number }>(transport, {
+          ...{ method: 'DELETE', path, repeat: 'always', options },
+          query: { ...query, next_token },
+        });
+        deleted += page.data.deleted;
+        next_token = trail(page.next_token);
+      } while (next_token !== undefined);
+      return deleted;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/** How the shapes of the API become what callers give and get. */
+import type { components, operations } from '../api.d.ts';
+
+/** Every shape of the API. */
+export type Schemas = components['schemas'];
+/** A shape of the API. What is exported of it is an interface, which compilers and editors show by its name. */
+export type Schema<Name extends keyof Schemas> = Schemas[Name];
+
+/** What a caller gives: a list may be readonly, and an optional member undefined. */
+export type Given<T> = {
+  readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Value<T[K]> | undefined : Value<T[K]>;
+};
+type Value<V> = V extends readonly (infer Entry)[] ? readonly Entry[] : V;
+
+/** The parameters of an operation; the passphrase, where there is one, goes into a header instead. */
+export type Query<Id extends keyof operations> = Given<
+  Omit<NonNullable<operations[Id]['parameters']['query']>, 'passphrase'>
+>;
+/** The parameters in the path of an operation. */
+export type PathOf<Id extends keyof operations> = Given<NonNullable<operations[Id]['parameters']['path']>>;
