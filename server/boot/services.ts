@@ -40,6 +40,7 @@ import { createRules } from '../services/rule/rule.ts';
 import { createBatches } from '../services/vault/batch.ts';
 import { createCardMetadata } from '../services/vault/card.ts';
 import { createErasing } from '../services/vault/erase.ts';
+import { createExpiry } from '../services/vault/expire.ts';
 import { createVaultExport } from '../services/vault/export.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
@@ -220,13 +221,14 @@ function createItemServices(
   return { rules, storing, replacing, reading, removing, refusals, trees, vault };
 }
 
-/** What works without an account's password: capture and retrieve endpoints, and forms. */
+/** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
 function createEndpointServices(
-  { crypto, now, randomId, settings, stores: { endpointStore, formStore, itemStore } }: Foundation,
+  { crypto, now, randomId, settings, stores }: Foundation,
   services: Audits & Access & Items & Pick<Proxied, 'telling'>,
 ) {
   const { audit, metering, idempotency, rates, accounts, keys } = services;
   const { rules, storing, replacing, reading, refusals, trees, telling } = services;
+  const { endpointStore, formStore, itemStore, keyStore } = stores;
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
   const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
@@ -236,6 +238,7 @@ function createEndpointServices(
       ...{ endpoints, endpointAuth, telling, now },
     }),
     retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
+    expiry: createExpiry({ crypto, itemStore, keyStore, keys, audit, now, randomId, settings }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
   };
 }

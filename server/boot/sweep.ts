@@ -53,13 +53,23 @@ export async function removeAccount(system: Swept, name: string): Promise<Accoun
  * run on several servers at the same time. Rejects after all tasks have run, if one failed.
  */
 export async function sweep(system: Swept): Promise<void> {
-  const { accounts, keys, endpoints, forms, jobs, jobListing, auditRetention, auditCheckpoints, logHeads } =
-    system.services;
+  const {
+    accounts,
+    keys,
+    endpoints,
+    forms,
+    jobs,
+    jobListing,
+    expiry,
+    auditRetention,
+    auditCheckpoints,
+    logHeads,
+  } = system.services;
   const aids = (await accounts.list()).map(({ aid }) => aid);
   const gone = await system.stores.accountStore.listGone();
   await runAll([
-    ...[keys.sweep, endpoints.sweep, forms.sweep, jobs.resume, jobListing.trim].flatMap((task) =>
-      aids.map((aid) => () => task(aid)),
+    ...[keys.sweep, endpoints.sweep, forms.sweep, jobs.resume, jobListing.trim, expiry.sweep].flatMap(
+      (task) => aids.map((aid) => () => task(aid)),
     ),
     ...gone.map((aid) => () => removeData(system, aid)),
     accounts.sweepCredentials,

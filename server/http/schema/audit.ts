@@ -12,6 +12,7 @@ export const AUDIT_ACTIONS = [
   'item.decrypt',
   'item.update',
   'item.delete',
+  'item.expire',
   'item.log',
   'vault.export',
   'endpoint.create',

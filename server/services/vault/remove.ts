@@ -61,31 +61,42 @@ function byBucketOf(
   return byBucket.values();
 }
 
+/** Work on a piece, in turn with those of listings; a single item is short work, and waits for none. */
+function inTurn<T>(
+  { admission }: RemovingParts,
+  aid: string,
+  isSingle: boolean,
+  work: () => Promise<T>,
+): Promise<T> {
+  return isSingle ? work() : admission.piece(aid, work);
+}
+
 /** Reads the items of a piece and checks who they are. */
 async function check(
-  { crypto, itemStore, admission }: RemovingParts,
+  parts: RemovingParts,
   { aid, kid }: KeyRef,
   bucket: Bucket,
   items: readonly RemovedItem[],
   now: number,
+  isSingle: boolean,
 ): Promise<{ readonly failed: readonly ItemFault[]; readonly removals: readonly ItemRemoval[] }> {
   const places = items.map(({ token }) => ({ token, bucket: bucket.number }));
-  const replies = await admission.piece(aid, () => itemStore.readMany(kid, places, 'log'));
+  const replies = await inTurn(parts, aid, isSingle, () => parts.itemStore.readMany(kid, places, 'log'));
   if (replies === undefined) {
     throw new VaultError('integrity_failed'); // no metadata is so large
   }
   const tokens = items.map(({ token }) => token);
   const references = items.map(({ reference }) => reference ?? null);
-  const { failed, parts } = await crypto.proveRemovals({
+  const { failed, parts: strings } = await parts.crypto.proveRemovals({
     params: { aid, kid, tokens, references, now },
     replies,
   });
   const removals = tokens.map((token, i) => ({
     token,
-    metaTag: stringAt(parts, STRINGS * i),
-    firstTag: stringAt(parts, STRINGS * i + 1),
-    proof: stringAt(parts, STRINGS * i + 2),
-    refMember: stringAt(parts, STRINGS * i + 3),
+    metaTag: stringAt(strings, STRINGS * i),
+    firstTag: stringAt(strings, STRINGS * i + 1),
+    proof: stringAt(strings, STRINGS * i + 2),
+    refMember: stringAt(strings, STRINGS * i + 3),
   }));
   return { failed, removals };
 }
@@ -100,7 +111,8 @@ async function removePiece(
   now: number,
 ): Promise<'closed' | readonly number[]> {
   const wanted = indexes.map((index) => items[index] ?? { token: '' });
-  const { failed, removals } = await check(parts, key, bucket, wanted, now);
+  const isSingle = items.length === 1;
+  const { failed, removals } = await check(parts, key, bucket, wanted, now, isSingle);
   const codes = new Map(failed.map(({ index, code }) => [index, code]));
   const left = indexes.flatMap((index, i) => (codes.has(i) ? [] : [{ index, removal: removals[i] }]));
   for (const [i, code] of codes) {
@@ -110,7 +122,7 @@ async function removePiece(
     return [];
   }
   const given = left.flatMap(({ removal }) => removal ?? []);
-  const removed = await parts.admission.piece(key.aid, () => parts.itemStore.remove(bucket, given));
+  const removed = await inTurn(parts, key.aid, isSingle, () => parts.itemStore.remove(bucket, given));
   if (removed === 'closed') {
     return removed;
   }

@@ -56,7 +56,7 @@ export interface CensusStore {
   moveReference(bucket: Bucket, entry: MovedReference): Promise<boolean>;
   /** The metadata of each item; empty if there is none. */
   metas(bucket: Bucket, tokens: readonly string[]): Promise<readonly Buffer[]>;
-  /** Which of these tokens are in the time index. */
+  /** Which of these tokens are in the time index, or have expired and kept their log. */
   hasTimes(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
   /** Which of these items exist. */
   hasItems(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
@@ -126,9 +126,14 @@ async function areMembers(
     : asList(await redis.command('ZMSCORE', [key, ...members])).map((score) => score !== null);
 }
 
-async function scoresOf(redis: RedisLink, key: string, members: readonly string[]): Promise<number[]> {
+/** The scores of members; undefined for those that are not there. */
+async function scoresOf(
+  redis: RedisLink,
+  key: string,
+  members: readonly string[],
+): Promise<(number | undefined)[]> {
   const scores = members.length === 0 ? [] : asList(await redis.command('ZMSCORE', [key, ...members]));
-  return scores.map((score) => (score === null ? -1 : Math.max(-1, asCount(score))));
+  return scores.map((score) => (score === null ? undefined : asCount(score)));
 }
 
 async function metaOf(redis: RedisLink, bucket: Bucket, token: string): Promise<Buffer> {
@@ -148,13 +153,22 @@ export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     entries: (bucket, index) => entriesOf(redis, bucket, index),
     hasMembers: (bucket, index, members) => areMembers(redis, redisKeys[index](bucket), members),
     expiries: (bucket) => scanByScore(redis, redisKeys.expiries(bucket), STEP, '+inf', '0'),
-    expiriesOf: (bucket, tokens) => scoresOf(redis, redisKeys.expiries(bucket), tokens),
+    async expiriesOf(bucket, tokens) {
+      const scores = await scoresOf(redis, redisKeys.expiries(bucket), tokens);
+      return scores.map((score) => Math.max(-1, score ?? -1));
+    },
     async moveReference(bucket, { member, token, meta, own }) {
       const keys = [redisKeys.item(bucket, token), redisKeys.references(bucket)];
       return isOk(await redis.run(moveReference, keys, [member, meta, own]));
     },
     metas: (bucket, tokens) => Promise.all(tokens.map((token) => metaOf(redis, bucket, token))),
-    hasTimes: (bucket, tokens) => areMembers(redis, redisKeys.times(bucket), tokens),
+    async hasTimes(bucket, tokens) {
+      const [isStored, left] = await Promise.all([
+        areMembers(redis, redisKeys.times(bucket), tokens),
+        scoresOf(redis, redisKeys.expiries(bucket), tokens),
+      ]);
+      return tokens.map((_, i) => isStored[i] === true || (left[i] ?? 0) < 0);
+    },
     hasItems: (bucket, tokens) => Promise.all(tokens.map((token) => exists(redisKeys.item(bucket, token)))),
   };
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '4111111111111111';
@@ -272,5 +273,77 @@ describe('a key with summaries', () => {
         (await account.send('GET', '/vault', { query: { user: 'u', token: plain.token } })).json,
       ),
     ).not.toContain('1111');
+  });
+});
+
+describe('the sweep', () => {
+  const swept = async (): Promise<void> => {
+    await vault.opened.services.expiry.sweep(account.aid);
+  };
+  async function hashOf(token: string): Promise<Record<string, string>> {
+    const [name = ''] = await vault.raw.keys(`*}i${token}`);
+    return vault.raw.hgetall(name);
+  }
+  /** Until the clock of Redis has passed a time. */
+  async function passed(time: number): Promise<void> {
+    while (Number((await vault.raw.time())[0]) * 1_000 <= time) {
+      await Bun.sleep(50);
+    }
+  }
+
+  test('leaves nothing but the log of what has expired, and says so in the security log', async () => {
+    const number = fresh();
+    const facts = { reference: 'gone', metadata: '{"gone":"1"}', ttl: '1s' };
+    const { token, expires_at = '' } = await store(number, facts);
+    await account.open('u', token, { reference: 'gone' });
+    const kept = await store(fresh(), { reference: 'gone', metadata: '{"gone":"1"}', ttl: '1h' });
+    await passed(Date.parse(expires_at));
+    clock = Date.parse(expires_at) + 120_000;
+    await swept();
+    expect(Object.keys(await hashOf(token)).sort()).toEqual(['1', '2', 'm', 'n']);
+    expect(Object.keys(await hashOf(kept.token))).toContain('c');
+    expect(await tokensOf('metadata=gone:1')).toEqual([kept.token]);
+    expect(await tokensOf('reference=gone')).toEqual([kept.token]);
+    const log = { query: { user: 'u', token, reference: 'gone' } };
+    expect((await account.send('GET', '/vault/metadata', log)).json).toHaveLength(2);
+    expect((await account.send('GET', '/vault/metadata', { query: { user: 'u', token } })).outcome).toBe(
+      '400 reference_required',
+    );
+    const { json } = await account.send('GET', '/audit', { query: { action: 'item.expire' } });
+    expect(json).toMatchObject([{ action: 'item.expire', outcome: 'success', object: 'items/u/1' }]);
+    const verified = await runCommand(['verify', '--json'], { vault });
+    expect(JSON.parse(verified.out)).toMatchObject({ ok: true, faults: [] });
+
+    clock = 0;
+    const again = await store(number, { reference: 'gone' });
+    expect(again).toMatchObject({ token, created: true });
+    expect((await account.send('GET', '/vault/metadata', log)).json).toHaveLength(3);
+    expect(await account.open('u', token, { reference: 'gone' })).toContain(number);
+  });
+
+  test('removes nothing where the clock of this server alone is ahead', async () => {
+    const { token, expires_at = '' } = await store(fresh(), { ttl: '1h' });
+    clock = Date.parse(expires_at) + 3_600_000;
+    await swept();
+    clock = 0;
+    expect(await account.open('u', token)).toContain('12/29');
+  });
+
+  test('takes more than one step, and a deleted key takes what it has left', async () => {
+    await account.key('short');
+    const items = Array.from({ length: 300 }, () => ({ data: { n: fresh() }, ttl: '1s' }));
+    const body = { user: 'short', items };
+    const { json } = await account.send('POST', '/vault/batch', { passphrase: PASSPHRASE, body });
+    const end = Math.max(
+      ...(json as { results: Info[] }).results.map((info) => Date.parse(info.expires_at ?? '')),
+    );
+    await passed(end);
+    clock = end + 120_000;
+    await swept();
+    const kid = await vault.kidOf(account, 'short');
+    expect(await vault.opened.stores.itemStore.countItems(kid)).toBe(0);
+    expect(await vault.raw.keys(`{${kid}.*}i*`)).toHaveLength(300);
+    expect((await account.send('DELETE', '/key', { query: { user: 'short' } })).outcome).toBe('200');
+    expect(await vault.raw.keys(`{${kid}.*}i*`)).toEqual([]);
   });
 });
