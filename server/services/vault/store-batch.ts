@@ -12,6 +12,7 @@ import type { Bucket } from '../../store/records/name.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { mapAhead } from '../common/coalesce.ts';
+import { requireKey } from '../common/permission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
@@ -346,6 +347,7 @@ async function storeBatch(
     params: { refuseUnknown, itemsMax: BATCH_ITEMS_MAX },
     body,
   });
+  requireKey(ctx.account, head.user);
   const act = async (seed?: string): Promise<StoreBatchReply> => ({
     results: [...(await storeMany(parts, ctx, { ...head, passphrase, items, seed }))],
   });

@@ -108,6 +108,23 @@ describe('a credential for some keys and addresses', () => {
     expect((await account.send('GET', '/key')).json).not.toContainEqual({ user: 'a-new-one' });
   });
 
+  test('stores, reads and deletes under no other key by a batch', async () => {
+    const { vault, account } = stage;
+    const scopes = ['vault:store', 'vault:read', 'vault:delete'] as const;
+    const client = await credentialClient(vault.handle, account, scopes, { keys: ['u'] });
+    for (const [path, item] of [
+      ['', { data: { n: '1' } }],
+      ['/decrypt', { token: 't' }],
+      ['/delete', { token: 't' }],
+    ] as const) {
+      const send = (user: string) =>
+        client.send('POST', `/vault/batch${path}`, { passphrase: PASSPHRASE, body: { user, items: [item] } });
+      const refused = await send('other');
+      expect([path, refused.outcome, refused.field]).toEqual([path, '403 not_allowed', 'scope']);
+      expect((await send('u')).outcome).toBe('200');
+    }
+  });
+
   test('is at no other address by what a header says', async () => {
     const { vault, account } = stage;
     const client = await credentialClient(vault.handle, account, ['vault:list'], { ips: ['192.0.2.0/24'] });
