@@ -128,9 +128,7 @@ export interface VaultCalls {
    * @example
    * const recipients = ['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm'];
    * const file = await client.vault.export({ user: 'customers', recipients });
-   * for await (const bytes of file) {
-   *   console.log(`${bytes.length} bytes more`);
-   * }
+   * await file.pipeTo(new WritableStream({ write: (bytes) => console.log(`${bytes.length} bytes more`) }));
    */
   readonly export: (request: ExportItems, options?: CallOptions) => Promise<ReadableStream<Uint8Array>>;
   /**
