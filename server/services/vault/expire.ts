@@ -1,3 +1,4 @@
+import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import type { KeyStore } from '../../store/key.ts';
@@ -8,17 +9,19 @@ import type { Clock, RandomId } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
+import { prove } from './remove.ts';
 
 /** Items of one step: Redis is busy with them for a millisecond. */
 const STEP = 64;
 /** A clock that is ahead must not remove what others still show: that of Redis must agree, and both by so much. */
 const GRACE_MS = 60_000;
-/** Later than any time. */
-const FOREVER_MS = Number.MAX_SAFE_INTEGER;
 
 interface ExpiryParts {
-  readonly crypto: Pick<Crypto, 'referenceMembers'>;
-  readonly itemStore: Pick<ItemStore, 'buckets' | 'dueTokens' | 'expire' | 'readTrace'>;
+  readonly crypto: Pick<Crypto, 'proveRemovals' | 'referenceMembers'>;
+  readonly itemStore: Pick<
+    ItemStore,
+    'buckets' | 'dueTokens' | 'expire' | 'readMany' | 'readTrace' | 'remove'
+  >;
   readonly keys: Pick<Keys, 'find'>;
   readonly keyStore: Pick<KeyStore, 'users'>;
   readonly audit: Pick<Audit, 'record'>;
@@ -27,36 +30,82 @@ interface ExpiryParts {
   readonly settings: Pick<ServiceSettings, 'auditRetentionMs'>;
 }
 
-/** Removes what has expired of one bucket, step by step; gives the number of items. */
-async function sweepBucket(parts: ExpiryParts, aid: string, bucket: Bucket): Promise<number> {
-  const { crypto, itemStore, now, settings } = parts;
+/** Leaves nothing but their logs of these items; gives how many of them that were. */
+async function expire(
+  { crypto, itemStore }: ExpiryParts,
+  aid: string,
+  bucket: Bucket,
+  tokens: readonly string[],
+): Promise<number> {
   const { kid } = bucket;
-  let expired = 0;
-  for (;;) {
-    const tokens = await itemStore.dueTokens(bucket, now() - GRACE_MS, STEP);
+  const traces = await Promise.all(tokens.map((token) => itemStore.readTrace(kid, token)));
+  const metas = traces.map((trace) => trace?.meta ?? Buffer.alloc(0));
+  const members = await crypto.referenceMembers({ params: { aid, kid, tokens }, metas });
+  const items = tokens.flatMap((token, i) => {
+    const meta = metas[i] ?? Buffer.alloc(0);
+    return meta.length === 0 ? [] : [{ token, meta, refMember: members[i] ?? new Uint8Array(0) }];
+  });
+  return itemStore.expire(bucket, items);
+}
+
+/** Removes the logs of items that have expired, which are all that is left of them; gives how many of them that were. */
+async function removeLogs(
+  parts: ExpiryParts,
+  aid: string,
+  bucket: Bucket,
+  tokens: readonly string[],
+): Promise<number> {
+  const { itemStore } = parts;
+  const { kid, number } = bucket;
+  const places = tokens.map((token) => ({ token, bucket: number }));
+  const replies = await itemStore.readMany(kid, places, 'log');
+  if (replies === undefined) {
+    throw new VaultError('integrity_failed'); // no metadata is so large
+  }
+  const { failed, removals } = await prove(parts, { aid, kid, tokens, references: null, now: 0 }, replies);
+  const damaged = new Set(failed.map(({ index }) => index));
+  // What was stored anew meanwhile has other metadata, and stays.
+  const outcomes = await itemStore.remove(
+    bucket,
+    removals.filter((_, i) => !damaged.has(i)),
+  );
+  return outcomes === 'closed' ? 0 : outcomes.filter((outcome) => outcome === 'ok').length;
+}
+
+/** Does this with all tokens of a bucket whose time is over, in steps; gives with how many it was done. */
+async function eachStep(
+  { itemStore, now }: ExpiryParts,
+  bucket: Bucket,
+  logsKept: number | undefined,
+  act: (tokens: readonly string[]) => Promise<number>,
+): Promise<number> {
+  let done = 0;
+  // What is left of a step is damaged, or another server or a deletion is about it: it must not hold up the rest.
+  for (let skip = 0; ; ) {
+    const wanted = { now: now() - GRACE_MS, logsKept, skip, limit: STEP };
+    const tokens = await itemStore.dueTokens(bucket, wanted);
     if (tokens.length === 0) {
-      return expired;
+      return done;
     }
-    const traces = await Promise.all(tokens.map((token) => itemStore.readTrace(kid, token)));
-    const metas = traces.map((trace) => trace?.meta ?? Buffer.alloc(0));
-    const members = await crypto.referenceMembers({ params: { aid, kid, tokens: [...tokens] }, metas });
-    const items = tokens.flatMap((token, i) => {
-      const meta = metas[i] ?? Buffer.alloc(0);
-      return meta.length === 0 ? [] : [{ token, meta, refMember: members[i] ?? new Uint8Array(0) }];
-    });
-    const { auditRetentionMs: kept } = settings;
-    const done = await itemStore.expire(bucket, items, kept === 0 ? FOREVER_MS : now() + kept);
-    expired += done;
-    // What is left of these was stored anew, or is not due by the clock of Redis: the next sweep looks again.
-    if (done < tokens.length) {
-      return expired;
-    }
+    const of = await act(tokens);
+    done += of;
+    skip += tokens.length - of;
   }
 }
 
+/** Removes what is over of one bucket; gives the number of items that have expired. */
+async function sweepBucket(parts: ExpiryParts, aid: string, bucket: Bucket): Promise<number> {
+  const { auditRetentionMs } = parts.settings;
+  const expired = await eachStep(parts, bucket, undefined, (tokens) => expire(parts, aid, bucket, tokens));
+  if (auditRetentionMs > 0) {
+    await eachStep(parts, bucket, auditRetentionMs, (tokens) => removeLogs(parts, aid, bucket, tokens));
+  }
+  return expired;
+}
+
 /**
- * Removes what is left of items whose time is over, but for their logs, which are kept as long as the security log is. One
- * entry of the security log says how many they were of each key.
+ * Removes what is left of items whose time is over, but for their logs, which are kept as long as the security log is, from
+ * their expiry on. One entry of the security log says how many they were of each key.
  */
 async function sweep(parts: ExpiryParts, aid: string): Promise<void> {
   const { itemStore, keys, keyStore, audit, randomId } = parts;

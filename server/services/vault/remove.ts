@@ -1,3 +1,4 @@
+import type { RemovalParams } from '../../../workers/jobs/heads/jobs.ts';
 import type { ItemFault } from '../../../workers/jobs/item/jobs.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
@@ -87,11 +88,17 @@ async function check(
   }
   const tokens = items.map(({ token }) => token);
   const references = items.map(({ reference }) => reference ?? null);
-  const { failed, parts: strings } = await parts.crypto.proveRemovals({
-    params: { aid, kid, tokens, references, now },
-    replies,
-  });
-  const removals = tokens.map((token, i) => ({
+  return prove(parts, { aid, kid, tokens, references, now }, replies);
+}
+
+/** What the store needs to remove items that it has read (`replies`), except those that `failed`. */
+export async function prove(
+  { crypto }: Pick<RemovingParts, 'crypto'>,
+  params: RemovalParams,
+  replies: Uint8Array,
+): Promise<{ readonly failed: readonly ItemFault[]; readonly removals: readonly ItemRemoval[] }> {
+  const { failed, parts: strings } = await crypto.proveRemovals({ params, replies });
+  const removals = params.tokens.map((token, i) => ({
     token,
     metaTag: stringAt(strings, STRINGS * i),
     firstTag: stringAt(strings, STRINGS * i + 1),

@@ -1,4 +1,5 @@
 /** How items leave when their time is over. */
+import dueTokensText from '../lua/item/due-tokens-1.lua' with { type: 'text' };
 import expireItemsText from '../lua/item/expire-items-n.lua' with { type: 'text' };
 import prelude from '../lua/item/prelude.lua' with { type: 'text' };
 import type { Bucket } from '../records/name.ts';
@@ -8,6 +9,7 @@ import { asCount, asList, asText } from '../redis/reply.ts';
 import { tagOf } from './reply.ts';
 
 const expireItems = script(prelude, expireItemsText);
+const due = script(prelude, dueTokensText);
 
 /** An item that has expired, as it was read. */
 export interface ExpiredItem {
@@ -17,15 +19,24 @@ export interface ExpiredItem {
   readonly refMember: Uint8Array;
 }
 
-/** Tokens whose time is over, at most `limit`. */
+/** Which tokens are looked for, and how many. */
+export interface DueTokens {
+  /** ms since 1970; the clock of Redis must agree. */
+  readonly now: number;
+  /** How long, in ms, logs are kept after an item has expired: of the logs whose time is over. Without it of the items. */
+  readonly logsKept?: number | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** Tokens whose time is over. */
 export async function dueTokens(
   redis: RedisLink,
   bucket: Bucket,
-  now: number,
-  limit: number,
+  { now, logsKept, skip, limit }: DueTokens,
 ): Promise<readonly string[]> {
-  const range = [redisKeys.expiries(bucket), 0, now, 'BYSCORE', 'LIMIT', 0, limit];
-  return asList(await redis.command('ZRANGE', range)).map(asText);
+  const args = [now, logsKept ?? '', skip, limit];
+  return asList(await redis.runUnreplicated(due, [redisKeys.expiries(bucket)], args)).map(asText);
 }
 
 /** Leaves nothing but their logs of items that have expired by the clock of Redis; gives their number. */
@@ -33,7 +44,6 @@ export async function expire(
   redis: RedisLink,
   bucket: Bucket,
   items: readonly ExpiredItem[],
-  logsUntil: number,
 ): Promise<number> {
   const keys = [
     redisKeys.fence(bucket),
@@ -44,5 +54,5 @@ export async function expire(
     ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
   ];
   const args = items.flatMap(({ token, meta, refMember }) => [token, tagOf(meta), refMember]);
-  return asCount(await redis.run(expireItems, keys, [logsUntil, ...args]));
+  return asCount(await redis.run(expireItems, keys, args));
 }

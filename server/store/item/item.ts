@@ -9,7 +9,7 @@ import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime } from '../redis/reply.ts';
 import { CommandWriter } from '../redis/resp.ts';
 import type { MemberIndex } from '../redis/scan.ts';
-import { dueTokens, type ExpiredItem, expire } from './expiry.ts';
+import { type DueTokens, dueTokens, type ExpiredItem, expire } from './expiry.ts';
 import { type AppendOutcome, append, type PackedEntries } from './log.ts';
 import { type PagePart, type Place, readMany } from './page.ts';
 import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
@@ -59,10 +59,10 @@ export interface ItemStore {
   readParts(kid: string, token: string): Promise<ItemParts | undefined>;
   /** What an item has left, though it may have expired: its metadata, and the length of its log. */
   readTrace(kid: string, token: string): Promise<Pick<ItemParts, 'meta' | 'logLength'> | undefined>;
-  /** Tokens whose time is over at `now`, at most `limit`. */
-  dueTokens(bucket: Bucket, now: number, limit: number): Promise<readonly string[]>;
-  /** Leaves nothing but their logs, until this time, of items that have expired; gives their number. */
-  expire(bucket: Bucket, items: readonly ExpiredItem[], logsUntil: number): Promise<number>;
+  /** Tokens whose time is over, or the time of what their expiry has left. */
+  dueTokens(bucket: Bucket, wanted: DueTokens): Promise<readonly string[]>;
+  /** Leaves nothing but their logs of items that have expired; gives their number. */
+  expire(bucket: Bucket, items: readonly ExpiredItem[]): Promise<number>;
   /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
   read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
   /**
@@ -223,8 +223,8 @@ export function createItemStore(redis: RedisLink, buckets: number, isStreamed = 
     },
     writeMany: writeMoving,
     readParts: (kid, token) => readParts(redis, place(kid, token), token),
-    dueTokens: (bucket, now, limit) => dueTokens(redis, bucket, now, limit),
-    expire: (bucket, items, logsUntil) => expire(redis, bucket, items, logsUntil),
+    dueTokens: (bucket, wanted) => dueTokens(redis, bucket, wanted),
+    expire: (bucket, items) => expire(redis, bucket, items),
     readTrace: (kid, token) => readTrace(redis, place(kid, token), token),
     read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
     readMany: (kid, places, part) => readMany(redis, kid, places, part),

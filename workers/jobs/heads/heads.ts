@@ -234,7 +234,9 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
       const refMember = resultOrFault(failed, index, () => {
         const meta = foundMeta(context, params, token, record);
         checkLive(meta, params.now);
-        checkReference(meta, references[index] ?? undefined, 'check');
+        if (references !== null) {
+          checkReference(meta, references[index] ?? undefined, 'check');
+        }
         return referenceMember(context, aid, meta.reference, token);
       });
       const firstTag = tagOf(first);

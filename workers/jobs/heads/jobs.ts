@@ -13,10 +13,13 @@ export interface HeadFault {
   readonly what: 'cut' | 'removed';
 }
 
-/** Items that are to be removed, by their tokens, and the references that were given for them, null for none. */
+/**
+ * Items that are to be removed, by their tokens, and the references that were given for them, null for none; with no list
+ * the service itself removes them, whatever theirs is.
+ */
 export interface RemovalParams extends KeyName {
   readonly tokens: readonly string[];
-  readonly references: readonly (string | null)[];
+  readonly references: readonly (string | null)[] | null;
   /** ms since 1970; what has expired by then is not there. 0: it is removed as well. */
   readonly now: number;
 }

@@ -55,7 +55,7 @@ local function check(key, at)
   end
   local seen, named = named_by(ARGV[at + 6])
   if ARGV[at + 7] ~= '' then
-    if not have[2] or sub(have[2], -16) ~= ARGV[at + 7] then
+    if not have[2] or sub(have[2], -16) ~= ARGV[at + 7] or call('HEXISTS', key, 'c') == 0 then
       return { 'changed' }
     end
   elseif count > 0 or seen ~= '0' then
