@@ -9,7 +9,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ServiceSettings } from '../../services/common/settings.ts';
 import { eachOf } from '../../services/maintenance/each.ts';
 import type { KeyStore } from '../../store/key.ts';
-import type { CopiedItem } from '../../store/maintenance/copy.ts';
+import type { CopiedItem, CopiedPage } from '../../store/maintenance/copy.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import { redisKeys } from '../../store/redis/keys.ts';
 import { fieldsOf, type KindCopying } from './kinds.ts';
@@ -75,12 +75,14 @@ export async function addHash(
 
 /** An item as it is written to a backup. `member` is its entry in the reference index, empty without a reference. */
 interface KeptItem {
+  readonly token: string;
   readonly parts: readonly Uint8Array[];
   readonly sad: Uint8Array;
   readonly member: Uint8Array;
   /** Its digests in the metadata index, 8 bytes each. */
   readonly digests: Uint8Array;
-  readonly expiresAtMs?: number | undefined;
+  /** Its score among the expiries, if it has one: negative if its log alone is left. */
+  readonly expiry: string;
 }
 
 /**
@@ -107,16 +109,12 @@ function keptItem(
     }
     const { reference, expiresAtMs } = rest;
     const digests = fields.get('y') ?? EMPTY;
-    return {
-      parts: partsNow(),
-      sad,
-      member: referenceMember(context, aid, reference, token),
-      digests,
-      expiresAtMs,
-    };
+    const expiry = item.expired || String(expiresAtMs ?? '');
+    const member = referenceMember(context, aid, reference, token);
+    return { token, parts: partsNow(), sad, member, digests, expiry };
   } catch {
     damaged();
-    return { parts: partsNow(), sad, member: EMPTY, digests: EMPTY };
+    return { token, parts: partsNow(), sad, member: EMPTY, digests: EMPTY, expiry: item.expired };
   }
 }
 
@@ -125,42 +123,51 @@ async function copyPage(
   copying: KeyCopying,
   aid: string,
   bucket: Bucket,
-  page: readonly CopiedItem[],
+  { items, isAgain }: CopiedPage,
 ): Promise<void> {
   const { add } = copying;
-  const members: (Uint8Array | string)[] = [];
-  const metadata: (Uint8Array | string)[] = [];
-  const expiries: string[] = [];
-  for (const item of page) {
-    const { parts, sad, member, digests, expiresAtMs } = keptItem(copying, aid, bucket.kid, item);
-    await addHash(add, redisKeys.item(bucket, item.token), parts);
+  const kept = items.map((item) => keptItem(copying, aid, bucket.kid, item));
+  if (isAgain) {
+    const pairs = kept.flatMap(({ token, member }) => [token, member]);
+    await add(recordOf('again', String(bucket.number), [bucket.kid, ...pairs]));
+  }
+  for (const { token, parts, sad } of kept) {
+    await addHash(add, redisKeys.item(bucket, token), parts);
     if (sad.length > 0) {
-      await add(recordOf('string', redisKeys.sad(bucket, item.token), [sad]));
+      await add(recordOf('string', redisKeys.sad(bucket, token), [sad]));
     }
-    members.push(...(member.length > 0 ? [member, '0'] : []));
-    metadata.push(...metadataMembers(digests, item.token).flatMap((each) => [each, '0']));
-    expiries.push(...(expiresAtMs === undefined ? [] : [item.token, String(expiresAtMs)]));
   }
-  if (metadata.length > 0) {
-    await add(recordOf('zset', redisKeys.metadata(bucket), metadata));
-  }
-  if (expiries.length > 0) {
-    await add(recordOf('zset', redisKeys.expiries(bucket), expiries));
-  }
-  if (members.length > 0) {
-    await add(recordOf('zset', redisKeys.references(bucket), members));
-  }
+  const addIndex = async (key: string, members: readonly (Uint8Array | string)[]): Promise<void> => {
+    await (members.length > 0 ? add(recordOf('zset', key, members)) : undefined);
+  };
+  const live = items.filter(({ expired }) => expired === '');
+  const tokens = new Set(live.map(({ token }) => token));
+  const metadata = kept.flatMap(({ digests, token }) => metadataMembers(digests, token));
+  await addIndex(
+    redisKeys.metadata(bucket),
+    metadata.flatMap((member) => [member, '0']),
+  );
+  await addIndex(
+    redisKeys.expiries(bucket),
+    kept.flatMap(({ token, expiry }) => (expiry === '' ? [] : [token, expiry])),
+  );
+  await addIndex(
+    redisKeys.references(bucket),
+    kept.flatMap(({ token, member }) => (member.length > 0 && tokens.has(token) ? [member, '0'] : [])),
+  );
   // The time index is last: an item is found only when it is complete.
-  const places = page.flatMap(({ token, storedAt }) => [token, storedAt]);
-  await add(recordOf('zset', redisKeys.times(bucket), places));
-  copying.counted(page.length);
+  await addIndex(
+    redisKeys.times(bucket),
+    live.flatMap(({ token, storedAt }) => [token, storedAt]),
+  );
+  copying.counted(live.length);
 }
 
 /** Copies the items, identity tags and the fence of one bucket. */
 async function copyBucket(copying: KeyCopying, aid: string, bucket: Bucket): Promise<void> {
   const { add, copies, recordStore } = copying;
   for await (const page of copies.items(bucket)) {
-    await (page.length > 0 ? copyPage(copying, aid, bucket, page) : undefined);
+    await (page.items.length > 0 ? copyPage(copying, aid, bucket, page) : undefined);
   }
   for (const { name, backup } of Object.values(recordStore.kinds)) {
     if (name.scope === 'bucket' && backup === 'whole') {

@@ -4,9 +4,10 @@ import { asText } from '../../store/redis/reply.ts';
  * The kinds of records; the position is the byte in the file, so the order must not change. The first five are a
  * Redis key or a part of one: fields and values, members and scores, members, the value, or elements. `orphan` (key:
  * account id, part: key id) and `gone` (key: account id) name what was deleted during the copy, and `end` has the
- * counts as JSON.
+ * counts as JSON. `again` (key: number of a bucket, parts: key id, then tokens and members of the reference index in turn)
+ * names items that may have come before: what follows is all that there is of them.
  */
-const BACKUP_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end'] as const;
+const BACKUP_KINDS = ['hash', 'zset', 'set', 'string', 'list', 'orphan', 'gone', 'end', 'again'] as const;
 
 type BackupKind = (typeof BACKUP_KINDS)[number];
 

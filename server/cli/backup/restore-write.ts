@@ -1,3 +1,4 @@
+import { forgetItems } from '../../store/maintenance/copy.ts';
 import type { RedisLink } from '../../store/redis/client.ts';
 import type { BackupRecord } from './record.ts';
 
@@ -49,6 +50,15 @@ export interface RestoreWriter {
   readonly finish: () => Promise<void>;
 }
 
+/** Removes what earlier records have written of items that were copied again. */
+async function forget(redis: RedisLink, { key, parts }: BackupRecord): Promise<void> {
+  const [kid, ...pairs] = parts;
+  const items = pairs.flatMap((part, at) =>
+    at % 2 === 0 ? [{ token: String(part), member: pairs[at + 1] ?? new Uint8Array(0) }] : [],
+  );
+  await forgetItems(redis, { kid: String(kid), number: Number(key) }, items);
+}
+
 async function write(redis: RedisLink, record: BackupRecord): Promise<void> {
   for (const [name, args] of commandsOf(record)) {
     await redis.write(name, args);
@@ -66,6 +76,10 @@ export function createRestoreWriter(redis: RedisLink): RestoreWriter {
   };
   return {
     async add(record) {
+      if (record.kind === 'again') {
+        await finish();
+        return forget(redis, record);
+      }
       inFlight.push(write(redis, record));
       bytes += record.parts.reduce((sum, part) => sum + part.length, 0);
       await (inFlight.length >= IN_FLIGHT_MAX || bytes >= IN_FLIGHT_BYTES ? finish() : undefined);

@@ -150,7 +150,7 @@ async function itemFaults(
     ),
     ...unfound.map((token) => faultOf(target, 'metadata index', token, 'the item is not in it')),
     ...mistimed.map((token) =>
-      faultOf(target, 'expiries', token, 'the item does not expire when its metadata says'),
+      faultOf(target, 'expiries', token, 'it does not name the item as its metadata says'),
     ),
     ...logs.flat(),
   ];
@@ -213,13 +213,15 @@ async function metadataFaults(target: Target, entries: readonly IndexEntry[]): P
     .map(({ token }) => faultOf(target, 'metadata index', token, 'an entry has no item of its metadata'));
 }
 
-/** Tokens that are to expire and are no items. */
+/** Tokens that are to expire, or have expired, and are no items. */
 async function expiryFaults(target: Target, tokens: readonly string[]): Promise<Fault[]> {
   const { parts, bucket } = target;
-  const isItem = await parts.censusStore.hasItems(bucket, tokens);
-  const due = await parts.censusStore.expiriesOf(bucket, tokens);
+  const { censusStore } = parts;
+  const isItem = await censusStore.hasItems(bucket, tokens);
+  const isListed = await censusStore.hasTimes(bucket, tokens);
+  const due = await censusStore.expiriesOf(bucket, tokens);
   return tokens
-    .filter((_, i) => !isItem[i] && due[i] !== -1)
+    .filter((_, i) => !(isItem[i] && isListed[i]) && due[i] !== 0)
     .map((token) => faultOf(target, 'expiries', token, 'it names an item that is not there'));
 }
 

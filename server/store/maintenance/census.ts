@@ -48,13 +48,13 @@ export interface CensusStore {
   entries(bucket: Bucket, index: MemberIndex): AsyncGenerator<readonly IndexEntry[], void, void>;
   /** Which of these members are in an index. */
   hasMembers(bucket: Bucket, index: MemberIndex, members: readonly Uint8Array[]): Promise<readonly boolean[]>;
-  /** Tokens that are to expire, with the times, ms since 1970, in pages. */
+  /** Tokens that are to expire, or have expired and keep their log, in pages. */
   expiries(bucket: Bucket): AsyncGenerator<readonly string[], void, void>;
-  /** When these tokens are to expire, ms since 1970; -1 for those that are not. */
+  /** When these tokens are to expire, ms since 1970, negative for those that have and keep their log; 0 for the others. */
   expiriesOf(bucket: Bucket, tokens: readonly string[]): Promise<readonly number[]>;
   /** Replaces an entry by the item's own member, or removes it; false if the item has changed since it was read. */
   moveReference(bucket: Bucket, entry: MovedReference): Promise<boolean>;
-  /** The metadata of each item; empty if there is none. */
+  /** The metadata of each item; empty if there is none, or only its log is left. */
   metas(bucket: Bucket, tokens: readonly string[]): Promise<readonly Buffer[]>;
   /** Which of these tokens are in the time index, or have expired and kept their log. */
   hasTimes(bucket: Bucket, tokens: readonly string[]): Promise<readonly boolean[]>;
@@ -137,8 +137,12 @@ async function scoresOf(
 }
 
 async function metaOf(redis: RedisLink, bucket: Bucket, token: string): Promise<Buffer> {
-  const meta = await redis.command('HGET', [redisKeys.item(bucket, token), 'm']);
-  return meta === null ? Buffer.alloc(0) : asBytes(meta);
+  const item = redisKeys.item(bucket, token);
+  const [meta, hasContent] = await Promise.all([
+    redis.command('HGET', [item, 'm']),
+    redis.command('HEXISTS', [item, 'c']),
+  ]);
+  return meta === null || hasContent !== 1 ? Buffer.alloc(0) : asBytes(meta);
 }
 
 /** The census of the kinds of a registry, by default of all kinds. */
@@ -152,10 +156,10 @@ export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     fence: (bucket) => fenceOf(redis, bucket),
     entries: (bucket, index) => entriesOf(redis, bucket, index),
     hasMembers: (bucket, index, members) => areMembers(redis, redisKeys[index](bucket), members),
-    expiries: (bucket) => scanByScore(redis, redisKeys.expiries(bucket), STEP, '+inf', '0'),
+    expiries: (bucket) => scanByScore(redis, redisKeys.expiries(bucket), STEP),
     async expiriesOf(bucket, tokens) {
       const scores = await scoresOf(redis, redisKeys.expiries(bucket), tokens);
-      return scores.map((score) => Math.max(-1, score ?? -1));
+      return scores.map((score) => score ?? 0);
     },
     async moveReference(bucket, { member, token, meta, own }) {
       const keys = [redisKeys.item(bucket, token), redisKeys.references(bucket)];

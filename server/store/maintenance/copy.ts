@@ -1,5 +1,7 @@
+import prelude from '../lua/item/prelude.lua' with { type: 'text' };
 import copyItemsText from '../lua/maintenance/copy-items-n.lua' with { type: 'text' };
 import copyKeysText from '../lua/maintenance/copy-keys-n.lua' with { type: 'text' };
+import forgetItemsText from '../lua/maintenance/forget-items-n.lua' with { type: 'text' };
 import type { Bucket } from '../records/name.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
@@ -7,6 +9,7 @@ import { asBytes, asCount, asList, asText } from '../redis/reply.ts';
 import { scanByScore, scanHash } from '../redis/scan.ts';
 
 const copyItems = script(copyItemsText);
+const forget = script(prelude, forgetItemsText);
 const copyKeys = script(copyKeysText);
 
 /** Limits of one step, so that Redis is never blocked for long: items, bytes, tokens, and fields. */
@@ -28,6 +31,8 @@ export interface CopiedKey {
 export interface CopiedItem {
   readonly token: string;
   readonly storedAt: string;
+  /** Its score among the expiries, negative, if it has expired and nothing but its log is left; else empty. */
+  readonly expired: string;
   /** Encrypted sensitive authentication data; empty if the item has none. */
   readonly sad: Buffer;
   readonly sadExpiresAt: number;
@@ -35,12 +40,18 @@ export interface CopiedItem {
   readonly parts: readonly Buffer[];
 }
 
+/** Some items; those of a later page may be there `again`, as they are now. */
+export interface CopiedPage {
+  readonly items: readonly CopiedItem[];
+  readonly isAgain: boolean;
+}
+
 /** Reads what a backup contains, without changing anything. */
 export interface CopyStore {
   /** Complete keys of one slot, as of one moment; missing keys are omitted. */
   readonly keys: (names: readonly string[]) => Promise<readonly CopiedKey[]>;
-  /** Every item that the bucket had at the call and that still exists when it is read. */
-  readonly items: (bucket: Bucket) => AsyncGenerator<readonly CopiedItem[]>;
+  /** Every item, or log of an expired one, that the bucket had at the call and that still exists when it is read. */
+  readonly items: (bucket: Bucket) => AsyncGenerator<CopiedPage>;
   /** Fields and values of a hash, in pages. A field that exists throughout is returned at least once. */
   readonly fields: (key: string) => AsyncGenerator<readonly (string | Buffer)[]>;
   /** Members and scores of a sorted set that does not change, in pages. */
@@ -67,9 +78,10 @@ function copiedItems(token: string, reply: unknown): CopiedItem[] {
   if (time === undefined) {
     return [];
   }
-  const storedAt = argumentOf(time).toString();
+  const at = argumentOf(time).toString();
+  const [storedAt, expired] = at.startsWith('-') ? ['', at] : [at, ''];
   const sadExpiresAt = Math.max(0, asCount(expiry));
-  return [{ token, storedAt, sad: asBytes(sad), sadExpiresAt, parts: parts.map(asBytes) }];
+  return [{ token, storedAt, expired, sad: asBytes(sad), sadExpiresAt, parts: parts.map(asBytes) }];
 }
 
 async function rangeOf(
@@ -82,16 +94,35 @@ async function rangeOf(
     .map(argumentOf);
 }
 
-/** Tokens of a bucket. One that is written during the scan moves to the end and is read there. */
-async function* tokensOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<readonly string[]> {
+/** Tokens that are behind a position in time order. */
+async function tokensBehind(redis: RedisLink, key: string, position: string) {
+  const flat = await rangeOf(redis, key, [`(${position}`, '+inf', 'BYSCORE', 'WITHSCORES']);
+  const newest = flat.at(-1)?.toString() ?? position;
+  return { tokens: flat.filter((_, i) => i % 2 === 0).map(asText), newest };
+}
+
+/**
+ * Tokens of a bucket, and whether one may have come before. One that is written meanwhile moves to the end and is read
+ * there; one that expires leaves the time index for the expiries, one that is stored anew comes back to the end.
+ */
+async function* tokensOf(
+  redis: RedisLink,
+  bucket: Bucket,
+): AsyncGenerator<{ readonly tokens: readonly string[]; readonly isAgain: boolean }> {
   const key = redisKeys.times(bucket);
   const [, newest] = await rangeOf(redis, key, [-1, -1, 'WITHSCORES']);
-  if (newest === undefined) {
-    return;
+  if (newest !== undefined) {
+    for await (const tokens of scanByScore(redis, key, PAGE_TOKENS, newest.toString())) {
+      yield { tokens, isAgain: false };
+    }
   }
-  yield* scanByScore(redis, key, PAGE_TOKENS, newest.toString());
-  // One last read from the newest position: a token that the scan missed had moved there before.
-  yield (await rangeOf(redis, key, [`(${newest}`, '+inf', 'BYSCORE'])).map(asText);
+  const moved = await tokensBehind(redis, key, newest?.toString() ?? '-inf');
+  yield { tokens: moved.tokens, isAgain: true };
+  for await (const tokens of scanByScore(redis, redisKeys.expiries(bucket), PAGE_TOKENS, '(0')) {
+    yield { tokens, isAgain: true };
+  }
+  const { tokens } = await tokensBehind(redis, key, moved.newest);
+  yield { tokens, isAgain: true };
 }
 
 async function readItems(
@@ -101,6 +132,7 @@ async function readItems(
 ): Promise<readonly (readonly CopiedItem[])[]> {
   const keys = [
     redisKeys.times(bucket),
+    redisKeys.expiries(bucket),
     ...tokens.map((token) => redisKeys.item(bucket, token)),
     ...tokens.map((token) => redisKeys.sad(bucket, token)),
   ];
@@ -108,14 +140,34 @@ async function readItems(
   return replies.map((reply, at) => copiedItems(tokens[at] ?? '', reply));
 }
 
-async function* itemsOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<readonly CopiedItem[]> {
-  for await (const tokens of tokensOf(redis, bucket)) {
+async function* itemsOf(redis: RedisLink, bucket: Bucket): AsyncGenerator<CopiedPage> {
+  for await (const { tokens, isAgain } of tokensOf(redis, bucket)) {
     for (let at = 0; at < tokens.length; ) {
       const page = await readItems(redis, bucket, tokens.slice(at, at + PAGE_ITEMS));
       at += page.length;
-      yield page.flat();
+      yield { items: page.flat(), isAgain };
     }
   }
+}
+
+/** Removes what was restored of items of a bucket: tokens, and their members of the reference index, empty for none. */
+export async function forgetItems(
+  redis: RedisLink,
+  bucket: Bucket,
+  items: readonly { readonly token: string; readonly member: Uint8Array }[],
+): Promise<void> {
+  const keys = [
+    redisKeys.times(bucket),
+    redisKeys.references(bucket),
+    redisKeys.metadata(bucket),
+    redisKeys.expiries(bucket),
+    ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
+  ];
+  await redis.run(
+    forget,
+    keys,
+    items.flatMap(({ token, member }) => [token, member]),
+  );
 }
 
 async function* fieldsOf(redis: RedisLink, key: string): AsyncGenerator<readonly (string | Buffer)[]> {

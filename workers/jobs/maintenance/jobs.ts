@@ -122,7 +122,8 @@ export const MAINTENANCE_JOBS = {
   }),
   /**
    * `members`: what the reference index must hold for each item, empty for none. `metadata`: the
-   * members of the metadata index that they must have. `expiries`: when it expires, ms since 1970, or -1.
+   * members of the metadata index that they must have. `expiries`: when it expires, ms since 1970, negative if it has and
+   * only its log is left, or 0.
    */
   verifyItems: defineJob({
     lane: 'bulk',

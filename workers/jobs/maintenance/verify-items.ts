@@ -16,7 +16,7 @@ import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedI
 /** Redis expires by its own clock. */
 const CLOCK_SKEW_MS = 5_000;
 /** The expiry of an item that has none. */
-const NEVER = -1;
+const NEVER = 0;
 /** `m` and `n`; `c` is there until the item expires. */
 const FIXED_FIELDS = 2;
 
@@ -161,7 +161,7 @@ export const VERIFY_HANDLERS = {
       }
       const live = found.item.length > 0 ? meta : undefined;
       metadata.push(...(live ? membersOf(context, params.aid, live, token) : []));
-      expiries.push(live?.expiresAtMs ?? NEVER);
+      expiries.push(live?.expiresAtMs ?? -(meta?.expiresAtMs ?? NEVER));
       return live ? referenceMember(context, params.aid, live.reference, token) : EMPTY;
     });
     const findings = { faults, checked, keys, long: longLogs(survey) };

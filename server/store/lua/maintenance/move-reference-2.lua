@@ -3,7 +3,9 @@
 -- KEYS  1 item  2 reference index
 -- ARGV  1 member that was found  2 the item's metadata that was read, '' for no item  3 member to add, '' for none
 -- Reply 'ok' | 'changed' if the item is no longer what was read
-if (redis.call('HGET', KEYS[1], 'm') or '') ~= ARGV[2] then
+-- What has expired is no item, though its metadata is there.
+local meta = redis.call('HEXISTS', KEYS[1], 'c') == 1 and redis.call('HGET', KEYS[1], 'm') or ''
+if meta ~= ARGV[2] then
   return 'changed'
 end
 if ARGV[3] ~= '' then
