@@ -117,16 +117,17 @@ export function createRootSource(
   return {
     rootKey(purpose, account) {
       const { derive, links, roots } = current();
-      // What is compared with copies and checkpoints of any age, and the index that does not move with the root.
-      if (purpose === 'audit' || purpose === 'log-heads' || purpose === 'metadata-index') {
+      // What is compared with copies and checkpoints of any age.
+      if (purpose === 'audit' || purpose === 'log-heads') {
         return links(purpose, account);
       }
       return purpose === 'audit-sign' ? roots.seed : (derive[writeIndexOf(roots)] ?? links)(purpose, account);
     },
     rootKeys(purpose, account) {
       const { derive, roots } = current();
-      // The index of a steady state is under the newest root alone.
-      const read = purpose === 'ref-index' && roots.stage === 'steady' ? derive.slice(-1) : derive;
+      // The indexes of a steady state are under the newest root alone.
+      const isIndex = purpose === 'ref-index' || purpose === 'metadata-index';
+      const read = isIndex && roots.stage === 'steady' ? derive.slice(-1) : derive;
       return read.map((subkeys) => subkeys(purpose, account));
     },
     writeRootId() {

@@ -2,7 +2,7 @@ import { metadataMembers } from '../../../workers/crypto/item/lookup.ts';
 import { sealMeta } from '../../../workers/crypto/item/meta.ts';
 import { EMPTY } from '../../../workers/crypto/primitives/bytes.ts';
 import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
-import { metaOf, referenceMember } from '../../../workers/jobs/item/records.ts';
+import { metadataDigests, metadataOf, metaOf, referenceMember } from '../../../workers/jobs/item/records.ts';
 import type { Session } from '../../boot/open.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
@@ -108,7 +108,11 @@ function keptItem(
       fields.set('m', sealMeta(context.sealer, { env: context.env, aid, kid, token }, rest));
     }
     const { reference, expiresAtMs } = rest;
-    const digests = fields.get('y') ?? EMPTY;
+    // Of the root that is in the file: while it is rotated, those of the item may be of another.
+    const digests = item.expired ? EMPTY : metadataDigests(context, aid, metadataOf(rest));
+    if (digests.length > 0) {
+      fields.set('y', digests);
+    }
     const expiry = item.expired || String(expiresAtMs ?? '');
     const member = referenceMember(context, aid, reference, token);
     return { token, parts: partsNow(), sad, member, digests, expiry };

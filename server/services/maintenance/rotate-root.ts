@@ -5,6 +5,7 @@ import type { Bucket } from '../../store/records/name.ts';
 import { openAccount } from '../account/record.ts';
 import { recover } from '../common/coalesce.ts';
 import { eachOf } from './each.ts';
+import { metadataEntries } from './verify-items.ts';
 import { accountPages, keyPages, type MaintenanceDependencies, type VaultKey } from './walk.ts';
 
 /** How long replies are kept for Idempotency-Keys, whose names derive from the root, and a margin. */
@@ -15,7 +16,7 @@ const PASSES_MAX = 12;
 export interface RootRotation {
   /** `pending`: the older root is kept, for `waiting` accounts, or for Idempotency-Keys of the last 25 hours. */
   readonly state: 'done' | 'pending' | 'unfinished';
-  /** Entries of the reference index that were moved in each pass. */
+  /** Entries of the indexes of references and metadata that were moved in each pass. */
   readonly passes: readonly number[];
   /** Names of accounts that have not signed in since: their passwords are under the older root. */
   readonly waiting: readonly string[];
@@ -35,13 +36,24 @@ export interface RootDependencies extends MaintenanceDependencies {
   readonly seen: (entries: number) => void;
 }
 
-/** Moves the entries of a page that are not where the newest root has them; returns how many were, and how many are left. */
-async function moveEntries(
+/** How many entries were moved, and how many are left. */
+interface Moved {
+  readonly moved: number;
+  readonly missed: number;
+}
+
+function outcomeOf(results: readonly boolean[]): Moved {
+  const moved = results.filter(Boolean).length;
+  return { moved, missed: results.length - moved };
+}
+
+/** Moves the entries of a page that are not where the newest root has them. */
+async function moveReferences(
   { censusStore, crypto }: RootDependencies,
   { account, kid }: VaultKey,
   bucket: Bucket,
   entries: readonly IndexEntry[],
-): Promise<{ readonly moved: number; readonly missed: number }> {
+): Promise<Moved> {
   const tokens = entries.map(({ token }) => token);
   const metas = await censusStore.metas(bucket, tokens);
   const members = await crypto.referenceMembers({ params: { aid: account.aid, kid, tokens }, metas });
@@ -51,21 +63,47 @@ async function moveEntries(
     const isDamaged = meta.length > 0 && own.length === 0;
     return member.equals(own) || isDamaged ? [] : [{ member, token, meta, own }];
   });
-  const results = await Promise.all(strange.map((entry) => censusStore.moveReference(bucket, entry)));
-  const moved = results.filter(Boolean).length;
-  return { moved, missed: results.length - moved };
+  return outcomeOf(await Promise.all(strange.map((entry) => censusStore.moveReference(bucket, entry))));
 }
 
-/** One pass over the reference indexes of all keys. */
+/** The same in the metadata index, where an item has several. */
+async function moveMetadata(
+  { censusStore, crypto }: RootDependencies,
+  { account, kid }: VaultKey,
+  bucket: Bucket,
+  entries: readonly IndexEntry[],
+): Promise<Moved> {
+  const tokens = [...new Set(entries.map(({ token }) => token))];
+  const metas = await censusStore.metas(bucket, tokens);
+  const members = await crypto.metadataMembers({ params: { aid: account.aid, kid, tokens }, metas });
+  const own = Map.groupBy(metadataEntries(members), ({ token }) => token);
+  const strange = entries.flatMap(({ member, token }) => {
+    const meta = metas[tokens.indexOf(token)] ?? Buffer.alloc(0);
+    const mine = own.get(token) ?? [];
+    // As above; an entry of an item that has no metadata is damage as well.
+    const isDamaged = meta.length > 0 && mine.length === 0;
+    const digests = Buffer.concat(mine.map(({ digest }) => digest));
+    return isDamaged || mine.some((entry) => member.equals(entry.member))
+      ? []
+      : [{ member, token, meta, digests }];
+  });
+  return outcomeOf(await Promise.all(strange.map((entry) => censusStore.moveMetadata(bucket, entry))));
+}
+
+const MOVES = { references: moveReferences, metadata: moveMetadata } as const;
+
+/** One pass over the indexes of references and metadata of all keys. */
 async function movePass(parts: RootDependencies): Promise<{ moved: number; missed: number }> {
   const total = { moved: 0, missed: 0 };
   const moveBucket = async (key: VaultKey, number: number): Promise<void> => {
     const bucket = { kid: key.kid, number };
-    for await (const entries of parts.censusStore.entries(bucket, 'references')) {
-      const { moved, missed } = await moveEntries(parts, key, bucket, entries);
-      total.moved += moved;
-      total.missed += missed;
-      parts.seen(entries.length);
+    for (const index of ['references', 'metadata'] as const) {
+      for await (const entries of parts.censusStore.entries(bucket, index)) {
+        const { moved, missed } = await MOVES[index](parts, key, bucket, entries);
+        total.moved += moved;
+        total.missed += missed;
+        parts.seen(entries.length);
+      }
     }
   };
   const buckets = Array.from({ length: parts.itemStore.buckets }, (_, number) => number);

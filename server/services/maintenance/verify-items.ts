@@ -105,10 +105,11 @@ function referencesOf(tokens: readonly string[], members: readonly Uint8Array[])
   return members.flatMap((member, i) => (member.length > 0 ? [{ member, token: tokens[i] ?? '' }] : []));
 }
 
-/** Members of the metadata index with their tokens. */
-function metadataOf(members: readonly Uint8Array[]): OwnMember[] {
+/** Members of the metadata index with their tokens and digests. */
+export function metadataEntries(members: readonly Uint8Array[]) {
   return members.map((member) => ({
     member,
+    digest: member.subarray(0, DIGEST_BYTES),
     token: Buffer.from(member).toString('utf8', DIGEST_BYTES, member.length - 2),
   }));
 }
@@ -130,7 +131,7 @@ async function itemFaults(
   const verified = await parts.crypto.verifyItems({ params, survey: blob });
   const { findings: look, members, metadata, expiries } = verified;
   const missing = await unindexed(target, 'references', referencesOf(tokens, members));
-  const unfound = await unindexed(target, 'metadata', metadataOf(metadata));
+  const unfound = await unindexed(target, 'metadata', metadataEntries(metadata));
   const due = await parts.censusStore.expiriesOf(bucket, tokens);
   const wrong = tokens.filter((_, i) => due[i] !== expiries[i]);
   const mistimed = await thoseThatAre(parts, bucket, wrong);
@@ -148,7 +149,9 @@ async function itemFaults(
     ...missing.map((token) =>
       faultOf(target, 'reference index', token, 'the item is not in it', indexState(parts)),
     ),
-    ...unfound.map((token) => faultOf(target, 'metadata index', token, 'the item is not in it')),
+    ...unfound.map((token) =>
+      faultOf(target, 'metadata index', token, 'the item is not in it', indexState(parts)),
+    ),
     ...mistimed.map((token) =>
       faultOf(target, 'expiries', token, 'it does not name the item as its metadata says'),
     ),
@@ -210,7 +213,9 @@ async function metadataFaults(target: Target, entries: readonly IndexEntry[]): P
   );
   return strange
     .filter((_, i) => isThere[i])
-    .map(({ token }) => faultOf(target, 'metadata index', token, 'an entry has no item of its metadata'));
+    .map(({ token }) =>
+      faultOf(target, 'metadata index', token, 'an entry has no item of its metadata', indexState(parts)),
+    );
 }
 
 /** Tokens that are to expire, or have expired, and are no items. */

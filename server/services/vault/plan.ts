@@ -100,8 +100,8 @@ async function selectionOf(
   const [pair] = metadata;
   if (reference === undefined && pair !== undefined) {
     const [name, value] = pair;
-    const prefix = await crypto.metadataDigest({ aid, name, value });
-    return { kind: 'indexed', index: 'metadata', prefixes: [prefix] };
+    const prefixes = await crypto.metadataDigest({ aid, name, value });
+    return { kind: 'indexed', index: 'metadata', prefixes };
   }
   if (text !== undefined) {
     const exact = reference !== undefined;

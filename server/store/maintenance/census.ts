@@ -1,3 +1,5 @@
+import prelude from '../lua/item/prelude.lua' with { type: 'text' };
+import moveMetadataText from '../lua/maintenance/move-metadata-2.lua' with { type: 'text' };
 import moveReferenceText from '../lua/maintenance/move-reference-2.lua' with { type: 'text' };
 import type { RecordKind } from '../records/kind.ts';
 import type { Bucket, NameOwner } from '../records/name.ts';
@@ -34,6 +36,12 @@ export interface MovedReference extends IndexEntry {
   readonly own: Uint8Array;
 }
 
+/** An entry of the metadata index to be moved: its item's metadata that was read, empty for no item, and its own digests. */
+export interface MovedMetadata extends IndexEntry {
+  readonly meta: Uint8Array;
+  readonly digests: Uint8Array;
+}
+
 /** Reads what services do not read: the names of all keys, index entries without their items, and fences. */
 export interface CensusStore {
   /** All keys, in pages. Throws if Redis forbids SCAN. */
@@ -54,6 +62,8 @@ export interface CensusStore {
   expiriesOf(bucket: Bucket, tokens: readonly string[]): Promise<readonly number[]>;
   /** Replaces an entry by the item's own member, or removes it; false if the item has changed since it was read. */
   moveReference(bucket: Bucket, entry: MovedReference): Promise<boolean>;
+  /** Replaces the entries of an entry's item by the item's own, and removes the entry if that is none of them; as above. */
+  moveMetadata(bucket: Bucket, entry: MovedMetadata): Promise<boolean>;
   /** The metadata of each item; empty if there is none, or only its log is left. */
   metas(bucket: Bucket, tokens: readonly string[]): Promise<readonly Buffer[]>;
   /** Which of these tokens are in the time index, or have expired and kept their log. */
@@ -63,6 +73,7 @@ export interface CensusStore {
 }
 
 const moveReference = script(moveReferenceText);
+const moveMetadata = script(prelude, moveMetadataText);
 
 /** Members per page. */
 const STEP = 500;
@@ -164,6 +175,10 @@ export function createCensusStore(redis: RedisLink, kinds: RecordKinds = RECORD_
     async moveReference(bucket, { member, token, meta, own }) {
       const keys = [redisKeys.item(bucket, token), redisKeys.references(bucket)];
       return isOk(await redis.run(moveReference, keys, [member, meta, own]));
+    },
+    async moveMetadata(bucket, { member, token, meta, digests }) {
+      const keys = [redisKeys.item(bucket, token), redisKeys.metadata(bucket)];
+      return isOk(await redis.run(moveMetadata, keys, [member, meta, token, digests]));
     },
     metas: (bucket, tokens) => Promise.all(tokens.map((token) => metaOf(redis, bucket, token))),
     async hasTimes(bucket, tokens) {

@@ -35,12 +35,12 @@ export const SERVICE_JOBS = {
     input: message({ aid: text, reference: text, exact: json<boolean>() }),
     output: list(bytes),
   }),
-  /** What the metadata index has of a name and its text. */
+  /** What the metadata index may have of a name and its text, under the older root before the newer one. */
   metadataDigest: defineJob({
     lane: 'hot',
     share: ({ aid }) => singlesOf(aid),
     input: message({ aid: text, name: text, value: text }),
-    output: bytes,
+    output: list(bytes),
   }),
   /** Seals a record for its place. */
   sealRecord: defineJob({

@@ -47,8 +47,8 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
     return rootKeys('ref-index', aid).map((key) => encodeReference(key, reference, exact));
   },
 
-  metadataDigest({ rootKey }, { aid, name, value }) {
-    return metadataDigest(rootKey('metadata-index', aid), name, value);
+  metadataDigest({ rootKeys }, { aid, name, value }) {
+    return rootKeys('metadata-index', aid).map((key) => metadataDigest(key, name, value));
   },
 
   sealRecord({ sealer }, { place: { purpose, account, kind, path }, plaintext }) {
