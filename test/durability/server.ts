@@ -89,7 +89,8 @@ function createRedisProcess(raw: Redis) {
   };
   return {
     note,
-    end: () => end(pid),
+    // Number 0, before any has run, would be all processes of the tests.
+    end: () => (pid === 0 ? undefined : end(pid)),
     /** Ends it, and waits until another one answers. */
     async replace(): Promise<void> {
       const killed = pid;
