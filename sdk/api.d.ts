@@ -2606,7 +2606,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -5063,7 +5063,7 @@ export interface operations {
             /**
              * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
-             *     `token_exists`: An item with this number is stored already, and this endpoint does not replace it.
+             *     `token_exists`: An item with this number or token is stored already, and is not replaced.
              *
              *     `patches_full`: The item has 32 changes from endpoints that its owner has not merged yet.
              */
@@ -11361,7 +11361,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b

@@ -222,12 +222,15 @@ describe('progress', () => {
   test('is a bar on a terminal, drawn ten times a second', () => {
     const drawings = show(true, 24_000).split('\r\u001b[K');
     expect(drawings).toHaveLength(123);
-    expect(drawings[61]).toBe('Copying  [######..................]  25 %  6,000 of 24,000 items');
-    expect(drawings.at(-1)).toEndWith(' 50 %  12,000 of 24,000 items\n');
+    expect(drawings[61]).toBe('Copying  [######..................]  25 %  6,000 of 24,000 items  (1,000 items a second, 0:18 left)');
+    expect(drawings.at(-1)).toEndWith(' 50 %  12,000 of 24,000 items  (1,000 items a second, 0:12 left)\n');
   });
 
   test('is a line every five seconds elsewhere, and none for a short work', () => {
-    expect(show(false)).toBe('Copying  5,000 items\nCopying  10,000 items\nCopying  12,000 items\n');
+    const rate = '  (1,000 items a second)\n';
+    expect(show(false)).toBe(
+      `Copying  5,000 items${rate}Copying  10,000 items${rate}Copying  12,000 items${rate}`,
+    );
     const shown: string[] = [];
     const screen = { err: (text: string) => shown.push(text), isTerminal: false, now: () => 0 };
     const progress = startProgress(screen, 'Copying', 'items');

@@ -30,6 +30,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/webhook/webhook.ts': "a webhook's body, once its signature fits",
   'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
   'server/cli/backup/restore.ts': "an authenticated backup's counts",
+  'server/cli/import/state.ts': 'the state of an import, which is compared with a schema',
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',

@@ -15,6 +15,7 @@ import { jobCommands } from './commands/job.ts';
 import { rotateCommand } from './commands/rotate.ts';
 import { rotateRootCommand } from './commands/rotate-root.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { importCommand } from './import/command.ts';
 
 /** All commands, in the order of the help text. A new command is one entry here. */
 export const COMMANDS: readonly Command[] = [
@@ -23,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   ...jobCommands,
   eraseCommand,
   exportCommand,
+  importCommand,
   binCommand,
   certificateCommand,
   backupCommand,

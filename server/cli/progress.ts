@@ -34,6 +34,24 @@ function bar(done: number, total: number): string {
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${`${Math.floor(share * 100)}`.padStart(3)} %  `;
 }
 
+/** How many a second were done since `start`, and how long the others take; nothing within the first second. */
+function speed(done: number, seconds: number, left: number | undefined, unit: string): string {
+  if (done <= 0 || seconds < 1) {
+    return '';
+  }
+  const rate = done / seconds;
+  const rest = left === undefined || left === 0 ? '' : `, ${duration(left / rate)} left`;
+  return `  (${grouped(Math.round(rate))} ${unit} a second${rest})`;
+}
+
+/** Such as `1:05` or `2:00:05`. */
+function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, i) => (i === 0 ? `${part}` : `${part}`.padStart(2, '0'))).join(':');
+}
+
 /** Starts to show progress on standard error: a bar on a terminal, otherwise a line every five seconds. */
 export function startProgress(
   { err, isTerminal, now }: ProgressScreen,
@@ -46,15 +64,21 @@ export function startProgress(
   let shownAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
   let isDrawn = false;
   let latest = 0;
+  /** Where this run began: one that goes on has not done what was there. */
+  let began: { readonly done: number; readonly at: number } | undefined;
 
   const draw = (): void => {
-    const text = `${label}  ${total === undefined ? '' : bar(latest, total)}${amount(latest, total, unit)}`;
+    const since = began ?? { done: latest, at: now() };
+    const left = total === undefined ? undefined : Math.max(0, total - latest);
+    const rate = speed(latest - since.done, (now() - since.at) / 1_000, left, unit);
+    const text = `${label}  ${total === undefined ? '' : bar(latest, total)}${amount(latest, total, unit)}${rate}`;
     err(isTerminal ? `\r\u001b[K${text}` : `${text}\n`);
     isDrawn = true;
   };
 
   return {
     at(done, of) {
+      began ??= { done, at: now() };
       latest = done;
       total = of ?? total;
       if (now() - shownAt >= (isTerminal ? BAR_EVERY_MS : LINE_EVERY_MS)) {

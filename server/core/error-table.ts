@@ -122,7 +122,7 @@ export const ERRORS = defineErrors({
   },
   token_exists: {
     status: 409,
-    text: 'An item with this number is stored already, and this endpoint does not replace it.',
+    text: 'An item with this number or token is stored already, and is not replaced.',
     advice: 'Send another number, or ask the owner for an endpoint that overwrites.',
   },
   patches_full: {

@@ -10,6 +10,8 @@ export const PATH_WITH_AGE = `${process.env['PATH']}${delimiter}${VENDORED}`;
 /** Somebody who can be a recipient of files. */
 export interface Reader {
   readonly recipient: string;
+  /** The file of the secret. */
+  readonly identity: string;
   /** Opens a file; `code` is not 0 where it is incomplete, or for others. */
   readonly open: (file: Uint8Array) => Promise<{ readonly code: number; readonly text: string }>;
   /** Removes the identity. */
@@ -38,6 +40,7 @@ export async function createReader(): Promise<Reader> {
   const recipient = (await run('age-keygen', ['-y', identity], none)).text.trim();
   return {
     recipient,
+    identity,
     open: (file) => run('age', ['-d', '-i', identity], file),
     close: () => rmSync(folder, { recursive: true }),
   };

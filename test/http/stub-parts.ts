@@ -76,6 +76,7 @@ function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys'> {
       decryptAll: note('decryptAll', () => ({ stream: streamOf('{"u1":[]}') })),
       storeBatch: note('storeBatch', () => ({ reply: { results: [TOKEN_INFO] }, replayed: true })),
       storeMany: note('storeMany', () => [TOKEN_INFO]),
+      checkMany: note('checkMany', () => [undefined]),
       exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')),
       update: note('update', () => ({ reply: TOKEN_INFO, replayed: true })),
       remove: note('remove', () => undefined),

@@ -260,11 +260,12 @@ describe('what a fetch waits with', () => {
 
   test('decides how the token is made, whatever the server asks for', async () => {
     const random = await bench.fetch(ORDER, { algorithm: 'uuid' });
-    const uuid = '2f1e0c3a-0000-4000-8000-000000000001';
-    const { parts } = await bench.storeReply(random, `{"n":"${NUMBER}"}`, { algorithm: 'full', uuid });
-    expect(parts.facts.token).toBe(uuid);
-    const other = await bench.storeReply(plain, `{"n":"${NUMBER}"}`, { algorithm: 'uuid', uuid });
-    expect(other.parts.facts.token).not.toBe(uuid);
+    const store = (from: typeof random, algorithm: string) =>
+      bench.storeReply(from, `{"n":"${NUMBER}"}`, { algorithm, seed: 'a-seed' });
+    const { token } = (await store(random, 'full')).parts.facts;
+    expect(token).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    expect((await store(random, 'full')).parts.facts.token).toBe(token);
+    expect((await store(plain, 'uuid')).parts.facts.token).toMatch(/^[\da-f]{64}$/);
   });
 
   test('belongs to its key, and is for storing', async () => {

@@ -1,5 +1,5 @@
 import { isDigit } from './digits.ts';
-import { luhnCheckDigit } from './luhn.ts';
+import { luhnCheckDigit, passesLuhn } from './luhn.ts';
 
 /** How a token is derived from a number; see {@link parseAlgorithm} for the texts that callers send. */
 export type TokenAlgorithm =
@@ -140,4 +140,50 @@ export function isClashProne(algorithm: TokenAlgorithm, number: string): boolean
     return false;
   }
   return algorithm.kind === 'luhn' || replacedSpan(algorithm, number) !== undefined;
+}
+
+const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+const FULL = /^[\da-f]{64}$/;
+const LUHN = /^9\d{15}$/;
+
+/**
+ * An algorithm by which a vault, with any key, can have made the token of this number; undefined if none can. So a token
+ * never shows more of a number than one of ours.
+ */
+export function keptAlgorithm(token: string, number: string): TokenAlgorithm | undefined {
+  if (UUID.test(token)) {
+    return { kind: 'uuid' };
+  }
+  if (FULL.test(token)) {
+    return { kind: 'full' };
+  }
+  return LUHN.test(token) && passesLuhn(token) && token !== number
+    ? { kind: 'luhn' }
+    : shapeOf(token, number);
+}
+
+/** The shape of a token that has hex characters in place of some digits of the number. */
+function shapeOf(token: string, number: string): TokenAlgorithm | undefined {
+  const count = shapedDigits(number);
+  let digit = 0;
+  let [first, last, hasLetter] = [count, -1, false];
+  for (let at = 0; at < number.length; at++) {
+    const [had, has] = [number.charAt(at), token.charAt(at)];
+    const wasDigit = isDigit(number.charCodeAt(at));
+    if (had !== has) {
+      if (!wasDigit || !/^[\da-f]$/.test(has)) {
+        return undefined;
+      }
+      first = Math.min(first, digit);
+      last = digit;
+      hasLetter ||= has >= 'a';
+    }
+    digit += wasDigit ? 1 : 0;
+  }
+  if (token.length !== number.length || !hasLetter || count < MIDDLE_DIGITS_MIN) {
+    return undefined;
+  }
+  // A replaced digit can be the same as before, so the span may be longer than what differs.
+  const to = Math.max(last + 1, Math.min(count, first + MIDDLE_DIGITS_MIN));
+  return { kind: 'middle', start: Math.min(first, to - MIDDLE_DIGITS_MIN), end: count - to };
 }

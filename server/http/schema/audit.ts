@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'item.expire',
   'item.log',
   'vault.export',
+  'vault.import',
   'endpoint.create',
   'endpoint.delete',
   'endpoint.expire',

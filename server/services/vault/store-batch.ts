@@ -3,12 +3,10 @@ import type { BatchFacts, ItemFailure, StoreItemsParams } from '../../../workers
 import type { Packed } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto, WarmBlob } from '../../crypto/client.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import { BATCH_ITEMS_MAX, type BatchError, type StoreBatchReply } from '../../http/schema/batch.ts';
-import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item/item.ts';
-import type { ItemWrite, WriteOutcome } from '../../store/item/write.ts';
-import type { Bucket } from '../../store/records/name.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { mapAhead } from '../common/coalesce.ts';
@@ -16,27 +14,20 @@ import { requireKey } from '../common/permission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
-import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
+import { type Done, done, type Retry } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { stringAt } from './packed.ts';
-import { CANDIDATES_MAX, LOGS_MAX, type Storing, uuidFromSeed } from './store.ts';
-
-/** Items that are stored under one key. */
-export interface StoreManyInput {
-  readonly user: string;
-  readonly passphrase: SecretBytes;
-  /** The JSON text of each, as in a batch. */
-  readonly items: readonly Uint8Array[];
-  readonly return_fingerprint?: boolean | undefined;
-  readonly return_card_metadata?: boolean | undefined;
-  /** With the same one the same items are not stored twice. */
-  readonly seed?: string | undefined;
-}
-
-/** What became of an item: the parts of a reply. */
-export type StoredOrNot = TokenInfo | BatchError;
+import { CANDIDATES_MAX, type Storing } from './store.ts';
+import {
+  type Attempt,
+  failedItem,
+  type Sealed,
+  type StoredOrNot,
+  type StoreManyInput,
+  writeAll,
+} from './write-batch.ts';
 
 /** Items that go to a thread as one job. */
 const PIECE_ITEMS = { alone: 256, shared: 64 } as const;
@@ -57,45 +48,22 @@ interface BatchParts {
   readonly now: Clock;
 }
 
-/** What one attempt to store a batch works with. */
-interface Attempt {
-  readonly ctx: AccountContext;
-  readonly key: KeyRef;
-  readonly blob: WarmBlob;
-  readonly input: StoreManyInput;
-  /** By the place of the item in the batch; what is missing is still to be stored. */
-  readonly results: (StoredOrNot | undefined)[];
-}
+/** Characters of the place of an item in a seed. */
+const PLACE_LENGTH = 4;
 
-/** A sealed item that is to be written, with its place in the batch. */
-interface Sealed {
-  readonly index: number;
-  readonly facts: BatchFacts;
-  readonly write: ItemWrite;
-}
-
-/** The error of one item, as that of a single request. */
-export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
-  const details = {
-    ...(field === undefined ? {} : { field }),
-    ...(expected === undefined ? {} : { expected }),
-  };
-  const { message, code } = new VaultError(failed, details);
-  return { error: message, code, ...(field === undefined ? {} : { field }) };
-}
-
-/** The seed of one item of a batch; as long as that of a single request. */
-function seedOf(seed: string, index: number): string {
-  return createHash('sha256').update(`batch ${seed} ${index}`).digest('base64url').slice(0, seed.length);
+/** The seed of each item of a batch; as long as that of a single request. */
+function seedsOf(seed: string): (index: number) => string {
+  const hash = createHash('sha256').update(`batch ${seed}`).digest('base64url');
+  const whole = hash.slice(0, seed.length - PLACE_LENGTH);
+  return (index) => whole + index.toString(36).padStart(PLACE_LENGTH, '0');
 }
 
 function paramsOf(
   parts: BatchParts,
-  { ctx, key, input }: Attempt,
+  { ctx, key, input, seedOf }: Omit<Attempt, 'blob' | 'results'>,
   indexes: readonly number[],
 ): StoreItemsParams {
   const { preferences } = ctx.account;
-  const { seed } = input;
   return {
     ...actorOf(ctx, parts.now()),
     ...{ aid: key.aid, kid: key.kid, candidate: 0, bytesMax: STORED_BYTES_MAX },
@@ -107,18 +75,18 @@ function paramsOf(
     refuseUnknown: parts.settings.refuseUnknown,
     sadExpiresAt: parts.storing.sadExpiry(),
     places: indexes,
-    uuids: seed === undefined ? undefined : indexes.map((index) => uuidFromSeed(seedOf(seed, index))),
+    imported: input.imported,
+    seeds: seedOf && indexes.map(seedOf),
   };
 }
 
 /** The sealed items of a piece; those that are refused have their results. */
 function sealedOf(
-  { results, input }: Attempt,
+  { results, seedOf }: Attempt,
   indexes: readonly number[],
   facts: readonly (BatchFacts | ItemFailure)[],
   parts: Packed,
 ): Sealed[] {
-  const { seed } = input;
   const sealed: Sealed[] = [];
   for (const [i, fact] of facts.entries()) {
     const index = indexes[i] ?? 0;
@@ -127,143 +95,25 @@ function sealedOf(
       continue;
     }
     const { token, gen, sadExpiresAt, expiresAt } = fact;
-    const at = (string: number) => stringAt(parts, STORED_STRINGS * i + string);
+    const first = STORED_STRINGS * i;
     const write = {
-      ...{ token, gen, sadExpiresAt, expiresAt },
-      ...{
-        item: at(0),
-        meta: at(1),
-        sad: at(2),
-        refMember: at(3),
-        logEntry: at(4),
-        identity: at(5),
-        digests: at(6),
-      },
-      seed: seed === undefined ? undefined : seedOf(seed, index),
+      token,
+      gen,
+      sadExpiresAt,
+      expiresAt,
+      item: stringAt(parts, first),
+      meta: stringAt(parts, first + 1),
+      sad: stringAt(parts, first + 2),
+      refMember: stringAt(parts, first + 3),
+      logEntry: stringAt(parts, first + 4),
+      identity: stringAt(parts, first + 5),
+      digests: stringAt(parts, first + 6),
+      seed: seedOf?.(index),
     };
     sealed.push({ index, facts: fact, write });
   }
   return sealed;
 }
-/** The items by bucket, of each token one: the others come after it. */
-function byBucket(
-  itemStore: BatchParts['itemStore'],
-  kid: string,
-  sealed: readonly Sealed[],
-): { readonly groups: readonly (readonly [Bucket, readonly Sealed[]])[]; readonly later: readonly Sealed[] } {
-  const groups = new Map<number, [Bucket, Sealed[]]>();
-  const tokens = new Set<string>();
-  const later: Sealed[] = [];
-  for (const item of sealed) {
-    const { token } = item.write;
-    if (tokens.has(token)) {
-      later.push(item);
-      continue;
-    }
-    tokens.add(token);
-    const bucket = itemStore.bucketOf(kid, token);
-    const group = groups.get(bucket.number) ?? [bucket, []];
-    groups.set(bucket.number, group);
-    group[1].push(item);
-  }
-  return { groups: [...groups.values()], later };
-}
-
-/** What follows from the outcome of one write: nothing, a write behind the log that is there, or another candidate. */
-type Next =
-  | { readonly kind: 'done' | 'clash' }
-  | { readonly kind: 'again'; readonly sealed: Sealed }
-  | { readonly kind: 'retry'; readonly retry: Retry };
-
-async function settleItem(
-  parts: BatchParts,
-  { ctx, key, results }: Attempt,
-  sealed: Sealed,
-  outcome: WriteOutcome,
-): Promise<Next> {
-  const { index, facts, write } = sealed;
-  switch (outcome.kind) {
-    case 'ok':
-      results[index] = await parts.storing.tokenInfo(facts, key.user, outcome);
-      return { kind: 'done' };
-    case 'damaged':
-      results[index] = failedItem({ failed: 'integrity_failed' });
-      return { kind: 'done' };
-    case 'exists': {
-      const { logLength: seen, logTail: tail } = outcome;
-      if (facts.isKept && outcome.isLive) {
-        results[index] = failedItem({ failed: 'token_exists', field: `body.items[${index}].token` });
-        return { kind: 'done' };
-      }
-      const entry = {
-        ...actorOf(ctx, parts.now()),
-        ...{ aid: key.aid, kid: key.kid, token: write.token, seen },
-        action: 'encrypt',
-        outcome: 'ok',
-      } as const;
-      const logEntry = await parts.crypto.sealLog({ params: entry, tail });
-      return { kind: 'again', sealed: { ...sealed, write: { ...write, logEntry } } };
-    }
-    case 'clash':
-      if (facts.isKept) {
-        results[index] = failedItem({ failed: 'token_exists', field: `body.items[${index}].token` });
-        return { kind: 'done' };
-      }
-      return { kind: 'clash' };
-    case 'closed':
-    case 'stale':
-      return { kind: 'retry', retry: outcome };
-    default:
-      throw new VaultError('internal');
-  }
-}
-
-/** Writes sealed items until each has its result; gives those whose token belongs to another number. */
-async function writeAll(
-  parts: BatchParts,
-  attempt: Attempt,
-  sealed: readonly Sealed[],
-): Promise<Done<readonly Sealed[]> | Retry> {
-  const { itemStore, admission } = parts;
-  const { kid, aid } = attempt.key;
-  const clashes: Sealed[] = [];
-  let left = sealed;
-  for (let tries = 0; left.length > 0; tries++) {
-    if (tries > LOGS_MAX) {
-      throw new VaultError('overloaded');
-    }
-    const { groups, later } = byBucket(itemStore, kid, left);
-    const next = await Promise.all(
-      groups.map(async ([bucket, group]) => {
-        const outcomes = await admission.piece(aid, () =>
-          itemStore.writeMany(
-            bucket,
-            group.map(({ write }) => write),
-          ),
-        );
-        return Promise.all(
-          group.map(async (item, i) => ({
-            item,
-            next: await settleItem(parts, attempt, item, outcomes[i] ?? { kind: 'damaged' }),
-          })),
-        );
-      }),
-    );
-    const again: Sealed[] = [];
-    for (const { item, next: step } of next.flat()) {
-      if (step.kind === 'again') {
-        again.push(step.sealed);
-      } else if (step.kind === 'clash') {
-        clashes.push(item);
-      } else if (step.kind === 'retry') {
-        return step.retry;
-      }
-    }
-    left = [...again, ...later];
-  }
-  return done(clashes);
-}
-
 /** Stores the items at these places of a batch. What is stored is counted, whatever becomes of the others. */
 async function storePiece(
   parts: BatchParts,
@@ -319,9 +169,11 @@ async function storeMany(
   ctx: AccountContext,
   input: StoreManyInput,
 ): Promise<readonly StoredOrNot[]> {
+  const { seed } = input;
+  const seedOf = seed === undefined ? undefined : seedsOf(seed);
   const results: (StoredOrNot | undefined)[] = Array.from(input.items, () => undefined);
   await parts.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, async (key, blob) => {
-    const attempt: Attempt = { ctx, key, blob, input, results };
+    const attempt: Attempt = { ctx, key, blob, input, seedOf, results };
     const pieces = mapAhead(piecesOf(parts, attempt), PIECES_AHEAD, (indexes) =>
       storePiece(parts, attempt, indexes),
     );
@@ -333,6 +185,21 @@ async function storeMany(
     return done(undefined);
   });
   return results.map((result) => result ?? failedItem({ failed: 'internal' }));
+}
+
+/** What `storeMany` would refuse of these items, by their places, but for tokens that are taken; nothing is stored. */
+async function checkMany(
+  parts: BatchParts,
+  ctx: AccountContext,
+  input: StoreManyInput,
+): Promise<readonly (BatchError | undefined)[]> {
+  const { items, passphrase } = input;
+  const checked = await parts.keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
+    const params = paramsOf(parts, { ctx, key, input, seedOf: undefined }, [...items.keys()]);
+    const made = await parts.crypto.storeItems({ params, blob, passphrase, items });
+    return made.kind === 'warm_miss' ? made : done(made.facts);
+  });
+  return checked.map((fact) => ('failed' in fact ? failedItem(fact) : undefined));
 }
 
 /** A batch as it is sent: its key and its items stand in the body. */
@@ -366,5 +233,5 @@ async function storeBatch(
 
 /** Batches of a server. */
 export function createStoreBatch(parts: BatchParts) {
-  return bindParts(parts, { storeBatch, storeMany });
+  return bindParts(parts, { checkMany, storeBatch, storeMany });
 }

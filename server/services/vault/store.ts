@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { StoredFacts, StoredParts, StoreParams } from '../../../workers/jobs/item/jobs.ts';
+import type { CardFacts, StoredFacts, StoredParts, StoreParams } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { formatExpiry, formatStoredAt } from '../../domain/text/time-text.ts';
@@ -18,13 +17,6 @@ export const CANDIDATES_MAX = 1_000;
 
 /** How often an item may be deleted and stored by others while it is stored here. */
 export const LOGS_MAX = 40;
-
-/** A v4 UUID that the same seed gives again. */
-export function uuidFromSeed(seed: string): string {
-  const hex = createHash('sha256').update(`token ${seed}`).digest('hex');
-  const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4];
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}
 
 /** What a caller says of an item to be stored, beside the item. */
 export interface StoreRequest {
@@ -58,12 +50,12 @@ function sadExpiry({ settings, now }: Pick<StoringParts, 'settings' | 'now'>): n
 }
 
 /** What its caller learns of an item that is stored. */
-async function tokenInfo(
+function tokenInfo(
   { cards }: Pick<StoringParts, 'cards'>,
   facts: Pick<StoredFacts, 'token' | 'reference' | 'card' | 'expiresAt' | 'metadata' | 'fingerprint'>,
   user: string,
   { storedAt, created }: { readonly storedAt: number; readonly created: boolean },
-): Promise<TokenInfo> {
+): TokenInfo | Promise<TokenInfo> {
   const { token, reference, card, expiresAt, metadata, fingerprint } = facts;
   const stored_at = formatStoredAt(storedAt);
   const info: { -readonly [Name in keyof TokenInfo]: TokenInfo[Name] } =
@@ -79,11 +71,12 @@ async function tokenInfo(
   if (fingerprint !== undefined) {
     info.fingerprint = fingerprint;
   }
-  const found = card && (await cards.of(card));
-  if (found !== undefined) {
-    info.card_metadata = found;
-  }
-  return info;
+  return card === undefined ? info : withCard(cards, info, card);
+}
+
+async function withCard(cards: CardMetadataSource, info: TokenInfo, card: CardFacts): Promise<TokenInfo> {
+  const card_metadata = await cards.of(card);
+  return card_metadata === undefined ? info : { ...info, card_metadata };
 }
 
 function firstParams(
@@ -99,7 +92,7 @@ function firstParams(
     number,
     reference,
     algorithm,
-    uuid: seed === undefined ? undefined : uuidFromSeed(seed),
+    seed,
     candidate: 0,
     rejectTestCards: parts.settings.environment === 'production',
     ttl: request.ttl,

@@ -87,11 +87,12 @@ export async function writeMany(
     redisKeys.expiries(bucket),
   ];
   const args: Argument[] = [writes[0]?.gen ?? 0];
-  for (const { token, replaces, ...parts } of writes) {
+  for (const write of writes) {
+    const { token, replaces } = write;
     keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
-    args.push(token, parts.item, parts.meta, parts.sad, parts.sadExpiresAt, parts.refMember, parts.logEntry);
-    args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), parts.identity, parts.seed ?? NO_BYTES);
-    args.push(parts.expiresAt ?? NO_BYTES, parts.digests ?? NO_BYTES);
+    args.push(token, write.item, write.meta, write.sad, write.sadExpiresAt, write.refMember, write.logEntry);
+    args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), write.identity, write.seed ?? NO_BYTES);
+    args.push(write.expiresAt ?? NO_BYTES, write.digests ?? NO_BYTES);
   }
   const [word, ...replies] = asList(await redis.run(writeItems, keys, args));
   if (!isOk(word)) {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import {
   fillRandom,
+  formatUuid,
   randomBytes,
   randomPassphrase,
-  randomUuid,
+  UUID_BYTES,
 } from '../../../workers/crypto/primitives/random.ts';
 import { toHex } from './fixture.ts';
 
@@ -54,7 +55,7 @@ describe('names', () => {
   test('UUIDs', () => {
     const uuids = new Set<string>();
     for (let i = 0; i < 10_000; i++) {
-      const uuid = randomUuid();
+      const uuid = formatUuid(randomBytes(UUID_BYTES));
       expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       uuids.add(uuid);
     }

@@ -32,9 +32,11 @@ export function randomBytes(length: number): Uint8Array {
   return out;
 }
 
-/** A version 4 UUID (RFC 9562, section 5.4) in lower case: 122 random bits. */
-export function randomUuid(): string {
-  const bytes = randomBytes(16);
+/** Bytes that a UUID is made of; six of their bits are not used. */
+export const UUID_BYTES = 16;
+
+/** A version 4 UUID (RFC 9562, section 5.4) in lower case, of bytes that are random to its readers, and are changed. */
+export function formatUuid(bytes: Uint8Array): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');

@@ -95,3 +95,16 @@ export function sealChunks(
   }
   return out;
 }
+
+/** Opens a file with identities as `age-keygen` prints them. Throws if none of them opens it, and in the stream for a file that is cut. */
+export async function openAgeFile(
+  file: ReadableStream<Uint8Array>,
+  identities: readonly string[],
+): Promise<ReadableStream<Uint8Array>> {
+  const { Decrypter } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  for (const identity of identities) {
+    decrypter.addIdentity(identity);
+  }
+  return decrypter.decrypt(file);
+}

@@ -21,6 +21,8 @@ import {
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
+/** Where a line of an export says more than an item of a batch. */
+const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at'];
 const REFERENCE_MAX = 255;
 /** What an item has beside its content. */
 const STRINGS_BYTES = 768;
@@ -97,7 +99,12 @@ function sealOne(
   text: Uint8Array,
   index: number,
   key: ItemWriter,
-): StoredParts {
+): StoredParts & { readonly facts: BatchFacts } {
+  const { imported } = params;
+  if (imported) {
+    // A batch was read as a whole; a line is read here for the first time.
+    parseJson(text);
+  }
   const members = splitObject(text);
   const data = members?.get('data');
   if (members === undefined || data === undefined) {
@@ -107,22 +114,25 @@ function sealOne(
     );
   }
   if (params.refuseUnknown) {
-    refuseUnknown('query', members, ITEM_NAMES);
+    refuseUnknown('query', members, imported ? LINE_NAMES : ITEM_NAMES);
   }
   if (data.length > params.bytesMax) {
     throw new VaultError('body_too_large');
   }
   const metadata = members.get('metadata');
+  const token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
   const own = {
+    token,
     number: numberOf(members),
     reference: referenceOf(members),
     algorithm: textOf(members, 'algorithm') ?? params.algorithm,
     ttl: textOf(members, 'ttl'),
     metadata: metadata && Buffer.from(metadata).toString('utf8'),
-    uuid: params.uuids?.[index],
+    seed: params.seeds?.[index],
     seen: 0,
   };
-  return sealNew(context, { ...params, ...own }, parseStoredObject(data), key);
+  const sealed = sealNew(context, { ...params, ...own }, parseStoredObject(data), key);
+  return token === undefined ? sealed : { ...sealed, facts: { ...sealed.facts, isKept: true } };
 }
 
 /** The handlers of `BATCH_JOBS`. */

@@ -28,8 +28,10 @@ export interface StoreItemsParams extends KeyName, ActorParams {
   readonly bytesMax: number;
   /** The first candidate to try, after a clash of the only item. */
   readonly candidate: number;
-  /** Of an idempotent request: random tokens, one for each item. */
-  readonly uuids?: readonly string[] | undefined;
+  /** Of a request that may be repeated: one for each item. */
+  readonly seeds?: readonly string[] | undefined;
+  /** Of lines of a file, which may have members of an export: whether their tokens stay theirs. */
+  readonly imported?: { readonly keepsTokens: boolean } | undefined;
 }
 
 /** Why an item is not stored. */

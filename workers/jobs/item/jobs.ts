@@ -46,8 +46,10 @@ export interface StoreParams extends KeyName, ActorParams, SentFacts {
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
   readonly algorithm: string;
-  /** For a `uuid` token that must be the same when the request is repeated. */
-  readonly uuid?: string | undefined;
+  /** Of a request that may be repeated: makes the same `uuid` token each time. */
+  readonly seed?: string | undefined;
+  /** A token that another vault made, in place of one of this vault. */
+  readonly token?: string | undefined;
   /** The first candidate to try, after a clash. */
   readonly candidate: number;
   readonly rejectTestCards: boolean;

@@ -3,7 +3,6 @@ import { VaultError } from '../../../server/core/errors.ts';
 import { findNumber } from '../../../server/domain/card/number.ts';
 import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
-import { formatToken, isClashProne, parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import {
   type JsonObject,
@@ -17,20 +16,13 @@ import { type CardSummary, cardSummary } from '../../../server/domain/reply/stor
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
 import type { ItemOwner } from '../../crypto/item/envelope.ts';
 import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
-import {
-  encodeReference,
-  fingerprintOf,
-  identityTag,
-  metadataDigest,
-  tokenDigest,
-} from '../../crypto/item/lookup.ts';
+import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from '../../crypto/primitives/bytes.ts';
-import { randomUuid } from '../../crypto/primitives/random.ts';
+import { concat, EMPTY, equalBytes, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type {
@@ -42,6 +34,7 @@ import type {
   StoreParams,
   UpdateParams,
 } from './jobs.ts';
+import { type ChosenToken, chooseToken } from './token.ts';
 import { cardFacts } from './view.ts';
 
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
@@ -231,16 +224,6 @@ export function logEntry(
   return out;
 }
 
-/** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */
-const CANDIDATES_MAX = 64;
-
-/** A token, with the number of the candidate that it was, and its identity tag (may be empty). */
-interface ChosenToken {
-  readonly token: string;
-  readonly candidate: number;
-  readonly identity: Uint8Array;
-}
-
 /** Whom an item is sealed to, and what makes its token; an empty `tokenKey` makes random tokens only. */
 export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
@@ -254,31 +237,6 @@ interface SealRequest {
   readonly sadExpiresAt: number;
   readonly tail: Uint8Array;
   readonly card?: CardFacts | undefined;
-}
-
-function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
-  const parsed = parseAlgorithm(params.algorithm);
-  if (!parsed) {
-    throw new VaultError('invalid_request', {
-      field: 'query.algorithm',
-      expected: 'must be a format of tokens',
-    });
-  }
-  if (parsed.kind === 'uuid') {
-    return { token: params.uuid ?? randomUuid(), candidate: 0, identity: EMPTY };
-  }
-  // Without a token key the tokens could be guessed by anybody.
-  if (tokenKey.length === 0) {
-    throw new IntegrityError('key');
-  }
-  for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
-    const token = formatToken(parsed, number, tokenDigest(tokenKey, number, params.reference, candidate));
-    if (token !== undefined) {
-      const identity = isClashProne(parsed, number) ? identityTag(tokenKey, number, params.reference) : EMPTY;
-      return { token, candidate, identity };
-    }
-  }
-  throw new VaultError('internal');
 }
 
 /** Seals an item with its log entry. */

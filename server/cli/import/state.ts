@@ -1,0 +1,142 @@
+/**
+ * The files beside an import: `FILE.import`, by which it goes on after it was stopped, and `FILE.errors`, with a line of
+ * JSON for each row that was refused. Neither has anything of a row but its line and the names of its parts.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, readFile, rename } from 'node:fs/promises';
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { errorCode } from '../../config/folder.ts';
+import { CommandError } from '../commands/command.ts';
+import type { Refusal } from './rows.ts';
+
+const COUNT = Type.Integer({ minimum: 0 });
+const State = Type.Object({
+  version: Type.Literal(1),
+  /** The seed of everything that is stored: what was stored is not stored again. */
+  id: Type.String(),
+  /** SHA-256 of what the command line asks for, in hex. */
+  asked: Type.String(),
+  /** Rows that have their result; those after them may have been stored too. */
+  rows: COUNT,
+  /** SHA-256 of the places and lengths of these rows, in hex: another file is not this one's rest. */
+  layout: Type.String(),
+  /** Items that were stored, and how many of them were there already. */
+  items: COUNT,
+  replaced: COUNT,
+  refused: COUNT,
+  /** Bytes of `FILE.errors` that belong to these rows. */
+  error_bytes: COUNT,
+  /** When the import was complete. */
+  ended_at: Type.Optional(Type.String()),
+});
+/** How far an import is. */
+export type State = Static<typeof State>;
+
+/** The files of one import. */
+export interface Journal {
+  readonly state: State;
+  /** Adds the refused rows of what was just imported; in memory until `save`. */
+  readonly refuse: (rows: readonly { readonly line: number; readonly refusal: Refusal }[]) => void;
+  /** Writes the errors, and then the state: both survive the end of the process and of the machine. */
+  readonly save: () => Promise<void>;
+}
+
+const MODE = 0o600;
+const { O_APPEND, O_CREAT, O_RDWR } = constants;
+
+async function readState(path: string): Promise<State | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') {
+      return undefined;
+    }
+    throw new CommandError('FILE.import cannot be read.', 1);
+  });
+  if (text === undefined) {
+    return undefined;
+  }
+  try {
+    return Value.Decode(State, JSON.parse(text));
+  } catch {
+    throw new CommandError('FILE.import is not the state of an import.', 1);
+  }
+}
+
+/** The state that a command goes on with; a new one is on the disk before anything is stored. */
+async function stateFor(path: string, asked: string): Promise<State> {
+  const found = await readState(`${path}.import`);
+  if (found === undefined) {
+    if (await Bun.file(`${path}.errors`).exists()) {
+      throw new CommandError('FILE.errors is there already: move it away first.', 1);
+    }
+    const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
+    const state = { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing } as const;
+    await write(`${path}.import`, state);
+    return state;
+  }
+  if (found.ended_at !== undefined) {
+    throw new CommandError(
+      `FILE was imported at ${found.ended_at}. To import it once more, remove FILE.import.`,
+      1,
+    );
+  }
+  if (found.asked !== asked) {
+    throw new CommandError(
+      'FILE.import is of an import with other options: give the same ones to go on, or remove it to begin anew.',
+      1,
+    );
+  }
+  return found;
+}
+
+async function write(path: string, state: State): Promise<void> {
+  const part = `${path}.part`;
+  try {
+    const file = await open(part, 'w', MODE);
+    try {
+      await file.writeFile(`${JSON.stringify(state)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(part, path);
+  } catch (error) {
+    throw new CommandError(`FILE.import cannot be written (${errorCode(error)}).`, 1);
+  }
+}
+
+/** Opens the files beside `path`. Throws for those of another import, and of one that is complete. */
+export async function openJournal(path: string, asked: string): Promise<Journal> {
+  const state = await stateFor(path, asked);
+  let lines = '';
+  const saveErrors = async (): Promise<void> => {
+    const file = await open(`${path}.errors`, O_APPEND | O_CREAT | O_RDWR, MODE);
+    try {
+      // Those of rows that are imported once more are written once more.
+      await file.truncate(state.error_bytes);
+      await file.appendFile(lines);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    state.error_bytes += Buffer.byteLength(lines);
+    lines = '';
+  };
+  return {
+    state,
+    refuse(rows) {
+      for (const { line, refusal } of rows) {
+        lines += `${JSON.stringify({ line, ...refusal })}\n`;
+      }
+    },
+    async save() {
+      if (lines !== '') {
+        await saveErrors().catch((error: unknown) => {
+          throw new CommandError(`FILE.errors cannot be written (${errorCode(error)}).`, 1);
+        });
+      }
+      await write(`${path}.import`, state);
+    },
+  };
+}

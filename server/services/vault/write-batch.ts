@@ -1,0 +1,204 @@
+/** How sealed items of a batch are written, each with its own outcome. */
+import type { BatchFacts, ItemFailure, StoreItemsParams } from '../../../workers/jobs/batch/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto, WarmBlob } from '../../crypto/client.ts';
+import type { BatchError } from '../../http/schema/batch.ts';
+import type { TokenInfo } from '../../http/schema/vault.ts';
+import type { ItemStore } from '../../store/item/item.ts';
+import type { ItemWrite, WriteOutcome } from '../../store/item/write.ts';
+import type { Bucket } from '../../store/records/name.ts';
+import type { Clock } from '../common/clock.ts';
+import { type AccountContext, actorOf } from '../common/request-context.ts';
+import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
+import type { Admission } from '../request/admission.ts';
+import { LOGS_MAX, type Storing } from './store.ts';
+
+/** Items that are stored under one key. */
+export interface StoreManyInput {
+  readonly user: string;
+  readonly passphrase: SecretBytes;
+  /** The JSON text of each, as in a batch. */
+  readonly items: readonly Uint8Array[];
+  readonly return_fingerprint?: boolean | undefined;
+  readonly return_card_metadata?: boolean | undefined;
+  /** With the same one the same items are not stored twice. */
+  readonly seed?: string | undefined;
+  /** Of lines of a file, see `StoreItemsParams`. */
+  readonly imported?: StoreItemsParams['imported'];
+}
+
+/** What became of an item: the parts of a reply. */
+export type StoredOrNot = TokenInfo | BatchError;
+
+/** What writing needs. */
+export interface WriteParts {
+  readonly crypto: Pick<Crypto, 'sealLog'>;
+  readonly itemStore: Pick<ItemStore, 'bucketOf' | 'writeMany'>;
+  readonly admission: Pick<Admission, 'piece'>;
+  readonly storing: Pick<Storing, 'tokenInfo'>;
+  readonly now: Clock;
+}
+
+/** What one attempt to store a batch works with. */
+export interface Attempt {
+  readonly ctx: AccountContext;
+  readonly key: KeyRef;
+  readonly blob: WarmBlob;
+  readonly input: StoreManyInput;
+  /** Of a request that may be repeated, by the place of the item. */
+  readonly seedOf: ((index: number) => string) | undefined;
+  /** By the place of the item in the batch; what is missing is still to be stored. */
+  readonly results: (StoredOrNot | undefined)[];
+}
+
+/** A sealed item that is to be written, with its place in the batch. */
+export interface Sealed {
+  readonly index: number;
+  readonly facts: BatchFacts;
+  readonly write: ItemWrite;
+}
+
+/** The error of one item, as that of a single request. */
+export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
+  const details = {
+    ...(field === undefined ? {} : { field }),
+    ...(expected === undefined ? {} : { expected }),
+  };
+  const { message, code } = new VaultError(failed, details);
+  return { error: message, code, ...(field === undefined ? {} : { field }) };
+}
+
+/** The items by bucket, of each token one: the others come after it. */
+function byBucket(
+  itemStore: WriteParts['itemStore'],
+  kid: string,
+  sealed: readonly Sealed[],
+): { readonly groups: readonly (readonly [Bucket, readonly Sealed[]])[]; readonly later: readonly Sealed[] } {
+  const groups = new Map<number, [Bucket, Sealed[]]>();
+  const tokens = new Set<string>();
+  const later: Sealed[] = [];
+  for (const item of sealed) {
+    const { token } = item.write;
+    if (tokens.has(token)) {
+      later.push(item);
+      continue;
+    }
+    tokens.add(token);
+    const bucket = itemStore.bucketOf(kid, token);
+    const group = groups.get(bucket.number) ?? [bucket, []];
+    groups.set(bucket.number, group);
+    group[1].push(item);
+  }
+  return { groups: [...groups.values()], later };
+}
+
+/** What follows from the outcome of one write: nothing, a write behind the log that is there, or another candidate. */
+type Next =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'again' | 'clash'; readonly sealed: Sealed }
+  | { readonly kind: 'retry'; readonly retry: Retry };
+const DONE: Next = { kind: 'done' };
+
+/** Seals the entry of an item behind the log that it has. */
+async function logAgain(
+  parts: WriteParts,
+  { ctx, key }: Attempt,
+  sealed: Sealed,
+  { logLength: seen, logTail: tail }: Extract<WriteOutcome, { readonly kind: 'exists' }>,
+): Promise<Next> {
+  const { write } = sealed;
+  const entry = {
+    ...actorOf(ctx, parts.now()),
+    ...{ aid: key.aid, kid: key.kid, token: write.token, seen },
+    action: 'encrypt',
+    outcome: 'ok',
+  } as const;
+  const logEntry = await parts.crypto.sealLog({ params: entry, tail });
+  return { kind: 'again', sealed: { ...sealed, write: { ...write, logEntry } } };
+}
+
+/** Notes the result of a write. Without a promise for most: a batch has many. */
+function settleItem(
+  parts: WriteParts,
+  attempt: Attempt,
+  sealed: Sealed,
+  outcome: WriteOutcome,
+): Next | Promise<Next> {
+  const { key, results } = attempt;
+  const { index, facts } = sealed;
+  const fails = (failed: 'integrity_failed' | 'token_exists', field?: string): Next => {
+    results[index] = failedItem({ failed, field });
+    return DONE;
+  };
+  const taken = `body.items[${index}].token`;
+  switch (outcome.kind) {
+    case 'ok': {
+      const info = parts.storing.tokenInfo(facts, key.user, outcome);
+      if (!(info instanceof Promise)) {
+        results[index] = info;
+        return DONE;
+      }
+      return info.then((whole) => {
+        results[index] = whole;
+        return DONE;
+      });
+    }
+    case 'damaged':
+      return fails('integrity_failed');
+    case 'exists':
+      return facts.isKept && outcome.isLive
+        ? fails('token_exists', taken)
+        : logAgain(parts, attempt, sealed, outcome);
+    case 'clash':
+      return facts.isKept ? fails('token_exists', taken) : { kind: 'clash', sealed };
+    case 'closed':
+    case 'stale':
+      return { kind: 'retry', retry: outcome };
+    default:
+      throw new VaultError('internal');
+  }
+}
+
+/** Writes sealed items until each has its result; gives those whose token belongs to another number. */
+export async function writeAll(
+  parts: WriteParts,
+  attempt: Attempt,
+  sealed: readonly Sealed[],
+): Promise<Done<readonly Sealed[]> | Retry> {
+  const { itemStore, admission } = parts;
+  const { kid, aid } = attempt.key;
+  const clashes: Sealed[] = [];
+  let left = sealed;
+  for (let tries = 0; left.length > 0; tries++) {
+    if (tries > LOGS_MAX) {
+      throw new VaultError('overloaded');
+    }
+    const { groups, later } = byBucket(itemStore, kid, left);
+    const next = await Promise.all(
+      groups.map(async ([bucket, group]) => {
+        const outcomes = await admission.piece(aid, () =>
+          itemStore.writeMany(
+            bucket,
+            group.map(({ write }) => write),
+          ),
+        );
+        return Promise.all(
+          group.map((item, i) => settleItem(parts, attempt, item, outcomes[i] ?? { kind: 'damaged' })),
+        );
+      }),
+    );
+    const again: Sealed[] = [];
+    for (const step of next.flat()) {
+      if (step.kind === 'again') {
+        again.push(step.sealed);
+      } else if (step.kind === 'clash') {
+        clashes.push(step.sealed);
+      } else if (step.kind === 'retry') {
+        return step.retry;
+      }
+    }
+    left = [...again, ...later];
+  }
+  return done(clashes);
+}
