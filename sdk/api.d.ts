@@ -200,7 +200,7 @@ export interface paths {
         put?: never;
         /**
          * Export the items of a key
-         * Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.
+         * Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `metadata`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.
          *
          *     A credential needs the scope `vault:export`.
          */

@@ -222,7 +222,9 @@ describe('progress', () => {
   test('is a bar on a terminal, drawn ten times a second', () => {
     const drawings = show(true, 24_000).split('\r\u001b[K');
     expect(drawings).toHaveLength(123);
-    expect(drawings[61]).toBe('Copying  [######..................]  25 %  6,000 of 24,000 items  (1,000 items a second, 0:18 left)');
+    expect(drawings[61]).toBe(
+      'Copying  [######..................]  25 %  6,000 of 24,000 items  (1,000 items a second, 0:18 left)',
+    );
     expect(drawings.at(-1)).toEndWith(' 50 %  12,000 of 24,000 items  (1,000 items a second, 0:12 left)\n');
   });
 

@@ -137,6 +137,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/keys.md', 'Keys', 'Names and passphrases that everything is stored under'),
       page('guides/items.md', 'Items', 'Store, read, list, change and delete what a key holds'),
       page('guides/export.md', 'Export', 'Take the items of a key along, in one encrypted file'),
+      page('guides/import.md', 'Import', 'Store a whole file: CSV, or the export of another vault'),
       page('guides/erase-a-customer.md', 'Erase a customer', 'What goes at once, and what remains'),
       page('guides/capture.md', 'Capture endpoints', 'Let web pages and partners store, without an account'),
       page('guides/retrieve.md', 'Retrieval endpoints', 'Let others read one item, one customer or one key'),

@@ -19,7 +19,7 @@ const exportItems = defineRoute({
   noun: 'vault',
   summary: 'Export the items of a key',
   description:
-    'Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.',
+    'Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `metadata`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.',
   auth: 'basic',
   query: NO_QUERY,
   passphrase: 'required',
