@@ -39,8 +39,9 @@ async function faultsOf(line: string): Promise<readonly string[]> {
     rest = rest.slice(all.length);
   }
   loadConfig(settings);
-  // Where the output goes is the shell's business.
-  const [, version, script = '', args = ''] = RUN.exec(rest.replace(/ > \S+$/, '')) ?? [];
+  // Where the input comes from, and where the output goes, is the shell's business.
+  const own = rest.replace(/^.* \| (?=bun run )/, '').replace(/ > \S+$/, '');
+  const [, version, script = '', args = ''] = RUN.exec(own) ?? [];
   if (project.scripts[script] === undefined) {
     return [`${line}: package.json has no such script`];
   }

@@ -1,9 +1,14 @@
 /** Reads what a thread has made of a page: byte strings in one piece, of which the empty ones stand for no item. */
 import type { Packed } from '../../../workers/jobs/item/jobs.ts';
 
+const NO_BYTES = new Uint8Array(0);
+
 /** The string of an item of the page: all that was written for it, empty when there is none. */
 export function stringAt({ bytes, ends }: Packed, index: number): Uint8Array {
-  return bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]);
+  const from = index === 0 ? 0 : ends[index - 1];
+  const to = ends[index];
+  // A view costs as much as all else of a string, and most items have some empty ones.
+  return from === to ? NO_BYTES : bytes.subarray(from, to);
 }
 
 /** The JSON text of an item of the page, without the comma that stands before each but the first. */

@@ -114,28 +114,27 @@ function sealedOf(
   }
   return sealed;
 }
-/** Stores the items at these places of a batch. What is stored is counted, whatever becomes of the others. */
-async function storePiece(
+/** Seals the items at these places of a batch; those that are refused have their results. */
+async function sealPiece(
   parts: BatchParts,
   attempt: Attempt,
   indexes: readonly number[],
   candidate = 0,
-): Promise<Done<undefined> | Retry> {
-  const { crypto, metering } = parts;
-  const { ctx, blob, input, results } = attempt;
+): Promise<Done<readonly Sealed[]> | Retry> {
+  const { blob, input } = attempt;
   const params = { ...paramsOf(parts, attempt, indexes), candidate };
   const items = indexes.map((index) => input.items[index] ?? new Uint8Array(0));
-  const made = await crypto.storeItems({ params, blob, passphrase: input.passphrase, items });
-  if (made.kind === 'warm_miss') {
-    return made;
-  }
-  await confirmAccount(ctx);
-  const written = await writeAll(parts, attempt, sealedOf(attempt, indexes, made.facts, made.parts));
-  const stored = indexes.filter((index) => 'token' in (results[index] ?? {})).length;
-  if (stored > 0) {
-    metering.count(ctx, 'store', stored);
-    await metering.settle(ctx);
-  }
+  const made = await parts.crypto.storeItems({ params, blob, passphrase: input.passphrase, items });
+  return made.kind === 'warm_miss' ? made : done(sealedOf(attempt, indexes, made.facts, made.parts));
+}
+
+/** Writes sealed items; those whose tokens belong to other numbers are sealed again, until they find free ones. */
+async function writeSealed(
+  parts: BatchParts,
+  attempt: Attempt,
+  sealed: readonly Sealed[],
+): Promise<Done<undefined> | Retry> {
+  const written = await writeAll(parts, attempt, sealed);
   if (written.kind !== 'done') {
     return written;
   }
@@ -143,7 +142,8 @@ async function storePiece(
     if (facts.candidate > CANDIDATES_MAX) {
       throw new VaultError('internal');
     }
-    const again = await storePiece(parts, attempt, [index], facts.candidate + 1);
+    const next = await sealPiece(parts, attempt, [index], facts.candidate + 1);
+    const again = next.kind === 'done' ? await writeSealed(parts, attempt, next.value) : next;
     if (again.kind !== 'done') {
       return again;
     }
@@ -161,8 +161,27 @@ function* piecesOf(parts: BatchParts, { key, results }: Attempt): Generator<read
 }
 
 /**
+ * Stores what has no result yet. All is sealed before it is written: Redis syncs once for each script, and the more items of
+ * a bucket one has, the fewer there are.
+ */
+async function storeLeft(parts: BatchParts, attempt: Attempt): Promise<Done<undefined> | Retry> {
+  const pieces = mapAhead(piecesOf(parts, attempt), PIECES_AHEAD, (indexes) =>
+    sealPiece(parts, attempt, indexes),
+  );
+  const sealed: Sealed[] = [];
+  for await (const piece of pieces) {
+    if (piece.kind !== 'done') {
+      return piece;
+    }
+    sealed.push(...piece.value);
+  }
+  await confirmAccount(attempt.ctx);
+  return writeSealed(parts, attempt, sealed);
+}
+
+/**
  * Stores items, each as a single request would; one that is refused does not stop the others. The results stand in the order
- * of the items. Rejects with `passphrase_wrong` and `key_not_found`.
+ * of the items. Rejects with `passphrase_wrong` and `key_not_found`. What is stored is counted, whatever becomes of the others.
  */
 async function storeMany(
   parts: BatchParts,
@@ -172,18 +191,17 @@ async function storeMany(
   const { seed } = input;
   const seedOf = seed === undefined ? undefined : seedsOf(seed);
   const results: (StoredOrNot | undefined)[] = Array.from(input.items, () => undefined);
-  await parts.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, async (key, blob) => {
-    const attempt: Attempt = { ctx, key, blob, input, seedOf, results };
-    const pieces = mapAhead(piecesOf(parts, attempt), PIECES_AHEAD, (indexes) =>
-      storePiece(parts, attempt, indexes),
+  try {
+    await parts.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
+      storeLeft(parts, { ctx, key, blob, input, seedOf, results }),
     );
-    for await (const outcome of pieces) {
-      if (outcome.kind !== 'done') {
-        return outcome;
-      }
+  } finally {
+    const stored = results.filter((result) => result !== undefined && 'token' in result).length;
+    if (stored > 0) {
+      parts.metering.count(ctx, 'store', stored);
+      await parts.metering.settle(ctx);
     }
-    return done(undefined);
-  });
+  }
   return results.map((result) => result ?? failedItem({ failed: 'internal' }));
 }
 
