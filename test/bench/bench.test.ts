@@ -172,7 +172,8 @@ describe('plans', () => {
   });
 
   test('a body of changing length is refused', () => {
-    expect(() => requestText({ ...plan, body: LINE })).toThrow(RangeError);
+    expect(() => requestText({ ...plan, body: LINE, lines: ['[1]', '[12]'] })).toThrow(RangeError);
+    expect(requestText({ ...plan, body: LINE, lines: ['[12]', '[34]'] })).toContain('Content-Length: 4\r\n');
   });
 });
 

@@ -21,7 +21,7 @@ export const PROXIED: Holding = { user: 'proxied', credentials: OWNER };
 const AT_ONCE = 16;
 
 // Ten digits count up; no check digit, which the vault does not ask for.
-const CARD = {
+export const CARD = {
   card_number: `411111${SEQUENCE}`,
   card_holder: 'Ada Lovelace',
   expiry_month: '12',

@@ -6,6 +6,7 @@ export const SECTIONS = [
   'connections',
   'list',
   'decrypt_all',
+  'batch',
   'cold',
   'proxy',
   'memory',

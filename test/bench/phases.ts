@@ -55,7 +55,7 @@ export function httpPhase(load: Load, name: string, server: Server, plan: Plan, 
   return { name, isScaled, run };
 }
 
-function summarize(name: string, connections: number, rounds: readonly Round[]): OperationRow {
+export function summarize(name: string, connections: number, rounds: readonly Round[]): OperationRow {
   const times = (of: (round: Round) => number | undefined): number | undefined => {
     const found = rounds.flatMap((round) => of(round) ?? []);
     return found.length === 0 ? undefined : median(found);

@@ -23,18 +23,21 @@ export function sequenceText(n: number): string {
 }
 
 /** The request of a plan as HTTP/1.1 text, its length that of every request that is made of it. */
-export function requestText({ method, target, headers, body }: Plan): string {
-  if (body?.includes(LINE)) {
+export function requestText({ method, target, headers, body, lines }: Plan): string {
+  const [first = '', ...others] = body?.includes(LINE) ? (lines ?? []) : [];
+  if (others.some((line) => Buffer.byteLength(line) !== Buffer.byteLength(first))) {
     throw new RangeError('a line would change the length of the body');
   }
-  const length = Buffer.byteLength((body ?? '').replaceAll(SEQUENCE, sequenceText(0)));
-  const lines = [
+  const length = Buffer.byteLength(
+    (body ?? '').replaceAll(SEQUENCE, sequenceText(0)).replaceAll(LINE, () => first),
+  );
+  const head = [
     `${method} ${target} HTTP/1.1`,
     'Host: localhost',
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${length}`]),
   ];
-  return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
+  return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
 /** Makes the requests of a plan one after the other, the sequence beginning with `first`. */

@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
+import { measureBatches } from './batch.ts';
 import { addressesOf, PLAIN, PROXIED } from './cards.ts';
 import { startCompared } from './compared.ts';
 import { createLoad } from './load.ts';
@@ -38,6 +39,7 @@ const SIDE_BY_SIDE: readonly (readonly [Section, string, (bench: Bench, world: W
   ['capture', 'capturing', compareCaptures],
   ['list', 'listing', measureList],
   ['decrypt_all', 'decrypting all', measureBulk],
+  ['batch', 'storing and decrypting batches', (bench, { vault }) => measureBatches(bench, vault)],
 ];
 
 async function measureSideBySide(bench: Bench): Promise<void> {
