@@ -204,17 +204,27 @@ interface Seen {
  */
 export function logEntry(
   { env, sealer }: ThreadContext,
-  { aid, kid, seen, now, source, ip, ua, requestId, ...used }: KeyName & ActorParams & Seen,
+  params: KeyName & ActorParams & Seen,
   token: string,
   action: 'encrypt' | 'decrypt',
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
+  const { aid, kid, seen, now, source, ip, ua, requestId } = params;
+  const { endpointId: endpoint = '', credentialId: credential = '' } = params;
   const seenTag = seen === 0 ? NO_TAIL : tail;
-  const { endpointId: endpoint = '', credentialId: credential = '' } = used;
   const content = {
-    ...{ seenLength: seen, seenTag, timeMs: now, action, source, outcome },
-    ...{ ip, userAgent: ua, endpoint, credential, requestId },
+    seenLength: seen,
+    seenTag,
+    timeMs: now,
+    action,
+    source,
+    outcome,
+    ip,
+    userAgent: ua,
+    endpoint,
+    credential,
+    requestId,
   };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);

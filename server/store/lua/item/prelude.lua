@@ -47,8 +47,9 @@ end
 
 -- An entry comes behind what it names: the length of the log that its writer saw, u32 little-endian, and the last 16 bytes
 -- of the newest entry in it. Gives both, and where the entry begins.
+local NAMED_BYTES = 20
 local function named_by(entry)
-  return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, 20), 21
+  return string.format('%d', (struct.unpack('<I4', entry))), string.sub(entry, 5, NAMED_BYTES), NAMED_BYTES + 1
 end
 
 -- Whether the log of field n is the one that an entry names, perhaps grown; named is the entry of that number. The log of

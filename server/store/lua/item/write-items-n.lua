@@ -101,8 +101,8 @@ for i = 1, items do
   local count = counts[i]
   if count then
     local key, sad_key, at = KEYS[6 + 2 * i], KEYS[7 + 2 * i], (i - 1) * WIDTH + 2
-    local token, _, _, entry_at = ARGV[at], named_by(ARGV[at + 6])
-    local entry, seed, expires, digests = sub(ARGV[at + 6], entry_at), ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
+    local token, seed, expires, digests = ARGV[at], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
+    local entry = sub(ARGV[at + 6], NAMED_BYTES + 1)
     local is_new = count == 0 or ARGV[at + 7] == '' and not is_live(key, token)
     if count > 0 then
       drop_facts(key, token, KEYS[6], KEYS[7])
