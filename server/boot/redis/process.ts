@@ -97,7 +97,8 @@ export function redisCommand(binary: string, place: RedisPlace): string[] {
     binary,
     ...['--port', '0', '--unixsocket', place.socketPath, '--unixsocketperm', '700', '--dir', place.folder],
     ...['--daemonize', 'no', '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
-    ...['--maxmemory-policy', 'noeviction'],
+    // What is encrypted does not get smaller.
+    ...['--maxmemory-policy', 'noeviction', '--rdbcompression', 'no'],
   ];
 }
 
