@@ -14,10 +14,10 @@ import { type Figure, median } from './stats.ts';
 /** The key whose cards are stored and decrypted. */
 const BATCHED: Holding = { user: 'batched', credentials: OWNER };
 /** Items of a batch, as many as there may be. */
-export const BATCH_ITEMS = 1_000;
+const BATCH_ITEMS = 1_000;
 const CONNECTIONS = 4;
 /** Decryptions go around so many cards a card of other sections: a log that is long is another measurement. */
-const CARDS_TIMES = 10;
+export const CARDS_TIMES = 10;
 const STORE_AIM = 25_000;
 const DECRYPT_AIM = 60_000;
 const FAIR_AIM = 3;
@@ -30,11 +30,11 @@ const OTHER_CONNECTIONS = 32;
 /** How long batches run before the other account is measured, and behind it. */
 const MARGIN_SECONDS = 2;
 
-/** What an item has beside its data. */
-export type Facts = Readonly<Record<string, unknown>>;
+/** What each item has beside its data, and whether that is a reference of its own too. */
+type More = readonly [facts?: object, hasReference?: boolean];
 
 /** The body of a batch: each of its cards has another number and reference than any other. */
-export function batchBody(user: string, facts: Facts = {}, hasReference = true): object {
+function batchBody(user: string, ...[facts = {}, hasReference = true]: More): object {
   const items = Array.from({ length: BATCH_ITEMS }, (_, n) => {
     const place = String(n).padStart(3, '0');
     const data = { ...CARD, card_number: `411${place}${SEQUENCE}` };
@@ -47,13 +47,19 @@ function planOf(target: string, { credentials }: Holding, body: string, lines?: 
   return { method: 'POST', target, headers: credentials, body, ...(lines === undefined ? {} : { lines }) };
 }
 
+/** Bodies for so many cards, a multiple of those of a batch. */
+export function* batchBodies(user: string, cards: number, ...more: More): Generator<object> {
+  const text = JSON.stringify(batchBody(user, ...more));
+  for (let n = 0; n < cards / BATCH_ITEMS; n++) {
+    yield JSON.parse(text.replaceAll(SEQUENCE, sequenceText(n))) as object;
+  }
+}
+
 /** Stores batches one after the other; gives of each the items by which they are decrypted. */
-async function storeBatches(vault: Vault, count: number): Promise<readonly string[]> {
-  const text = JSON.stringify(batchBody(BATCHED.user));
+export async function storeBatches(vault: Vault, bodies: Iterable<object>): Promise<readonly string[]> {
   const lines: string[] = [];
-  for (let n = 0; n < count; n++) {
-    const body = JSON.parse(text.replaceAll(SEQUENCE, sequenceText(n))) as object;
-    const reply = await call(vault, BATCHED.credentials, '/v1/vault/batch', body);
+  for (const body of bodies) {
+    const reply = await call(vault, OWNER, '/v1/vault/batch', body);
     const { results } = (await reply.json()) as { readonly results: readonly Record<string, string>[] };
     lines.push(JSON.stringify(results.map(({ token, reference }) => ({ token, reference }))));
   }
@@ -146,8 +152,7 @@ async function measureFairness(
 /** Stores and decrypts by batches. */
 export async function measureBatches(bench: Bench, vault: Vault): Promise<void> {
   await makeKey(vault, BATCHED.credentials, BATCHED.user);
-  const batches = Math.ceil((CARDS_TIMES * bench.options.stored) / BATCH_ITEMS);
-  const lines = await storeBatches(vault, batches);
+  const lines = await storeBatches(vault, batchBodies(BATCHED.user, CARDS_TIMES * bench.options.stored));
   const storePlan = planOf('/v1/vault/batch', BATCHED, JSON.stringify(batchBody(BATCHED.user)));
   const decryptPlan = planOf(
     '/v1/vault/batch/decrypt',

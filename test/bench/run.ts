@@ -6,10 +6,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
-import { measureBatches } from './batch.ts';
+import { CARDS_TIMES, measureBatches } from './batch.ts';
 import { addressesOf, PLAIN, PROXIED } from './cards.ts';
 import { startCompared } from './compared.ts';
 import { createLoad } from './load.ts';
+import { weighCards } from './memory.ts';
 import { parseOptions, SECTIONS, type Section, USAGE } from './options.ts';
 import { hasPostgres, startPgcrypto } from './pgcrypto.ts';
 import { makeFolder } from './processes.ts';
@@ -40,12 +41,17 @@ const SIDE_BY_SIDE: readonly (readonly [Section, string, (bench: Bench, world: W
   ['list', 'listing', measureList],
   ['decrypt_all', 'decrypting all', measureBulk],
   ['batch', 'storing and decrypting batches', (bench, { vault }) => measureBatches(bench, vault)],
+  [
+    'memory',
+    'weighing cards',
+    (bench, { vault }) => weighCards(bench, vault, CARDS_TIMES * bench.options.stored),
+  ],
 ];
 
 async function measureSideBySide(bench: Bench): Promise<void> {
   const { sections } = bench.options;
   const wanted = SIDE_BY_SIDE.filter(([section]) => sections.has(section));
-  if (wanted.length === 0 && !sections.has('cold') && !sections.has('memory')) {
+  if (wanted.length === 0 && !sections.has('cold')) {
     return;
   }
   const vault = await startVault(bench.folder);

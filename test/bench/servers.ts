@@ -118,6 +118,11 @@ export async function call(
 }
 
 /** Makes a vault key that the benchmark's passphrase opens. */
-export async function makeKey(vault: Server, credentials: Credentials, user: string): Promise<void> {
-  await call(vault, credentials, '/v1/key/', { user, passphrase: PASSPHRASE });
+export async function makeKey(
+  vault: Server,
+  credentials: Credentials,
+  user: string,
+  more: object = {},
+): Promise<void> {
+  await call(vault, credentials, '/v1/key/', { user, passphrase: PASSPHRASE, ...more });
 }
