@@ -1,7 +1,8 @@
 /** Imports rows in batches, and keeps what became of them. */
 import { createHash } from 'node:crypto';
+import { VaultError } from '../../core/errors.ts';
 import type { BatchError } from '../../http/schema/batch.ts';
-import { mapAhead } from '../../services/common/coalesce.ts';
+import { mapAhead, pause } from '../../services/common/coalesce.ts';
 import type { AccountContext } from '../../services/common/request-context.ts';
 import type { VaultService } from '../../services/vault/vault.ts';
 import type { StoreManyInput } from '../../services/vault/write-batch.ts';
@@ -15,6 +16,9 @@ const BATCH_BYTES = 4_194_304;
 const BATCHES_AHEAD = 2;
 /** The longest time whose rows are imported once more after a stop. */
 const SAVE_EVERY_MS = 1_000;
+/** How often a batch is tried again, and after what pause. */
+const PATIENCE = 60;
+const PAUSE_MS = 1_000;
 
 /** Where the rows of an import go. */
 export interface Target {
@@ -116,11 +120,25 @@ async function outcomesOf(
   return rows.map(({ item }) => (isText(item) ? (outcomes[next++] as Outcome) : { refusal: item }));
 }
 
+/** Works again for a minute while the store is away, such as while its disk is busy. */
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let left = PATIENCE; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0 || !(error instanceof VaultError) || error.status !== 503) {
+        throw error;
+      }
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
 /** Stores a batch. The same rows have the same seed each time, so none is stored twice. */
 function storeBatch({ vault, ctx, input }: Target, id: string, { rows, first }: Batch) {
   const seed = createHash('sha256').update(`import ${id} ${first}`).digest('base64url').slice(0, id.length);
   return outcomesOf(rows, async (items) => {
-    const results = await vault.storeMany(ctx, { ...input, items, seed });
+    const results = await patiently(() => vault.storeMany(ctx, { ...input, items, seed }));
     return results.map((result) =>
       'code' in result ? { refusal: refusalOf(result) } : { replaced: !result.created },
     );

@@ -167,14 +167,14 @@ describe('an import that goes on', () => {
     const { user, line } = await into(path);
     const { itemStore } = vault.opened.stores;
     const { writeMany } = itemStore;
-    let left = 60;
+    let left = 20;
     itemStore.writeMany = (...given) => {
       left -= 1;
-      return left < 0 ? Promise.reject(new VaultError('store_unavailable')) : writeMany(...given);
+      return left < 0 ? Promise.reject(new VaultError('internal')) : writeMany(...given);
     };
     const { code: failed, err } = await runCommand(line, { vault });
     itemStore.writeMany = writeMany;
-    expect([failed, err]).toEqual([1, `${new VaultError('store_unavailable').message}\n`]);
+    expect([failed, err]).toEqual([1, `${new VaultError('internal').message}\n`]);
     const { items: before } = JSON.parse(readFileSync(`${path}.import`, 'utf8'));
     expect(before % 1_000).toBe(0);
     const { code, out } = await runCommand(line, { vault });
@@ -189,6 +189,22 @@ describe('an import that goes on', () => {
       ...(reference === undefined ? {} : { reference }),
     });
     expect(log.data.filter(({ action }) => action === 'encrypt')).toHaveLength(1);
+  });
+
+  test('waits for a store that is away, and stores nothing twice', async () => {
+    const { user, line } = await into(fileOf(cards(1_100)));
+    const { itemStore } = vault.opened.stores;
+    const { writeMany } = itemStore;
+    let failures = 3;
+    itemStore.writeMany = async (...given) => {
+      const outcomes = await writeMany(...given);
+      failures -= 1;
+      return failures < 0 ? outcomes : Promise.reject(new VaultError('store_unavailable'));
+    };
+    const { code, out } = await runCommand(line, { vault });
+    itemStore.writeMany = writeMany;
+    expect([code, out]).toEqual([0, 'Imported 1,100 items.\n']);
+    expect(await itemsOf(user)).toHaveLength(1_100);
   });
 
   test('is refused for a file of other lines, and with other options', async () => {
