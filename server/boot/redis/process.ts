@@ -97,6 +97,8 @@ export function redisCommand(binary: string, place: RedisPlace): string[] {
     binary,
     ...['--port', '0', '--unixsocket', place.socketPath, '--unixsocketperm', '700', '--dir', place.folder],
     ...['--daemonize', 'no', '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
+    // A rewrite makes syncs slow while it lasts: not while the file is small enough to be read in a second or two.
+    ...['--auto-aof-rewrite-min-size', '256mb'],
     // What is encrypted does not get smaller.
     ...['--maxmemory-policy', 'noeviction', '--rdbcompression', 'no'],
   ];
