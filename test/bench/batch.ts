@@ -160,17 +160,20 @@ export async function measureBatches(bench: Bench, vault: Vault): Promise<void> 
     `{"user":"${BATCHED.user}","items":${LINE}}`,
     lines,
   );
+  const plainPlan = planOf('/v1/vault/batch', BATCHED, JSON.stringify(batchBody(BATCHED.user, {}, false)));
   const { rows, grown } = await measurePhases(bench, vault, [
-    batchPhase(bench, 'batch store, a card: Cardvault', vault, storePlan),
+    batchPhase(bench, 'batch store, a card: Cardvault', vault, plainPlan),
+    batchPhase(bench, 'batch store with a reference: Cardvault', vault, storePlan),
     batchPhase(bench, 'batch decrypt, a card: Cardvault', vault, decryptPlan),
   ]);
   bench.operations.push(...rows);
-  const [stored, decrypted] = rows.map(({ rates }) => median(rates));
+  const [stored, referred, decrypted] = rows.map(({ rates }) => median(rates));
   const rate = (name: string, value = Number.NaN, least = 0): Figure => ({
     ...{ name, value, unit: 'cards/s', aim: { least } },
   });
   bench.figures.push(
     rate('Batches of 1,000 stored', stored, STORE_AIM),
+    { name: 'The same, with references', value: referred ?? Number.NaN, unit: 'cards/s' },
     rate('Batches of 1,000 decrypted', decrypted, DECRYPT_AIM),
     { name: "Batches, growth of the server's memory", value: grown / MIB, unit: 'MiB' },
     ...(await measureFairness(bench, vault, [
