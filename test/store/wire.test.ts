@@ -272,6 +272,42 @@ test('a connection that is announced twice in the middle of a reply is taken ove
   }
 });
 
+test('a connection that is never idle keeps nothing of what was answered', async () => {
+  const waiting: Socket[] = [];
+  const { path } = await fake((_, socket) => {
+    waiting.push(socket);
+    return undefined;
+  });
+  const client = connectServer({ kind: 'socket', path });
+  try {
+    const wire = openWire(client);
+    await once(client, 'ready');
+    const sent: WeakRef<Uint8Array>[] = [];
+    const send = (): Promise<unknown> => {
+      const bytes = new Uint8Array(1_000);
+      sent.push(new WeakRef(bytes));
+      return wire.send(['SET', 'a', bytes]);
+    };
+    let last = send();
+    for (let n = 0; n < 20; n++) {
+      const before = last;
+      last = send();
+      await until(() => waiting.length > 0);
+      waiting.shift()?.write('+OK\r\n');
+      await before;
+    }
+    await until(() => {
+      Bun.gc(true);
+      return sent.filter((bytes) => bytes.deref() !== undefined).length <= 5;
+    });
+    await until(() => waiting.length > 0);
+    waiting.shift()?.write('+OK\r\n');
+    await last;
+  } finally {
+    client.disconnect();
+  }
+});
+
 test('a writer and a reader agree on every byte', () => {
   const writer = new CommandWriter();
   writer.add(['SET', 'ключ', new Uint8Array(Array.from({ length: 256 }, (_, i) => i)), -1]);

@@ -44,8 +44,8 @@ export interface Wire {
 interface WireState {
   readonly client: Redis;
   readonly output: CommandWriter;
-  /** Calls in the order of their replies; those before `first` are done. */
-  readonly calls: Call[];
+  /** Calls in the order of their replies; those before `first` are done, and undefined: they would keep what they sent. */
+  readonly calls: (Call | undefined)[];
   first: number;
   stream: Redis['stream'] | undefined;
   reader: ReplyReader;
@@ -107,12 +107,14 @@ function start(state: WireState): void {
 }
 
 function lose(state: WireState): void {
-  const lost = state.calls.splice(0).slice(state.first);
+  const lost = state.calls.splice(0);
   state.first = 0;
   state.stream = undefined;
   state.output.clear();
   for (const call of lost) {
-    fail(call, new Error('the connection was lost'));
+    if (call !== undefined) {
+      fail(call, new Error('the connection was lost'));
+    }
   }
 }
 
@@ -193,6 +195,7 @@ function answer(state: WireState, reply: unknown): void {
   if (call === undefined) {
     throw new TypeError('a reply to no command');
   }
+  state.calls[state.first] = undefined;
   state.first += 1;
   if (state.first === state.calls.length || state.first >= DONE_MAX) {
     state.calls.splice(0, state.first);
