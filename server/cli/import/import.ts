@@ -174,7 +174,10 @@ export async function importRows(
   const { state } = journal;
   let savedAt = performance.now();
   report(state.rows);
-  const store = async (batch: Batch) => ({ batch, outcomes: await storeBatch(target, state.id, batch) });
+  const store = async (batch: Batch) => {
+    await journal.begin();
+    return { batch, outcomes: await storeBatch(target, state.id, batch) };
+  };
   try {
     for await (const { batch, outcomes } of mapAhead(batchesOf(source, { ...state }), BATCHES_AHEAD, store)) {
       const refused = refusedOf(batch.rows, outcomes);
@@ -189,6 +192,7 @@ export async function importRows(
         savedAt = performance.now();
       }
     }
+    await journal.begin();
     state.ended_at = new Date().toISOString();
   } finally {
     await journal.save();

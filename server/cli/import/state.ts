@@ -37,9 +37,11 @@ export type State = Static<typeof State>;
 /** The files of one import. */
 export interface Journal {
   readonly state: State;
+  /** Writes the state of a new import, before the first rows are stored: one that never began leaves no file. */
+  readonly begin: () => Promise<void>;
   /** Adds the refused rows of what was just imported; in memory until `save`. */
   readonly refuse: (rows: readonly { readonly line: number; readonly refusal: Refusal }[]) => void;
-  /** Writes the errors, and then the state: both survive the end of the process and of the machine. */
+  /** Writes the errors, and then the state: both survive the end of the process and of the machine. Nothing before it began. */
   readonly save: () => Promise<void>;
 }
 
@@ -63,7 +65,7 @@ async function readState(path: string): Promise<State | undefined> {
   }
 }
 
-/** The state that a command goes on with; a new one is on the disk before anything is stored. */
+/** The state that a command goes on with. */
 async function stateFor(path: string, asked: string): Promise<State> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
@@ -71,9 +73,7 @@ async function stateFor(path: string, asked: string): Promise<State> {
       throw new CommandError('FILE.errors is there already: move it away first.', 1);
     }
     const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
-    const state = { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing } as const;
-    await write(`${path}.import`, state);
-    return state;
+    return { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing };
   }
   if (found.ended_at !== undefined) {
     throw new CommandError(
@@ -110,6 +110,7 @@ async function write(path: string, state: State): Promise<void> {
 export async function openJournal(path: string, asked: string): Promise<Journal> {
   const state = await stateFor(path, asked);
   let lines = '';
+  let begun: Promise<void> | undefined;
   const saveErrors = async (): Promise<void> => {
     const file = await open(`${path}.errors`, O_APPEND | O_CREAT | O_RDWR, MODE);
     try {
@@ -125,12 +126,19 @@ export async function openJournal(path: string, asked: string): Promise<Journal>
   };
   return {
     state,
+    begin() {
+      begun ??= write(`${path}.import`, state);
+      return begun;
+    },
     refuse(rows) {
       for (const { line, refusal } of rows) {
         lines += `${JSON.stringify({ line, ...refusal })}\n`;
       }
     },
     async save() {
+      if (begun === undefined) {
+        return;
+      }
       if (lines !== '') {
         await saveErrors().catch((error: unknown) => {
           throw new CommandError(`FILE.errors cannot be written (${errorCode(error)}).`, 1);

@@ -142,6 +142,7 @@ describe('a CSV file', () => {
   test.each([
     ['no names', '4111111111111111,12/29\n', 'Without --map the first line of FILE must name parts'],
     ['nothing', '', 'The first line of FILE must name the columns.'],
+    ['another delimiter', 'number;ttl\n4111111111111111;P1D\n', 'The first line of FILE is one column: give'],
     ['another encoding', new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]), 'FILE is not UTF-8: convert it'],
     ['the same column twice', 'number,number\n1,2\n', 'The first line of FILE names 2 columns number.'],
   ])('is refused with %s', async (_, text, said) => {
@@ -151,12 +152,31 @@ describe('a CSV file', () => {
     expect([code, err.slice(0, said.length)]).toEqual([1, said]);
     expect(err).not.toContain('4111');
     expect(await itemsOf(user)).toEqual([]);
+    expect(existsSync(`${path}.import`)).toBe(false);
   });
 
   test('is refused without a column of the map', async () => {
     const { line } = await into(fileOf('number\n1\n'), '--map', 'number=PAN');
     expect((await runCommand(line, { vault })).err).toBe('The first line of FILE names no column PAN.\n');
   });
+});
+
+test('an import that never began can be asked for in another way', async () => {
+  const path = fileOf('number;reference\n4111111111111111;r\n');
+  const { user, line } = await into(path);
+  const wrong = fileOf('not the passphrase\n');
+  const delimited = [...line, '--delimiter', ';'];
+  for (const [args, said] of [
+    [line, 'The first line of FILE is one column'],
+    [[...delimited, '--map', 'number=PAN'], 'The first line of FILE names no column PAN.'],
+    [[...delimited, '--passphrase-file', wrong], 'The passphrase does not match this key.'],
+    [[...delimited, '--user', 'nothing'], new VaultError('key_not_found').message],
+  ] as const) {
+    const { code, err } = await runCommand(args, { vault });
+    expect([code, err.slice(0, said.length)]).toEqual([1, said]);
+  }
+  expect(await runCommand(delimited, { vault })).toMatchObject({ code: 0, out: 'Imported 1 item.\n' });
+  expect(await itemsOf(user)).toHaveLength(1);
 });
 
 describe('an import that goes on', () => {
