@@ -126,6 +126,14 @@ describe('a CSV file', () => {
     expect(await itemsOf(user)).toHaveLength(3);
   });
 
+  test('was rounded by a spreadsheet: such a line is refused', async () => {
+    const path = fileOf('number,note\n4.11111E+15,\n"4,11111E+15",\n4E+15,\n4111111111111111,E+15\n');
+    const { user, line } = await into(path);
+    expect((await runCommand(line, { vault })).out).toStartWith('Imported 1 item.\n3 rows refused');
+    expect(errorsOf(path).map(({ code }) => code)).toEqual(Array(3).fill('invalid_csv'));
+    expect(await itemsOf(user)).toMatchObject([{ data: { number: '4111111111111111', note: 'E+15' } }]);
+  });
+
   test('may have quotes that never end: what follows is read all the same', async () => {
     const path = fileOf(`number,name\n1,"a\n2,b\n3,"c"d\n${'4,e\n'.repeat(3)}`);
     const { line } = await into(path, '--dry-run');
