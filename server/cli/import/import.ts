@@ -61,7 +61,7 @@ async function* batchesOf(
     after: { rows: count, layout: digest() },
   });
   const other = (): CommandError =>
-    new CommandError('FILE is not the one that FILE.import is of: its first lines have other lengths.', 1);
+    new CommandError('FILE is not the one whose import was stopped: its first lines have other lengths.', 1);
   let fault: { readonly error: unknown } | undefined;
   try {
     for await (const some of source) {

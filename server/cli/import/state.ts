@@ -53,7 +53,7 @@ async function readState(path: string): Promise<State | undefined> {
     if (errorCode(error) === 'ENOENT') {
       return undefined;
     }
-    throw new CommandError('FILE.import cannot be read.', 1);
+    throw new CommandError(`${path} cannot be read.`, 1);
   });
   if (text === undefined) {
     return undefined;
@@ -61,7 +61,7 @@ async function readState(path: string): Promise<State | undefined> {
   try {
     return Value.Decode(State, JSON.parse(text));
   } catch {
-    throw new CommandError('FILE.import is not the state of an import.', 1);
+    throw new CommandError(`${path} is not the state of an import.`, 1);
   }
 }
 
@@ -70,20 +70,20 @@ async function stateFor(path: string, asked: string): Promise<State> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
     if (await Bun.file(`${path}.errors`).exists()) {
-      throw new CommandError('FILE.errors is there already: move it away first.', 1);
+      throw new CommandError(`${path}.errors is there already: move it away first.`, 1);
     }
     const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
     return { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing };
   }
   if (found.ended_at !== undefined) {
     throw new CommandError(
-      `FILE was imported at ${found.ended_at}. To import it once more, remove FILE.import.`,
+      `FILE was imported at ${found.ended_at}. To import it once more, remove ${path}.import.`,
       1,
     );
   }
   if (found.asked !== asked) {
     throw new CommandError(
-      'FILE.import is of an import with other options: give the same ones to go on, or remove it to begin anew.',
+      `${path}.import is of an import with other options: give the same ones to go on, or remove it to begin anew.`,
       1,
     );
   }
@@ -102,7 +102,7 @@ async function write(path: string, state: State): Promise<void> {
     }
     await rename(part, path);
   } catch (error) {
-    throw new CommandError(`FILE.import cannot be written (${errorCode(error)}).`, 1);
+    throw new CommandError(`${path} cannot be written (${errorCode(error)}).`, 1);
   }
 }
 
@@ -141,7 +141,7 @@ export async function openJournal(path: string, asked: string): Promise<Journal>
       }
       if (lines !== '') {
         await saveErrors().catch((error: unknown) => {
-          throw new CommandError(`FILE.errors cannot be written (${errorCode(error)}).`, 1);
+          throw new CommandError(`${path}.errors cannot be written (${errorCode(error)}).`, 1);
         });
       }
       await write(`${path}.import`, state);

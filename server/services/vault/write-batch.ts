@@ -60,13 +60,14 @@ export interface Sealed {
 }
 
 /** The error of one item, as that of a single request. */
-export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
-  const details = {
-    ...(field === undefined ? {} : { field }),
-    ...(expected === undefined ? {} : { expected }),
-  };
-  const { message, code } = new VaultError(failed, details);
+export function errorOf(error: Error): BatchError {
+  const { message, code, field } = error instanceof VaultError ? error : new VaultError('internal');
   return { error: message, code, ...(field === undefined ? {} : { field }) };
+}
+
+/** The error of one item that was not sealed or written. */
+export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
+  return errorOf(new VaultError(failed, { field, expected }));
 }
 
 /** Items that one script writes: what holds others up for two milliseconds, or half of one. */

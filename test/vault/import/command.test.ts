@@ -245,16 +245,16 @@ describe('an import that goes on', () => {
     const state = JSON.parse(readFileSync(`${path}.import`, 'utf8'));
     writeFileSync(`${path}.import`, JSON.stringify({ ...state, ended_at: undefined }));
     expect((await runCommand([...line, '--delimiter', ';'], { vault })).err).toStartWith(
-      'FILE.import is of an import with other options',
+      `${path}.import is of an import with other options`,
     );
     writeFileSync(path, cards(1_200).replace('r-7\n', 'r-seven\n'));
-    expect((await runCommand(line, { vault })).err).toStartWith('FILE is not the one that FILE.import is of');
+    expect((await runCommand(line, { vault })).err).toStartWith('FILE is not the one whose import');
     writeFileSync(`${path}.import`, 'other');
-    expect((await runCommand(line, { vault })).err).toBe('FILE.import is not the state of an import.\n');
+    expect((await runCommand(line, { vault })).err).toBe(`${path}.import is not the state of an import.\n`);
     rmSync(`${path}.import`);
     writeFileSync(`${path}.errors`, 'mine');
     expect((await runCommand(line, { vault })).err).toBe(
-      'FILE.errors is there already: move it away first.\n',
+      `${path}.errors is there already: move it away first.\n`,
     );
     expect(readFileSync(`${path}.errors`, 'utf8')).toBe('mine');
     expect(await itemsOf(user)).toHaveLength(1_200);
