@@ -45,7 +45,7 @@ function sendMany<Result extends object, Item = unknown>(
   transport: Transport,
   { items, ...head }: { readonly items: Many<Item> },
   callOf: () => Omit<ApiCall, 'method' | 'body'>,
-  textOf: (item: Item) => string = JSON.stringify,
+  textOf: (item: Item) => string = (item) => JSON.stringify(item ?? null),
 ): AsyncGenerator<Result | BatchFailure, void, undefined> {
   const source = Object(items);
   if (!(Symbol.iterator in source || Symbol.asyncIterator in source)) {

@@ -109,13 +109,14 @@ describe('items in batches', () => {
 describe('many items', () => {
   test('are decrypted in order, with an error for each that is refused', async () => {
     const tokens = await store(5);
-    const items = [...tokens.map((token) => ({ token })), { token: '' }];
+    const missing = undefined as unknown as { token: string };
+    const items = [...tokens.map((token) => ({ token })), { token: '' }, missing];
     const results = await Array.fromAsync(
       account.sdk.vault.decryptMany({ user: 'u', passphrase: PASSPHRASE, items }),
     );
     expect(results.map((result) => ('data' in result ? result.data['place'] : result.code))).toEqual([
       ...[0, 1, 2, 3, 4],
-      'invalid_request',
+      ...['invalid_request', 'invalid_request'],
     ]);
     expect(results[5]).toMatchObject({ field: 'items[5].token' });
   });
