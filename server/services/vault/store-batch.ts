@@ -117,6 +117,7 @@ function sealedOf(
   }
   return sealed;
 }
+
 /** Seals the items at these places of a batch; those that are refused have their results. */
 async function sealPiece(
   parts: BatchParts,

@@ -144,15 +144,12 @@ function settleItem(
   const taken = `body.items[${index}].token`;
   switch (outcome.kind) {
     case 'ok': {
-      const info = parts.storing.tokenInfo(facts, key.user, outcome);
-      if (!(info instanceof Promise)) {
+      const settle = (info: TokenInfo): Next => {
         results[index] = info;
         return DONE;
-      }
-      return info.then((whole) => {
-        results[index] = whole;
-        return DONE;
-      });
+      };
+      const info = parts.storing.tokenInfo(facts, key.user, outcome);
+      return info instanceof Promise ? info.then(settle) : settle(info);
     }
     case 'damaged':
       return fails('integrity_failed');
