@@ -65,7 +65,7 @@ describe('an export', () => {
     await account.sdk.keys.create({ ...key, user: 'k-lasting' });
     const ttl = { ttl: 'P30D', reference: 'lasting' };
     await account.store('k-lasting', { number: '4111111111111111', expiry: '12/29' }, ttl);
-    await account.store('k-lasting', { number: '5555555555554444' });
+    await account.store('k-lasting', { number: '5555555555554444' }, { reference: 'more' });
     const path = await exported('k-lasting');
     const { user, line } = await into(path, '--identity', identity);
     const summarized = line.map((word) => (word === user ? 'k-summarized' : word));
@@ -76,7 +76,9 @@ describe('an export', () => {
     }
     const list = async (name: string) => (await account.sdk.vault.list({ user: name })).data[name] ?? [];
     const factsOf = async (name: string) =>
-      (await list(name)).map(({ reference, expires_at, card }) => ({ reference, expires_at, card }));
+      (await list(name))
+        .map(({ reference = '', expires_at, card }) => ({ reference, expires_at, card }))
+        .sort((a, b) => a.reference.localeCompare(b.reference));
     const facts = await factsOf('k-lasting');
     expect(facts[0]).toMatchObject({ expires_at: expect.any(String), card: { last_four: '1111' } });
     expect(await factsOf('k-summarized')).toEqual(facts);
