@@ -124,6 +124,7 @@ export const CONTENTS: readonly Group[] = [
         'A credential for each program',
         'No program has more rights than it needs',
       ),
+      page('recipes/many-cards.md', 'Store and read many cards', 'Any number of them, with one loop'),
       page(
         'recipes/move-from-another-vault.md',
         'Move from another vault',

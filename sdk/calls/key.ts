@@ -82,7 +82,7 @@ export function createKeyCalls(transport: Transport): KeyCalls {
 
   return {
     create: async (key, options) => {
-      checkNames(key, ['user', 'passphrase']);
+      checkNames(key, ['user', 'passphrase', 'summary']);
       const repeat = key.passphrase === undefined ? 'when_rejected' : 'keyed';
       return readJson(transport, { method: 'POST', path, repeat, body: JSON.stringify(key), options });
     },

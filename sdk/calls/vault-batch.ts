@@ -2,6 +2,7 @@
 
 import { inBatches } from '../transport/batches.ts';
 import type { ApiCall, CallOptions } from '../transport/call.ts';
+import { VaultError } from '../transport/errors.ts';
 import { neededPassphrase, needText, textOfData } from '../transport/needed.ts';
 import { createTrail, fetchPage, readJson } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -20,10 +21,23 @@ import type {
 
 const path = ['vault'] as const;
 
-/** An item to store as JSON; its data may be the exact text. */
+/** The JSON text of an object, with one more member of this text. */
+function withMember(object: object, name: string, text: string): string {
+  const head = JSON.stringify(object).slice(0, -1);
+  return `${head}${head === '{' ? '' : ','}"${name}":${text}}`;
+}
+
+/** An item to store as JSON; its data may be the exact text, which must end where its object does. */
 function textOfItem({ data, ...item }: StoreManyItem): string {
-  const head = JSON.stringify(item).slice(0, -1);
-  return `${head}${head === '{' ? '' : ','}"data":${textOfData(data)}}`;
+  const text = textOfData(data);
+  if (text === data) {
+    try {
+      JSON.parse(text);
+    } catch {
+      throw new VaultError('data is no JSON text.');
+    }
+  }
+  return withMember(item, 'data', text);
 }
 
 /** Sends items in batches, each with what holds for all of them. */
@@ -31,11 +45,18 @@ function sendMany<Result extends object, Item = unknown>(
   transport: Transport,
   { items, ...head }: { readonly items: Many<Item> },
   callOf: () => Omit<ApiCall, 'method' | 'body'>,
-  textOf: (item: Item) => string = JSON.stringify,
+  textOf: (item: Item) => string = (item) => JSON.stringify(item ?? null),
 ): AsyncGenerator<Result | BatchFailure, void, undefined> {
-  const start = JSON.stringify(head).slice(0, -1);
+  const source = Object(items);
+  if (!(Symbol.iterator in source || Symbol.asyncIterator in source)) {
+    throw new VaultError('items is missing, or cannot be iterated over.');
+  }
   return inBatches<Item, Result>(items, textOf, async (texts) => {
-    const call = { ...callOf(), method: 'POST', body: `${start},"items":[${texts.join()}]}` } as const;
+    const call = {
+      ...callOf(),
+      method: 'POST',
+      body: withMember(head, 'items', `[${texts.join()}]`),
+    } as const;
     return (await readJson<{ results: (Result | BatchFailure)[] }>(transport, call)).results;
   });
 }

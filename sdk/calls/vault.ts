@@ -51,7 +51,8 @@ export interface VaultCalls {
   /**
    * Stores many objects under one key, with calls of up to 1,000, and yields the result of each in their order: what
    * `store` returns, or an object with `code` and `error` for one that was refused, which does not stop the others.
-   * `items` is anything that can be iterated over, and is read as the calls go out.
+   * `items` is anything that can be iterated over, and is read as the calls go out. Items are stored as far as the loop
+   * goes, and up to two calls ahead of it: without a loop nothing is stored.
    * @see /guide/items
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`
    * @example

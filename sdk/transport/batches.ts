@@ -34,11 +34,13 @@ async function* batchesOf<Item>(
   }
 }
 
-/** A result, with the place of an error among all items instead of those of its request. */
+/** A result, whose error names the place among all items instead of that in its request. */
 function placed<Result extends object>(result: Result | BatchFailure, index: number): Result | BatchFailure {
-  return 'field' in result && result.field !== undefined
-    ? { ...result, field: result.field.replace(/^body\.items\[\d+\]/, `items[${index}]`) }
-    : result;
+  if (!('field' in result) || result.field === undefined) {
+    return result;
+  }
+  const place = (text: string): string => text.replace(/(?:body\.)?items\[\d+\]/, `items[${index}]`);
+  return { ...result, error: place(result.error), field: place(result.field) };
 }
 
 /**

@@ -35,7 +35,9 @@ export const RUNS: readonly (readonly string[])[] = [
   ['docs/guides/keys.md', 'docs/guides/items.md', 'docs/guides/erase-a-customer.md'],
   ['docs/quick-start.md'],
   // It has the account see numbers, which other pages show masked.
-  ['docs/guides/export.md', 'docs/guides/import.md'],
+  ['docs/guides/export.md'],
+  // Its reader comes without that.
+  ['docs/guides/import.md'],
   ['docs/operations.md'],
   // Its payment would be on the list that another recipe shows.
   [OWN_SHOP],

@@ -70,6 +70,20 @@ describe('items in batches', () => {
     expect(results).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
+  test('have errors that name their place among all items', async () => {
+    const failed = async (texts: readonly string[]) =>
+      texts.map((_, i) => ({
+        ...{ error: `\`items[${i}].ttl\` must be a duration.`, code: 'invalid_request' },
+        field: `body.items[${i}].ttl`,
+      }));
+    const items = Array.from({ length: 1_002 }, (_, i) => i);
+    const results = await Array.fromAsync(inBatches<number, Sent>(items, JSON.stringify, failed));
+    expect(results.at(-1)).toEqual({
+      ...{ error: '`items[1001].ttl` must be a duration.', code: 'invalid_request' },
+      field: 'items[1001].ttl',
+    });
+  });
+
   test('whose request fails throw behind the results before them', async () => {
     const { send } = counting();
     let calls = 0;
@@ -95,15 +109,50 @@ describe('items in batches', () => {
 describe('many items', () => {
   test('are decrypted in order, with an error for each that is refused', async () => {
     const tokens = await store(5);
-    const items = [...tokens.map((token) => ({ token })), { token: '' }];
+    const missing = undefined as unknown as { token: string };
+    const items = [...tokens.map((token) => ({ token })), { token: '' }, missing];
     const results = await Array.fromAsync(
       account.sdk.vault.decryptMany({ user: 'u', passphrase: PASSPHRASE, items }),
     );
     expect(results.map((result) => ('data' in result ? result.data['place'] : result.code))).toEqual([
       ...[0, 1, 2, 3, 4],
-      'invalid_request',
+      ...['invalid_request', 'invalid_request'],
     ]);
     expect(results[5]).toMatchObject({ field: 'items[5].token' });
+  });
+
+  test('stand for themselves: the text of one adds nothing to it, and no other item', async () => {
+    for (const data of [
+      '{"number":"1"},"ttl":"1h"',
+      '{"number":"1"}},{"data":{"number":"2"}',
+      '{"number"',
+      '',
+    ]) {
+      const items = [{ data, reference: 'text' }];
+      const stored = Array.fromAsync(
+        account.sdk.vault.storeMany({ user: 'u', passphrase: PASSPHRASE, items }),
+      );
+      await expect(stored).rejects.toThrow('data is no JSON text.');
+    }
+    expect(await account.sdk.vault.eraseReference({ user: 'u', reference: 'text' })).toBe(0);
+  });
+
+  test('of no list, or of no key, are told so', async () => {
+    const { storeMany } = account.sdk.vault;
+    for (const items of [undefined, null, { data: {} }]) {
+      const given = { user: 'u', passphrase: PASSPHRASE, items } as unknown as Parameters<
+        typeof storeMany
+      >[0];
+      expect(() => storeMany(given)).toThrow('items is missing, or cannot be iterated over.');
+    }
+    const items = [{ data: { number: '1' } }];
+    for (const [user, outcome] of [
+      [undefined, { code: 'invalid_request', field: 'body.user' }],
+      ['nobody', { code: 'key_not_found', field: 'body.user' }],
+    ] as const) {
+      const given = { user, passphrase: PASSPHRASE, items } as unknown as Parameters<typeof storeMany>[0];
+      await expect(Array.fromAsync(storeMany(given))).rejects.toMatchObject(outcome);
+    }
   });
 
   test('are deleted, and so are all of a reference', async () => {

@@ -54,6 +54,12 @@ const KEYS: Readonly<Record<string, Wire>> = {
     body: { user: 'shop', passphrase: 'chosen-one' },
     keyed: true,
   },
+  'keys.create with summaries': {
+    call: ({ client }) => client.keys.create({ user: 'shop', passphrase: 'chosen-one', summary: true }),
+    request: 'POST /v1/key',
+    body: { user: 'shop', passphrase: 'chosen-one', summary: true },
+    keyed: true,
+  },
   'keys.list': { call: ({ client }) => client.keys.list(), request: 'GET /v1/key' },
   'keys.list of a page': {
     call: ({ client }) => client.keys.list({ limit: 2, next_token: 'n' }),

@@ -51,7 +51,14 @@ async function writeExport(
   const { randomId, services } = session.vault;
   const passphrase = await readPassphrase(options['passphrase-file']);
   const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
-  const ctx = actFor(createContext(origin), await accountOf(session, options));
+  const account = await accountOf(session, options);
+  if (!account.unmasked) {
+    throw new CommandError(
+      'This account sees numbers masked, and an export has them whole: allow that with vault account set NAME --unmasked.',
+      1,
+    );
+  }
+  const ctx = actFor(createContext(origin), account);
   let items = 0;
   const onItems = (count: number): void => {
     items = count;

@@ -48,6 +48,12 @@ export function itemFrom(header: readonly string[], map: readonly Mapped[] | und
   if (header.length === 0) {
     throw new CommandError('The first line of FILE must name the columns.', 1);
   }
+  if (header.length === 1 && /[;\t|]/.test(header[0] ?? '')) {
+    throw new CommandError(
+      'The first line of FILE is one column: give what separates its columns with --delimiter, such as --delimiter ";".',
+      1,
+    );
+  }
   if (map === undefined) {
     for (const name of header) {
       // The first line may be a card if the names are missing, and is not repeated.

@@ -141,6 +141,8 @@ async function runImport(
     shown.end();
     return checkResult(checked);
   }
+  // A wrong key or passphrase is told before there is a file that another command line would have to fit.
+  await target.vault.checkMany(target.ctx, { ...target.input, items: [] });
   const beside = options.state ?? path;
   const journal = await openJournal(beside, digestOf(asked, options));
   const shown = progress('Importing', 'rows');

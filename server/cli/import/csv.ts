@@ -166,6 +166,13 @@ const FAULTY: Refusal = {
   error: 'The line is not CSV: a field with a quote must stand in quotes, and the quote must be doubled.',
 };
 
+const ROUNDED: Refusal = {
+  code: 'invalid_csv',
+  error: 'The line has a number that a spreadsheet has rounded, such as 4.11E+15: its digits are lost.',
+};
+/** What a spreadsheet makes of a number of twelve digits and more. */
+const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d\d$/;
+
 /** The rows of a CSV text, whose first record names the columns. Throws for columns that do not fit, and other encodings. */
 export async function* csvRows(
   bytes: AsyncIterable<Uint8Array>,
@@ -181,10 +188,12 @@ export async function* csvRows(
         itemOf = itemFrom(fields ?? [], map);
       } else if (fields === undefined) {
         rows.push({ line, item: FAULTY });
+      } else if (fields.length !== columns) {
+        rows.push({ line, item: wrongCount(fields.length, columns) });
       } else {
         rows.push({
           line,
-          item: fields.length === columns ? itemOf(fields) : wrongCount(fields.length, columns),
+          item: fields.some((field) => ROUNDED_NUMBER.test(field)) ? ROUNDED : itemOf(fields),
         });
       }
     }

@@ -64,7 +64,7 @@ async function* batchesOf(
     after: { rows: count, layout: digest() },
   });
   const other = (): CommandError =>
-    new CommandError('FILE is not the one that FILE.import is of: its first lines have other lengths.', 1);
+    new CommandError('FILE is not the one whose import was stopped: its first lines have other lengths.', 1);
   let fault: { readonly error: unknown } | undefined;
   try {
     for await (const some of source) {
@@ -181,7 +181,10 @@ export async function importRows(
   const { state } = journal;
   let savedAt = performance.now();
   report(state.rows);
-  const store = async (batch: Batch) => ({ batch, outcomes: await storeBatch(target, state.id, batch) });
+  const store = async (batch: Batch) => {
+    await journal.begin();
+    return { batch, outcomes: await storeBatch(target, state.id, batch) };
+  };
   try {
     for await (const { batch, outcomes } of mapAhead(batchesOf(source, { ...state }), BATCHES_AHEAD, store)) {
       const refused = refusedOf(batch.rows, outcomes);
@@ -196,6 +199,7 @@ export async function importRows(
         savedAt = performance.now();
       }
     }
+    await journal.begin();
     state.ended_at = new Date().toISOString();
   } finally {
     await journal.save();

@@ -37,9 +37,11 @@ export type State = Static<typeof State>;
 /** The files of one import. */
 export interface Journal {
   readonly state: State;
+  /** Writes the state of a new import, before the first rows are stored: one that never began leaves no file. */
+  readonly begin: () => Promise<void>;
   /** Adds the refused rows of what was just imported; in memory until `save`. */
   readonly refuse: (rows: readonly { readonly line: number; readonly refusal: Refusal }[]) => void;
-  /** Writes the errors, and then the state: both survive the end of the process and of the machine. */
+  /** Writes the errors, and then the state: both survive the end of the process and of the machine. Nothing before it began. */
   readonly save: () => Promise<void>;
 }
 
@@ -51,7 +53,7 @@ async function readState(path: string): Promise<State | undefined> {
     if (errorCode(error) === 'ENOENT') {
       return undefined;
     }
-    throw new CommandError('FILE.import cannot be read.', 1);
+    throw new CommandError(`${path} cannot be read.`, 1);
   });
   if (text === undefined) {
     return undefined;
@@ -59,31 +61,29 @@ async function readState(path: string): Promise<State | undefined> {
   try {
     return Value.Decode(State, JSON.parse(text));
   } catch {
-    throw new CommandError('FILE.import is not the state of an import.', 1);
+    throw new CommandError(`${path} is not the state of an import.`, 1);
   }
 }
 
-/** The state that a command goes on with; a new one is on the disk before anything is stored. */
+/** The state that a command goes on with. */
 async function stateFor(path: string, asked: string): Promise<State> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
     if (await Bun.file(`${path}.errors`).exists()) {
-      throw new CommandError('FILE.errors is there already: move it away first.', 1);
+      throw new CommandError(`${path}.errors is there already: move it away first.`, 1);
     }
     const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
-    const state = { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing } as const;
-    await write(`${path}.import`, state);
-    return state;
+    return { version: 1, id: randomBytes(16).toString('base64url'), asked, ...nothing };
   }
   if (found.ended_at !== undefined) {
     throw new CommandError(
-      `FILE was imported at ${found.ended_at}. To import it once more, remove FILE.import.`,
+      `FILE was imported at ${found.ended_at}. To import it once more, remove ${path}.import.`,
       1,
     );
   }
   if (found.asked !== asked) {
     throw new CommandError(
-      'FILE.import is of an import with other options: give the same ones to go on, or remove it to begin anew.',
+      `${path}.import is of an import with other options: give the same ones to go on, or remove it to begin anew.`,
       1,
     );
   }
@@ -102,7 +102,7 @@ async function write(path: string, state: State): Promise<void> {
     }
     await rename(part, path);
   } catch (error) {
-    throw new CommandError(`FILE.import cannot be written (${errorCode(error)}).`, 1);
+    throw new CommandError(`${path} cannot be written (${errorCode(error)}).`, 1);
   }
 }
 
@@ -110,6 +110,7 @@ async function write(path: string, state: State): Promise<void> {
 export async function openJournal(path: string, asked: string): Promise<Journal> {
   const state = await stateFor(path, asked);
   let lines = '';
+  let begun: Promise<void> | undefined;
   const saveErrors = async (): Promise<void> => {
     const file = await open(`${path}.errors`, O_APPEND | O_CREAT | O_RDWR, MODE);
     try {
@@ -125,15 +126,22 @@ export async function openJournal(path: string, asked: string): Promise<Journal>
   };
   return {
     state,
+    begin() {
+      begun ??= write(`${path}.import`, state);
+      return begun;
+    },
     refuse(rows) {
       for (const { line, refusal } of rows) {
         lines += `${JSON.stringify({ line, ...refusal })}\n`;
       }
     },
     async save() {
+      if (begun === undefined) {
+        return;
+      }
       if (lines !== '') {
         await saveErrors().catch((error: unknown) => {
-          throw new CommandError(`FILE.errors cannot be written (${errorCode(error)}).`, 1);
+          throw new CommandError(`${path}.errors cannot be written (${errorCode(error)}).`, 1);
         });
       }
       await write(`${path}.import`, state);

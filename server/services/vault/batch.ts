@@ -3,7 +3,7 @@ import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { BatchError, BatchItem, DeleteBatchReply } from '../../http/schema/batch.ts';
+import type { BatchItem, DeleteBatchReply } from '../../http/schema/batch.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import { streamOf } from '../common/byte-stream.ts';
@@ -23,6 +23,7 @@ import type { Range } from './range.ts';
 import { type ReadView, type View, viewOf } from './read.ts';
 import type { Refusals } from './refusals.ts';
 import type { RemovedOrNot, Removing } from './remove.ts';
+import { errorOf } from './write-batch.ts';
 
 /** Items of a first piece: two pieces make a large batch, of which one is opened while the other is read or logged. */
 const PIECE_ITEMS = 512;
@@ -82,12 +83,6 @@ interface OpenBatch {
 
 const encoder = new TextEncoder();
 const COMMA = encoder.encode(',');
-
-/** The error of one item, as that of a single request. */
-function failedItem(error: Error): BatchError {
-  const { message, code, field } = error instanceof VaultError ? error : new VaultError('internal');
-  return { error: message, code, ...(field === undefined ? {} : { field }) };
-}
 
 function namedOf(items: BatchInput['items']): readonly BatchItem[] {
   return items.flatMap((item) => (item instanceof Error ? [] : [item]));
@@ -171,7 +166,7 @@ async function resultsOf(
   noteAll(parts, ctx, refused, { kid: key.kid });
   await input.onRefused(refused);
   return results.map((result) =>
-    typeof result === 'string' ? encoder.encode(JSON.stringify(failedItem(new VaultError(result)))) : result,
+    typeof result === 'string' ? encoder.encode(JSON.stringify(errorOf(new VaultError(result)))) : result,
   );
 }
 
@@ -206,7 +201,7 @@ async function* pieces(
 function addMalformed(items: BatchInput['items'], from: number, texts: Uint8Array[]): number {
   let place = from;
   for (let item = items[place]; item instanceof Error; item = items[place]) {
-    texts.push(encoder.encode(JSON.stringify(failedItem(item))));
+    texts.push(encoder.encode(JSON.stringify(errorOf(item))));
     place += 1;
   }
   return place;
@@ -287,11 +282,11 @@ async function decryptBatch(
 /** What a batch of deletions says of each item. */
 function deletedOrNot(item: BatchItem | Error, outcome: RemovedOrNot | undefined) {
   if (item instanceof Error) {
-    return failedItem(item);
+    return errorOf(item);
   }
   return outcome === 'removed'
     ? { token: item.token, deleted: true as const }
-    : failedItem(new VaultError(outcome ?? 'internal'));
+    : errorOf(new VaultError(outcome ?? 'internal'));
 }
 
 async function deleteItems(
@@ -332,7 +327,7 @@ async function deleteBatch(
   }
   const { kid } = await namedInBody(parts.keys.find(ctx.account, input.user));
   const items = input.items.map((item) =>
-    item instanceof Error ? String(failedItem(item).field) : [item.token, item.reference],
+    item instanceof Error ? String(errorOf(item).field) : [item.token, item.reference],
   );
   return parts.idempotency.run(
     ctx,

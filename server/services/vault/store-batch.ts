@@ -13,7 +13,7 @@ import { mapAhead } from '../common/coalesce.ts';
 import { requireKey } from '../common/permission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
-import type { Keys } from '../key/key.ts';
+import { type Keys, namedInBody } from '../key/key.ts';
 import { type Done, done, type Retry } from '../key/open.ts';
 import type { Admission } from '../request/admission.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -117,6 +117,7 @@ function sealedOf(
   }
   return sealed;
 }
+
 /** Seals the items at these places of a batch; those that are refused have their results. */
 async function sealPiece(
   parts: BatchParts,
@@ -195,8 +196,10 @@ async function storeMany(
   const seedOf = seed === undefined ? undefined : seedsOf(seed);
   const results: (StoredOrNot | undefined)[] = Array.from(input.items, () => undefined);
   try {
-    await parts.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
-      storeLeft(parts, { ctx, key, blob, input, seedOf, results }),
+    await namedInBody(
+      parts.keys.withUnlocked<undefined>(ctx, input.user, input.passphrase, (key, blob) =>
+        storeLeft(parts, { ctx, key, blob, input, seedOf, results }),
+      ),
     );
   } finally {
     const stored = results.filter((result) => result !== undefined && 'token' in result).length;
@@ -244,7 +247,7 @@ async function storeBatch(
     return { reply: await act(), replayed: false };
   }
   await confirmAccount(ctx);
-  const { key } = await keys.prove(ctx, head.user, passphrase);
+  const { key } = await namedInBody(keys.prove(ctx, head.user, passphrase));
   return idempotency.run(
     ctx,
     { key: idempotencyKey, route: 'POST /v1/vault/batch', parts: [key.kid, body] },

@@ -60,13 +60,14 @@ export interface Sealed {
 }
 
 /** The error of one item, as that of a single request. */
-export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
-  const details = {
-    ...(field === undefined ? {} : { field }),
-    ...(expected === undefined ? {} : { expected }),
-  };
-  const { message, code } = new VaultError(failed, details);
+export function errorOf(error: Error): BatchError {
+  const { message, code, field } = error instanceof VaultError ? error : new VaultError('internal');
   return { error: message, code, ...(field === undefined ? {} : { field }) };
+}
+
+/** The error of one item that was not sealed or written. */
+export function failedItem({ failed, field, expected }: ItemFailure): BatchError {
+  return errorOf(new VaultError(failed, { field, expected }));
 }
 
 /** Items that one script writes: what holds others up for two milliseconds, or half of one. */
@@ -143,15 +144,12 @@ function settleItem(
   const taken = `body.items[${index}].token`;
   switch (outcome.kind) {
     case 'ok': {
-      const info = parts.storing.tokenInfo(facts, key.user, outcome);
-      if (!(info instanceof Promise)) {
+      const settle = (info: TokenInfo): Next => {
         results[index] = info;
         return DONE;
-      }
-      return info.then((whole) => {
-        results[index] = whole;
-        return DONE;
-      });
+      };
+      const info = parts.storing.tokenInfo(facts, key.user, outcome);
+      return info instanceof Promise ? info.then(settle) : settle(info);
     }
     case 'damaged':
       return fails('integrity_failed');

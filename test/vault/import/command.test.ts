@@ -126,6 +126,14 @@ describe('a CSV file', () => {
     expect(await itemsOf(user)).toHaveLength(3);
   });
 
+  test('was rounded by a spreadsheet: such a line is refused', async () => {
+    const path = fileOf('number,note\n4.11111E+15,\n"4,11111E+15",\n4E+15,\n4111111111111111,E+15\n');
+    const { user, line } = await into(path);
+    expect((await runCommand(line, { vault })).out).toStartWith('Imported 1 item.\n3 rows refused');
+    expect(errorsOf(path).map(({ code }) => code)).toEqual(Array(3).fill('invalid_csv'));
+    expect(await itemsOf(user)).toMatchObject([{ data: { number: '4111111111111111', note: 'E+15' } }]);
+  });
+
   test('may have quotes that never end: what follows is read all the same', async () => {
     const path = fileOf(`number,name\n1,"a\n2,b\n3,"c"d\n${'4,e\n'.repeat(3)}`);
     const { line } = await into(path, '--dry-run');
@@ -142,6 +150,7 @@ describe('a CSV file', () => {
   test.each([
     ['no names', '4111111111111111,12/29\n', 'Without --map the first line of FILE must name parts'],
     ['nothing', '', 'The first line of FILE must name the columns.'],
+    ['another delimiter', 'number;ttl\n4111111111111111;P1D\n', 'The first line of FILE is one column: give'],
     ['another encoding', new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]), 'FILE is not UTF-8: convert it'],
     ['the same column twice', 'number,number\n1,2\n', 'The first line of FILE names 2 columns number.'],
   ])('is refused with %s', async (_, text, said) => {
@@ -151,12 +160,31 @@ describe('a CSV file', () => {
     expect([code, err.slice(0, said.length)]).toEqual([1, said]);
     expect(err).not.toContain('4111');
     expect(await itemsOf(user)).toEqual([]);
+    expect(existsSync(`${path}.import`)).toBe(false);
   });
 
   test('is refused without a column of the map', async () => {
     const { line } = await into(fileOf('number\n1\n'), '--map', 'number=PAN');
     expect((await runCommand(line, { vault })).err).toBe('The first line of FILE names no column PAN.\n');
   });
+});
+
+test('an import that never began can be asked for in another way', async () => {
+  const path = fileOf('number;reference\n4111111111111111;r\n');
+  const { user, line } = await into(path);
+  const wrong = fileOf('not the passphrase\n');
+  const delimited = [...line, '--delimiter', ';'];
+  for (const [args, said] of [
+    [line, 'The first line of FILE is one column'],
+    [[...delimited, '--map', 'number=PAN'], 'The first line of FILE names no column PAN.'],
+    [[...delimited, '--passphrase-file', wrong], 'The passphrase does not match this key.'],
+    [[...delimited, '--user', 'nothing'], new VaultError('key_not_found').message],
+  ] as const) {
+    const { code, err } = await runCommand(args, { vault });
+    expect([code, err.slice(0, said.length)]).toEqual([1, said]);
+  }
+  expect(await runCommand(delimited, { vault })).toMatchObject({ code: 0, out: 'Imported 1 item.\n' });
+  expect(await itemsOf(user)).toHaveLength(1);
 });
 
 describe('an import that goes on', () => {
@@ -217,16 +245,16 @@ describe('an import that goes on', () => {
     const state = JSON.parse(readFileSync(`${path}.import`, 'utf8'));
     writeFileSync(`${path}.import`, JSON.stringify({ ...state, ended_at: undefined }));
     expect((await runCommand([...line, '--delimiter', ';'], { vault })).err).toStartWith(
-      'FILE.import is of an import with other options',
+      `${path}.import is of an import with other options`,
     );
     writeFileSync(path, cards(1_200).replace('r-7\n', 'r-seven\n'));
-    expect((await runCommand(line, { vault })).err).toStartWith('FILE is not the one that FILE.import is of');
+    expect((await runCommand(line, { vault })).err).toStartWith('FILE is not the one whose import');
     writeFileSync(`${path}.import`, 'other');
-    expect((await runCommand(line, { vault })).err).toBe('FILE.import is not the state of an import.\n');
+    expect((await runCommand(line, { vault })).err).toBe(`${path}.import is not the state of an import.\n`);
     rmSync(`${path}.import`);
     writeFileSync(`${path}.errors`, 'mine');
     expect((await runCommand(line, { vault })).err).toBe(
-      'FILE.errors is there already: move it away first.\n',
+      `${path}.errors is there already: move it away first.\n`,
     );
     expect(readFileSync(`${path}.errors`, 'utf8')).toBe('mine');
     expect(await itemsOf(user)).toHaveLength(1_200);

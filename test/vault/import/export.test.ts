@@ -1,8 +1,9 @@
 /** `vault import` of exports: of this vault, of another one, and of ones that were cut or changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createReader, type Reader } from '../../helpers/age.ts';
-import type { AccountClient } from '../../helpers/clients.ts';
+import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import type { TestVault } from '../../helpers/vault.ts';
 import { errorsOf, openImports } from './files.ts';
@@ -57,6 +58,47 @@ describe('an export', () => {
         .sort();
     };
     expect(await texts(user)).toEqual(await texts(source));
+  });
+
+  test('keeps lifetimes, also into and out of keys with summaries', async () => {
+    const key = { passphrase: PASSPHRASE, summary: true };
+    await account.sdk.keys.create({ ...key, user: 'k-lasting' });
+    const ttl = { ttl: 'P30D', reference: 'lasting' };
+    await account.store('k-lasting', { number: '4111111111111111', expiry: '12/29' }, ttl);
+    await account.store('k-lasting', { number: '5555555555554444' }, { reference: 'more' });
+    const path = await exported('k-lasting');
+    const { user, line } = await into(path, '--identity', identity);
+    const summarized = line.map((word) => (word === user ? 'k-summarized' : word));
+    await account.sdk.keys.create({ ...key, user: 'k-summarized' });
+    for (const given of [line, summarized]) {
+      expect((await runCommand(given, { vault })).out).toBe('Imported 2 items.\n');
+      await rm(`${path}.import`);
+    }
+    const list = async (name: string) => (await account.sdk.vault.list({ user: name })).data[name] ?? [];
+    const factsOf = async (name: string) =>
+      (await list(name))
+        .map(({ reference = '', expires_at, card }) => ({ reference, expires_at, card }))
+        .sort((a, b) => a.reference.localeCompare(b.reference));
+    const facts = await factsOf('k-lasting');
+    expect(facts[0]).toMatchObject({ expires_at: expect.any(String), card: { last_four: '1111' } });
+    expect(await factsOf('k-summarized')).toEqual(facts);
+    expect(await factsOf(user)).toEqual(
+      facts.map(({ card: _, ...others }) => ({ ...others, card: undefined })),
+    );
+  });
+
+  test('whose lifetime is over, or is none, has its lines refused', async () => {
+    const line = (expires: string) => `{"expires_at":"${expires}","data":{"number":"1"}}`;
+    const path = fileOf(
+      ['2020-01-01T00:00:00Z', 'soon', '9999-01-01T00:00:00Z'].map(line).join('\n'),
+      'ndjson',
+    );
+    expect((await runCommand((await into(path)).line, { vault })).out).toStartWith(
+      'Imported 0 items.\n3 rows',
+    );
+    expect(errorsOf(path).map(({ code, field }) => [code, field])).toEqual(
+      Array(3).fill(['invalid_request', 'expires_at']),
+    );
   });
 
   test('gets tokens of the new key where nothing else is asked for', async () => {

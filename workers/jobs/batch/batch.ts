@@ -2,7 +2,9 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { splitList, splitObject } from '../../../server/domain/json/split.ts';
+import { DURATION_MS_MAX } from '../../../server/domain/text/duration.ts';
 import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
+import { parseFilterTime } from '../../../server/domain/text/time-text.ts';
 import { unknownName } from '../../../server/domain/text/unknown-name.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
@@ -21,8 +23,8 @@ import {
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
-/** Where a line of an export says more than an item of a batch. */
-const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at'];
+/** Where a line of an export says more than an item of a batch; `stored_at` and `card` are made anew. */
+const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
 const REFERENCE_MAX = 255;
 /** What an item has beside its content. */
 const STRINGS_BYTES = 768;
@@ -66,6 +68,16 @@ function referenceOf(members: Members): string | undefined {
     throw invalid('query.reference', 'must have 1 to 255 characters');
   }
   return reference;
+}
+
+/** When an item of an export expires. */
+function expiryOf(members: Members, now: number): number | undefined {
+  const text = textOf(members, 'expires_at');
+  const at = text === undefined ? undefined : parseFilterTime(text);
+  if (text !== undefined && (at === undefined || at <= now || at > now + DURATION_MS_MAX)) {
+    throw invalid('query.expires_at', 'must be a time in the future, at most ten years ahead');
+  }
+  return at;
 }
 
 /** The text of a number, which may be one in JSON. */
@@ -125,6 +137,7 @@ function sealOne(
   }
   const metadata = members.get('metadata');
   own.token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
+  own.expiresAt = imported && expiryOf(members, params.now);
   own.number = numberOf(members);
   own.reference = referenceOf(members);
   own.algorithm = textOf(members, 'algorithm') ?? params.algorithm;

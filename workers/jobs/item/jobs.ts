@@ -48,6 +48,8 @@ export interface StoreParams extends KeyName, ActorParams, SentFacts {
   readonly algorithm: string;
   /** Of a request that may be repeated: makes the same `uuid` token each time. */
   readonly seed?: string | undefined;
+  /** When an item of another vault expires, ms since 1970, where no `ttl` was sent. */
+  readonly expiresAt?: number | undefined;
   /** A token that another vault made, in place of one of this vault. */
   readonly token?: string | undefined;
   /** The first candidate to try, after a clash. */

@@ -305,7 +305,7 @@ export function sealNew(
   if (params.rejectTestCards && isTestCard(number)) {
     throw new VaultError('test_card');
   }
-  const { expiresAt, metadata } = readFacts(params);
+  const { expiresAt = params.expiresAt, metadata } = readFacts(params);
   const { tokenKey } = writer;
   return sealStored(context, {
     params,
