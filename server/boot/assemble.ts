@@ -71,10 +71,10 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   const rewrites = createRewrites({ rewriteStore, settings, recordEvent, now, randomId });
   const parts = { stores, services };
   /** Writes the queued security log entries, then signs a checkpoint of every log that has grown, of items too. */
-  const checkpoint = async (): Promise<void> => {
+  const checkpoint = async (isLast = false): Promise<void> => {
     await audit.flush();
     await auditCheckpoints.take();
-    await logHeads.take();
+    await (isLast ? logHeads.takeLast() : logHeads.take());
   };
   const sweepOnce = (): Promise<void> => sweep(parts);
   const figures: GaugeSources = {

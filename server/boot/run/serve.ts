@@ -88,7 +88,7 @@ function stopOnSignal({
       vault.background.stop();
       await recordServer(vault, 'server.stop', config).catch(() => undefined);
       await vault.services.audit.flush(true);
-      await vault.checkpoint();
+      await vault.checkpoint(true);
       await close();
       await traces?.close();
       await link?.reportLast(await metrics.collect());

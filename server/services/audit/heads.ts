@@ -45,22 +45,29 @@ interface HeadsParts extends HeadsDependencies {
   readonly left: Map<string, Set<number>>;
   /** The newest epoch of each account that this process has seen. */
   readonly epochs: Map<string, number>;
+  /** When the last round of a stopping server ends. */
+  readonly last: { endsAt: number };
 }
 
 /** Others that change the same record at the same time. */
 const RACES_MAX = 20;
 /** A round takes no more of Redis' time than one part of so many: what it leaves is recorded by the next one. */
 const PACE = 4;
-/** How long a round begins something new. */
+/** How long a round lasts: the checkpoints of the security logs wait for it. The next one goes on. */
 const ROUND_MS = 20_000;
+/** The same of the last round of a stopping server. Another server goes on, or this one at its next start. */
+const LAST_ROUND_MS = 5_000;
 
 /**
  * Records how long the logs of items are, and signs that, so that a log that was cut since is found. Logs are named by the
  * scripts that append to them; nothing waits for this. All servers may do it at once: each change names what it follows.
  */
 export function createLogHeads(dependencies: HeadsDependencies) {
-  const parts: HeadsParts = { ...dependencies, owners: new Map(), left: new Map(), epochs: new Map() };
-  return bindParts(parts, { take, catchUp });
+  const parts: HeadsParts = {
+    ...dependencies,
+    ...{ owners: new Map(), left: new Map(), epochs: new Map(), last: { endsAt: Number.POSITIVE_INFINITY } },
+  };
+  return bindParts(parts, { take, takeLast, catchUp });
 }
 
 /** Records the logs of one reading; false when there was nothing that could be recorded, or another one was first. */
@@ -87,16 +94,33 @@ async function foldSome(
   }
 }
 
-/** Records the changed logs of a bucket, with pauses in which others use Redis. */
-async function foldBucket(parts: HeadsParts, key: OwnedKey, bucket: Bucket): Promise<void> {
+/** Whether a round is over that ends at this time of `performance.now()`. */
+function isOver({ last }: HeadsParts, endsAt: number): boolean {
+  return performance.now() > Math.min(endsAt, last.endsAt);
+}
+
+/**
+ * Records the changed logs of a bucket, with pauses in which others use Redis, unless the server stops. False when the
+ * round was over before.
+ */
+async function foldBucket(
+  parts: HeadsParts,
+  key: OwnedKey,
+  bucket: Bucket,
+  endsAt: number,
+): Promise<boolean> {
   let startedAt = performance.now();
   for await (const read of parts.headsStore.changed(bucket)) {
+    if (isOver(parts, endsAt)) {
+      return false;
+    }
     await foldSome(parts, key, bucket, read);
-    if (read.tokens.length > 0) {
+    if (read.tokens.length > 0 && parts.last.endsAt === Number.POSITIVE_INFINITY) {
       await pause((PACE - 1) * (performance.now() - startedAt));
     }
     startedAt = performance.now();
   }
+  return true;
 }
 
 /**
@@ -161,21 +185,31 @@ function bucketsOf({ buckets }: Pick<ItemStore, 'buckets'>, kid: string): Bucket
   return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
 }
 
-/** Records the changed logs of some buckets of a key; of all of them, and all logs, if it was never done. */
-async function coverKey(parts: HeadsParts, key: OwnedKey, numbers: Iterable<number>): Promise<void> {
+/**
+ * Records the changed logs of some buckets of a key; of all of them, and all logs, if it was never done. Buckets that
+ * are not recorded when the round is over are left to the next one.
+ */
+async function coverKey(
+  parts: HeadsParts,
+  key: OwnedKey,
+  numbers: Iterable<number>,
+  endsAt = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { headsStore, itemStore } = parts;
   const { aid, kid } = key;
   const { buckets } = await headsStore.readKey(aid, kid);
   const isNew = buckets.length === 0;
   const some = isNew ? bucketsOf(itemStore, kid) : [...numbers].map((number) => ({ kid, number }));
+  const recorded: number[] = [];
   for (const bucket of some) {
     await (isNew ? headsStore.nameAll(bucket) : undefined);
-    await foldBucket(parts, key, bucket);
+    if (await foldBucket(parts, key, bucket, endsAt)) {
+      recorded.push(bucket.number);
+    } else {
+      keepLeft(parts, kid, [bucket.number]);
+    }
   }
-  await parts.onRecorded?.(
-    key,
-    some.map(({ number }) => number),
-  );
+  await parts.onRecorded?.(key, recorded);
   await coverAccount(parts, key);
 }
 
@@ -228,12 +262,12 @@ async function take(parts: HeadsParts): Promise<void> {
     if (aid === undefined) {
       continue;
     }
-    if (performance.now() > endsAt) {
+    if (isOver(parts, endsAt)) {
       keepLeft(parts, kid, numbers);
       continue;
     }
     aids.add(aid);
-    await coverKey(parts, { aid, kid }, numbers).catch((error: unknown) => {
+    await coverKey(parts, { aid, kid }, numbers, endsAt).catch((error: unknown) => {
       keepLeft(parts, kid, numbers);
       onFailure(error);
     });
@@ -241,6 +275,12 @@ async function take(parts: HeadsParts): Promise<void> {
   for (const aid of aids) {
     await checkpoint(parts, aid).catch(onFailure);
   }
+}
+
+/** The last round of a stopping server: it is short, and ends one in flight at the same time. */
+function takeLast(parts: HeadsParts): Promise<void> {
+  parts.last.endsAt = performance.now() + LAST_ROUND_MS;
+  return take(parts);
 }
 
 /** Forgets the keys of an account that the service has deleted, once nothing of them is left. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -304,6 +304,41 @@ test.each(['fold', 'put', 'putCheckpoint'] as const)(
     expect(await verify()).toEqual([`bad ${KIND} user/${token}`]);
   },
 );
+
+test('a stopping server records for some seconds at most; the next start records the rest', async () => {
+  await Promise.all(Array.from({ length: 60 }, () => storeOne()));
+  const { headsStore } = vault.opened.stores;
+  const time = spyOn(performance, 'now');
+  const read = headsStore.changed;
+  let ended = 0;
+  const slow = spyOn(headsStore, 'changed').mockImplementation(async function* (bucket) {
+    yield* read(bucket);
+    ended += 1;
+    if (ended === 3) {
+      const past = performance.now() + 6_000;
+      time.mockImplementation(() => past);
+    }
+  });
+  try {
+    await vault.opened.services.logHeads.takeLast();
+  } finally {
+    time.mockRestore();
+    slow.mockRestore();
+  }
+  const changedLogs = async (): Promise<number> => {
+    const { buckets } = vault.opened.stores.itemStore;
+    const counts = Array.from({ length: buckets }, (_, number) => vault.raw.scard(`{${kid}.${number}}d`));
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  };
+  const left = await changedLogs();
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(60);
+  expect(await verify()).toEqual([]);
+  const second = await vault.secondServer();
+  await second.opened.services.logHeads.catchUp();
+  expect(await changedLogs()).toBe(0);
+  expect(await verify()).toEqual([]);
+});
 
 test('two servers that record the same logs under load agree', async () => {
   const second = await vault.secondServer();
