@@ -64,7 +64,7 @@ export function startProgress(
   let shownAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
   let isDrawn = false;
   let latest = 0;
-  /** Where this run began: one that goes on has not done what was there. */
+  /** Where the first work of this run began: what an earlier run did, and finding its end, is no work of this one. */
   let began: { readonly done: number; readonly at: number } | undefined;
 
   const draw = (): void => {
@@ -78,7 +78,9 @@ export function startProgress(
 
   return {
     at(done, of) {
-      began ??= { done, at: now() };
+      if (began === undefined || done === began.done) {
+        began = { done, at: now() };
+      }
       latest = done;
       total = of ?? total;
       if (now() - shownAt >= (isTerminal ? BAR_EVERY_MS : LINE_EVERY_MS)) {
