@@ -2,7 +2,7 @@
 import { type Info, parse } from 'csv-parse';
 import { CommandError } from '../commands/command.ts';
 import { type ItemOf, itemFrom, type Mapped } from './columns.ts';
-import type { Refusal, Row } from './rows.ts';
+import { LINE_BYTES_MAX, type Refusal, type Row } from './rows.ts';
 
 /** The longest record, such that no item is longer. */
 const RECORD_BYTES_MAX = 524_288;
@@ -73,6 +73,15 @@ function take(text: Text, length: number): number {
   return line;
 }
 
+/** Bounds what waits for the end of its line, and is looked at again with each piece. Throws for a line that is too long. */
+function bound(text: Text): void {
+  if (text.ahead.every(isBlank)) {
+    take(text, text.ahead.length);
+  } else if (text.ahead.length > LINE_BYTES_MAX) {
+    throw new CommandError(`Line ${take(text, text.ahead.length)} of FILE is longer than 2 MB.`, 1);
+  }
+}
+
 /** A record and the byte where it ends; no record where the parser cannot go on. */
 interface Found {
   readonly fields: readonly string[] | undefined;
@@ -94,11 +103,13 @@ function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[
       found.push({ fields, end: bytes });
       return null;
     },
-    on_skip() {
+    // What follows is read anew behind the faulty line: to read it here too would take longer with each such line.
+    on_skip(): never {
       found.push({ fields: undefined, end: 0 });
-      return undefined;
+      throw new Error('faulty record');
     },
   });
+  parser.on('error', () => undefined);
   return (piece) => {
     found = [];
     parser.write(piece);
@@ -155,6 +166,7 @@ async function* linesOf(
   for await (const piece of textOf(bytes)) {
     text.ahead = text.ahead.length === 0 ? piece : Buffer.concat([text.ahead, piece]);
     yield readOn(piece);
+    bound(text);
   }
   while (text.ahead.some((byte) => !isBlank(byte))) {
     yield [skipLine(), ...readOn(text.ahead)];

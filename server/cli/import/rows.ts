@@ -17,7 +17,8 @@ export interface Row {
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
-const LINE_BYTES_MAX = 2_097_152;
+/** The longest line that is waited for. */
+export const LINE_BYTES_MAX = 2_097_152;
 /** The last line of an export. */
 const SUM = /^\{"count":(\d+),"sha256":"([0-9a-f]{64})"\}\s*$/;
 

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readFile, rename } from 'node:fs/promises';
+import { lstat, open, readFile, rename, rm } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { errorCode } from '../../config/folder.ts';
@@ -28,8 +28,8 @@ const State = Type.Object({
   refused: COUNT,
   /** Bytes of `FILE.errors` that belong to these rows. */
   error_bytes: COUNT,
-  /** When the import was complete. */
-  ended_at: Type.Optional(Type.String()),
+  /** When the import was complete. It is shown: a file of somebody else's must not control the terminal. */
+  ended_at: Type.Optional(Type.String({ pattern: '^[0-9TZ:.-]+$' })),
 });
 /** How far an import is. */
 export type State = Static<typeof State>;
@@ -46,7 +46,16 @@ export interface Journal {
 }
 
 const MODE = 0o600;
-const { O_APPEND, O_CREAT, O_RDWR } = constants;
+/** No link is followed: in a folder that others may write to it could lead to any file. */
+const ERRORS_FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW;
+
+/** Whether there is something of this name, even if it is a link to nothing. */
+function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
 
 async function readState(path: string): Promise<State | undefined> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -69,7 +78,7 @@ async function readState(path: string): Promise<State | undefined> {
 async function stateFor(path: string, asked: string): Promise<State> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
-    if (await Bun.file(`${path}.errors`).exists()) {
+    if (await exists(`${path}.errors`)) {
       throw new CommandError(`${path}.errors is there already: move it away first.`, 1);
     }
     const nothing = { rows: 0, layout: '', items: 0, replaced: 0, refused: 0, error_bytes: 0 };
@@ -93,7 +102,9 @@ async function stateFor(path: string, asked: string): Promise<State> {
 async function write(path: string, state: State): Promise<void> {
   const part = `${path}.part`;
   try {
-    const file = await open(part, 'w', MODE);
+    // What a killed import has left, or a link of somebody else's, is replaced and never written through.
+    await rm(part, { force: true });
+    const file = await open(part, 'wx', MODE);
     try {
       await file.writeFile(`${JSON.stringify(state)}\n`);
       await file.sync();
@@ -112,7 +123,7 @@ export async function openJournal(path: string, asked: string): Promise<Journal>
   let lines = '';
   let begun: Promise<void> | undefined;
   const saveErrors = async (): Promise<void> => {
-    const file = await open(`${path}.errors`, O_APPEND | O_CREAT | O_RDWR, MODE);
+    const file = await open(`${path}.errors`, ERRORS_FLAGS, MODE);
     try {
       // Those of rows that are imported once more are written once more.
       await file.truncate(state.error_bytes);

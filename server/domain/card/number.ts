@@ -11,7 +11,7 @@ const CARD_DIGITS_MIN = 12;
 const CARD_DIGITS_MAX = 19;
 
 /** The text of a string or integer that can be used as a number; for an integer its literal. */
-function numberText(value: JsonValue | undefined): string | undefined {
+export function numberText(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') {
     return hasDigit(value) ? value : undefined;
   }

@@ -10,6 +10,11 @@ const MEMBERS_MAX = 32;
 const CHARACTERS_MAX = 500;
 const NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
+/** A text with ordinary digits, and without what cannot be seen: both come along when a number is copied. */
+function plainOf(text: string): string {
+  return text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
+}
+
 /**
  * Reads metadata that was sent at `field`; undefined for an empty object. `invalid_request` for what is no flat object of
  * texts, `metadata_sensitive` where a name or a text holds a card number.
@@ -30,7 +35,7 @@ export function readMetadata(value: JsonValue, field: string): ItemMetadata | un
         expected: 'must have texts of at most 500 characters',
       });
     }
-    if (maskNumbersIn(name) !== name || maskNumbersIn(text) !== text) {
+    if ([name, text, plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
       throw new VaultError('metadata_sensitive', { field });
     }
     metadata[name] = text;

@@ -154,9 +154,8 @@ function settleItem(
     case 'damaged':
       return fails('integrity_failed');
     case 'exists':
-      return facts.isKept && outcome.isLive
-        ? fails('token_exists', taken)
-        : logAgain(parts, attempt, sealed, outcome);
+      // One that has expired is taken too: its token stands for its number, and its log is kept.
+      return facts.isKept ? fails('token_exists', taken) : logAgain(parts, attempt, sealed, outcome);
     case 'clash':
       return facts.isKept ? fails('token_exists', taken) : { kind: 'clash', sealed };
     case 'closed':

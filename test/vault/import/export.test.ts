@@ -138,6 +138,24 @@ describe('an export', () => {
     expect(data).not.toContainEqual({ number: '2' });
   });
 
+  test('does not get the token of an item that has expired', async () => {
+    const token = '2f1e0c3a-0000-4000-8000-000000000002';
+    const start = Date.now();
+    const expires_at = new Date(start + 2_000).toISOString();
+    const first = { token, reference: 'a', expires_at, data: { number: '1' } };
+    const path = fileOf(JSON.stringify(first), 'ndjson');
+    const { user, line } = await into(path, '--tokens', 'keep');
+    expect((await runCommand(line, { vault })).code).toBe(0);
+    await Bun.sleep(start + 2_050 - Date.now());
+    const next = fileOf(JSON.stringify({ token, reference: 'b', data: { number: '2' } }), 'ndjson');
+    await runCommand(
+      line.map((word) => (word === path ? next : word)),
+      { vault },
+    );
+    expect(errorsOf(next)).toMatchObject([{ code: 'token_exists', field: 'token' }]);
+    expect(await itemsOf(user)).toEqual([]);
+  });
+
   test('that was cut or changed is told, after what it has was imported', async () => {
     const { text } = await ada.open(readFileSync(await exported(source)));
     const changed = fileOf(text.replace('1.10', '1.11'), 'ndjson');

@@ -116,6 +116,16 @@ describe('a batch', () => {
     expect(`${answer.outcome} ${answer.field}`).toStartWith(outcome);
   });
 
+  test('takes no number but a text or an integer, and no reference that is no text', async () => {
+    const data = { holder: 'A' };
+    const numbers = [[fresh()], { n: fresh() }, 88.5, true].map((number) => ({ data, number }));
+    const reference = '\ud800';
+    expect(await batch([...numbers, { data, number: fresh(), reference }])).toMatchObject([
+      ...numbers.map(() => ({ code: 'number_missing' })),
+      { code: 'invalid_request', field: 'body.items[4].reference' },
+    ]);
+  });
+
   test('under a wrong passphrase is refused as a whole', async () => {
     const body = { user: 'u', items: [{ data: { n: fresh() } }] };
     const answer = await account.send('POST', '/vault/batch', { passphrase: 'another passphrase', body });

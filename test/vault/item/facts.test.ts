@@ -163,6 +163,17 @@ describe('metadata', () => {
     ['half a character', String.raw`{"a":"\ud800"}`, '400 invalid_request query.metadata'],
     ['a card number', `{"a":"card ${NUMBER}"}`, '400 metadata_sensitive query.metadata'],
     ['a card number in groups', '{"a":"4111 1111-1111 1111"}', '400 metadata_sensitive query.metadata'],
+    [
+      'a wide card number',
+      '{"a":"４１１１１１１１１１１１１１１１"}',
+      '400 metadata_sensitive query.metadata',
+    ],
+    [
+      'a card number with unseen characters',
+      String.raw`{"a":"4111\u200b1111\u00ad1111\u20601111"}`,
+      '400 metadata_sensitive query.metadata',
+    ],
+    ['a card number before a raised digit', `{"a":"${NUMBER}²"}`, '400 metadata_sensitive query.metadata'],
     ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
   ])('is refused: %s', async (_, metadata, outcome) => {
     const body = { n: fresh() };

@@ -1,5 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { numberText } from '../../../server/domain/card/number.ts';
 import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { splitList, splitObject } from '../../../server/domain/json/split.ts';
 import { DURATION_MS_MAX } from '../../../server/domain/text/duration.ts';
@@ -64,7 +65,10 @@ function textOf(members: Members, name: string): string | undefined {
 
 function referenceOf(members: Members): string | undefined {
   const reference = textOf(members, 'reference');
-  if (reference !== undefined && (reference === '' || reference.length > REFERENCE_MAX)) {
+  if (
+    reference !== undefined &&
+    (reference === '' || reference.length > REFERENCE_MAX || !reference.isWellFormed())
+  ) {
     throw invalid('query.reference', 'must have 1 to 255 characters');
   }
   return reference;
@@ -80,14 +84,10 @@ function expiryOf(members: Members, now: number): number | undefined {
   return at;
 }
 
-/** The text of a number, which may be one in JSON. */
+/** The text of a number beside the data, under the condition of one that is in it. */
 function numberOf(members: Members): string | undefined {
   const text = members.get('number');
-  if (text === undefined) {
-    return undefined;
-  }
-  const number = parseJson(text);
-  return typeof number === 'string' ? number : Buffer.from(text).toString('latin1');
+  return text && numberText(parseJson(text));
 }
 
 /** Where a fault of an item is, from where the fault of a single one would be. */
