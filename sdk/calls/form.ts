@@ -3,7 +3,7 @@
 import type { CallOptions } from '../transport/call.ts';
 import { readJson, readOne } from '../transport/pages.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { CreateForm, DeleteForm, Form, Message, ReadForm } from '../transport/types.ts';
+import type { CreateForm, DeleteForm, Form, Message, ReadForm, ReplaceForm } from '../transport/types.ts';
 
 /**
  * Hosted forms. Every form serves capture and retrieval endpoints alike.
@@ -37,6 +37,15 @@ export interface FormCalls {
    */
   readonly list: (options?: CallOptions) => Promise<Form[]>;
   /**
+   * Replaces all settings of a form: those that are left out go back to their defaults. Its type, id and URL stay.
+   * Throws `form_not_found`.
+   * @see /guide/forms
+   * @throws `form_not_found`
+   * @example
+   * await client.forms.replace({ form_id: 'checkout', hide_card: true, locale: 'fr' });
+   */
+  readonly replace: (form: ReplaceForm, options?: CallOptions) => Promise<Form>;
+  /**
    * Deletes a form, at once. Throws `form_not_found`, also when an earlier attempt, whose reply was lost, had
    * succeeded.
    * @see /guide/forms
@@ -63,6 +72,14 @@ export function createFormCalls(transport: Transport): FormCalls {
       }),
     get: ({ form_id }, options) => readOne(transport, path, { form_id }, options),
     list: (options) => readJson(transport, { method: 'GET', path, repeat: 'always', options }),
+    replace: ({ form_id, ...settings }, options) =>
+      readJson(transport, {
+        method: 'PUT',
+        path: [...path, form_id],
+        repeat: 'always',
+        body: JSON.stringify(settings),
+        options,
+      }),
     delete: ({ form_id }, options) =>
       readJson(transport, { method: 'DELETE', path: [...path, form_id], repeat: 'always', options }),
   };

@@ -257,6 +257,8 @@ export interface FormAdditionalField extends Schema<'FormAdditionalField'> {}
 
 /** The kind and the id of a form, and its settings. */
 export interface CreateForm extends Query<'createForm'>, FormSettings {}
+/** Names a form, with all its new settings. */
+export interface ReplaceForm extends PathOf<'replaceForm'>, FormSettings {}
 /** Names a form. */
 export interface ReadForm extends PathOf<'deleteForm'> {}
 /** Names a form. */

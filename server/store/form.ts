@@ -2,6 +2,7 @@ import { createDirectory, DIRECTORY_STEP, ignoreDamaged } from './directory.ts';
 import commitText from './lua/endpoint/commit-form-1.lua' with { type: 'text' };
 import indexText from './lua/endpoint/index-form-1.lua' with { type: 'text' };
 import removeText from './lua/endpoint/remove-form-1.lua' with { type: 'text' };
+import replaceText from './lua/endpoint/replace-form-1.lua' with { type: 'text' };
 import reserveText from './lua/endpoint/reserve-endpoint-1.lua' with { type: 'text' };
 import { type RedisLink, script } from './redis/client.ts';
 import { redisKeys } from './redis/keys.ts';
@@ -11,6 +12,7 @@ import { asBytes, asList, asText, isOk } from './redis/reply.ts';
 const reserve = script(reserveText);
 const remove = script(removeText);
 const commit = script(commitText);
+const replace = script(replaceText);
 const index = script(indexText);
 
 /** The most forms of one account. */
@@ -51,6 +53,8 @@ export interface FormStore {
   enter(aid: string, entry: FormEntry, checkAt: number): Promise<boolean>;
   /** False if the reservation has expired. */
   commit(id: string, form: NewForm): Promise<boolean>;
+  /** Replaces the settings of a form; false if it is not there any more. */
+  replace(id: string, form: NewForm): Promise<boolean>;
   /** Changes the time of the next check of an entry that still exists. */
   postpone(aid: string, entry: FormEntry, checkAt: number): Promise<void>;
   /** Deletes the form if it belongs to the account, which releases its id, and its directory entry. */
@@ -99,6 +103,9 @@ export function createFormStore(redis: RedisLink): FormStore {
     },
     async commit(id, { nonce, aid, settings }) {
       return isOk(await redis.run(commit, [redisKeys.form(id)], [nonce, aid, settings]));
+    },
+    async replace(id, { nonce, aid, settings }) {
+      return isOk(await redis.run(replace, [redisKeys.form(id)], [nonce, aid, settings]));
     },
     postpone: (aid, entry, checkAt) => directory.postpone(redisKeys.formDirectory(aid), entry, checkAt),
     remove: (aid, entry) => removeEntry(redis, aid, entry),

@@ -94,6 +94,16 @@ export interface TestVault {
   readonly close: () => Promise<void>;
 }
 
+/** What an account has used in a month, by operation, with the requests of all days together. */
+export function usageOf(counts: ReadonlyMap<string, number>): Record<string, number> {
+  const usage: Record<string, number> = {};
+  for (const [field, n] of counts) {
+    const name = field.replace(/:.*/, '');
+    usage[name] = (usage[name] ?? 0) + n;
+  }
+  return usage;
+}
+
 /** What the vault notes apart from requests. */
 interface VaultEvent extends Readonly<Record<string, unknown>> {
   readonly event: string;
@@ -237,7 +247,8 @@ async function openServer(
     kidOf: async ({ aid }, user) => (await opened.services.keys.find({ aid }, user)).kid,
     usage: async ({ aid }) => {
       const month = new Date(now()).toISOString().slice(0, 7);
-      return Object.fromEntries(await opened.stores.accountStore.readUsage(aid, month));
+      const counts = await opened.stores.accountStore.readUsage(aid, month);
+      return usageOf(counts);
     },
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),
     close: async () => {

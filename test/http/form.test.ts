@@ -142,7 +142,7 @@ describe.each(BASES)('%s', (base) => {
     expect(preflight.headers.get('Access-Control-Allow-Methods')).toBe('GET');
     expect((await createClient().send('OPTIONS', base, { headers: OTHER_SITE })).status).toBe(405);
     const wrong = await createClient().send('PATCH', `${base}/shop`);
-    expect(wrong.headers.get('Allow')).toBe('GET, DELETE, HEAD, OPTIONS');
+    expect(wrong.headers.get('Allow')).toBe('GET, PUT, DELETE, HEAD, OPTIONS');
   });
 });
 

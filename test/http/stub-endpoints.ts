@@ -119,6 +119,7 @@ export function createStubEndpoints(
       create: note('createForm', () => FORM),
       read: note('readForm', () => FORM),
       list: (ctx, show) => note('listForms', () => textStream(JSON.stringify([show(FORM)])))(ctx),
+      replace: note('replaceForm', () => FORM),
       remove: note('removeForm', () => undefined),
       open: async (id) => {
         if (id !== FORM.id) {

@@ -32,7 +32,7 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   capture: ['capture'],
   retrieve: ['retrieve'],
   proxy: ['proxyPost', 'proxyGet', 'requestNetworkToken'],
-  forms: ['createForm', 'listForms', 'showForm', 'deleteForm'],
+  forms: ['createForm', 'listForms', 'showForm', 'replaceForm', 'deleteForm'],
   jobs: ['listJobs', 'readJob', 'redeliverJob', 'cancelJob'],
   'least-privilege': [
     'createCredential',

@@ -30,6 +30,10 @@ describe('forms', () => {
     expect(form_type).toBe('pcd');
     expect(await forms.get({ form_id: 'bank' })).toEqual(created);
     expect((await forms.list()).map((form) => form.id)).toEqual(['bank', id].sort());
+    const changed = await forms.replace({ form_id: 'bank', locale: 'fr' });
+    expect<object>(changed).toEqual({ id: 'bank', url: created.url, form_type: 'ach', locale: 'fr' });
+    expect(await forms.get({ form_id: 'bank' })).toEqual(changed);
+    await forms.replace({ form_id: 'bank', ...settings });
     expect(await forms.delete({ form_id: id })).toEqual({ message: expect.any(String) });
     expect(await forms.list()).toEqual([created]);
   });

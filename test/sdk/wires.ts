@@ -326,6 +326,11 @@ const OTHERS: Readonly<Record<string, Wire>> = {
     request: 'GET /v1/retrieve/iframe?form_id=f1',
   },
   'forms.list': { call: ({ client }) => client.forms.list(), request: 'GET /v1/retrieve/iframe' },
+  'forms.replace': {
+    call: ({ client }) => client.forms.replace({ form_id: UNIQUE_ID, hide_card: true }),
+    request: `PUT /v1/retrieve/iframe/${encodeURIComponent(UNIQUE_ID)}`,
+    body: { hide_card: true },
+  },
   'forms.delete': {
     call: ({ client }) => client.forms.delete({ form_id: UNIQUE_ID }),
     request: `DELETE /v1/retrieve/iframe/${encodeURIComponent(UNIQUE_ID)}`,

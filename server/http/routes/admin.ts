@@ -76,7 +76,7 @@ const readUsage = defineRoute({
   body: { kind: 'none' },
   response: Usage,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, query, services }) => ({ json: await services.admin.usage(ctx, query.month) }),
+  handle: async ({ ctx, query, services }) => ({ json: await services.admin.usage(ctx, query) }),
 });
 
 /** One value of two places. */

@@ -104,6 +104,30 @@ function showForm({ path, suffix }: Base): Route {
   });
 }
 
+function replaceForm({ path, suffix }: Base): Route {
+  return defineRoute({
+    ...COMMON,
+    method: 'PUT',
+    path: `${path}/{form_id}`,
+    operationId: `replace${suffix}Form`,
+    scope: 'form:write',
+    summary: 'Replace the settings of a hosted form',
+    description:
+      'Replaces all settings of a form of the account; those that are left out go back to their defaults. Its type, id and URL stay. Pages that are open keep the settings with which they were loaded.',
+    auth: 'basic',
+    params: FormPath,
+    query: NO_QUERY,
+    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES_MAX },
+    response: Form,
+    errors: ['form_not_found', 'integrity_failed'],
+    audit: { action: 'form.change', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    handle: async ({ ctx, params, body, services }) => {
+      const form = await services.forms.replace(ctx, params.form_id, body);
+      return { json: shown(services, path, form) };
+    },
+  });
+}
+
 function removeForm({ path, suffix }: Base): Route {
   return defineRoute({
     ...COMMON,
@@ -132,5 +156,6 @@ export const FORM_ROUTES = BASES.flatMap((base) => [
   createForm(base),
   readForms(base),
   showForm(base),
+  replaceForm(base),
   removeForm(base),
 ]);

@@ -1,10 +1,26 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
 import { countCharacters, Identifier } from './common.ts';
+import { Scope } from './credential.ts';
 import { EXPECTED, PUBLISHED } from './kinds.ts';
 import { ALGORITHM } from './vault.ts';
 
 /** The billable operations. */
 export type MeterOperation = (typeof OPERATIONS)[number];
+
+const SignedInCredential = Type.Object(
+  {
+    id: Type.String({ description: 'Its identifier.' }),
+    scopes: Type.Array(Scope, { description: 'What it may do.' }),
+    keys: Type.Optional(
+      Type.Array(Type.String(), { description: 'The vault keys that it may use. Omitted: all.' }),
+    ),
+    unmasked: Type.Boolean({ description: 'Whether it sees whole numbers.' }),
+  },
+  {
+    $id: 'SignedInCredential',
+    description: 'The API credential that signed in, and its rights. Omitted for a password.',
+  },
+);
 
 export const WhoAmI = Type.Object(
   {
@@ -16,6 +32,7 @@ export const WhoAmI = Type.Object(
     backwards_compatibility: Type.Literal('v1', {
       description: 'The version of the API that the server is compatible with.',
     }),
+    credential: Type.Optional(SignedInCredential),
   },
   { $id: 'WhoAmI', description: 'The account of the credentials, and the server.' },
 );
@@ -87,6 +104,10 @@ export const UsageQuery = Type.Object({
       examples: ['2026-01'],
     }),
   ),
+  by_day: Type.Boolean({
+    default: false,
+    description: 'Whether the reply has the requests of each day of the month, too.',
+  }),
 });
 
 export const Usage = Type.Object(
@@ -103,6 +124,13 @@ export const Usage = Type.Object(
       description: 'Requests of the month with a 2xx reply, including uses of endpoints.',
       examples: [5310],
     }),
+    days: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 0 }), {
+        maxItems: 31,
+        description:
+          'With `by_day`: the same for each day of the month in UTC, the first day first, up to the current one. Days before the server counted them are 0.',
+      }),
+    ),
   },
   { $id: 'Usage', description: 'The stored data of an account, and its requests in a month.' },
 );

@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   'rule.create',
   'rule.delete',
   'form.create',
+  'form.change',
   'form.delete',
   'csr.create',
   'csr.delete',

@@ -43,11 +43,19 @@ export function createAccounts(dependencies: AccountDependencies) {
 
 /** What a caller learns of itself and of this server. */
 async function whoami({ settings }: AccountParts, { account }: AccountContext): Promise<WhoAmI> {
+  const { credential, unmasked } = account;
+  const rights = credential && {
+    id: credential.id,
+    scopes: [...credential.scopes],
+    ...(credential.keys && { keys: [...credential.keys] }),
+    unmasked,
+  };
   return {
     user: account.name,
     environment: settings.environment,
     api_version: settings.version,
     backwards_compatibility: 'v1',
+    ...(rights && { credential: rights }),
   };
 }
 

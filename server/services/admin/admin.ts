@@ -14,11 +14,12 @@ import type { Clock } from '../common/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
-import { type MeteringService, monthOf } from '../request/metering.ts';
+import { type MeteringService, monthOf, requestsOf } from '../request/metering.ts';
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests come between. */
 const KEYS_AT_ONCE = 32;
 const KEYS_STEP = 1_024;
+const DAY_MS = 86_400_000;
 
 interface AdminDependencies {
   readonly itemStore: Pick<ItemStore, 'countItems'>;
@@ -77,16 +78,24 @@ async function billing({ metering, now, prices }: AdminParts, { account }: Accou
   return { currency: prices.currency, amount: formatMoney(sum), from, to: formatExpiry(at), items };
 }
 
+/** How many days of a month (`YYYY-MM`) have begun. */
+function daysOf(month: string, now: number): number {
+  const start = new Date(`${month}-01T00:00:00Z`);
+  const days = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 0)).getUTCDate();
+  return Math.min(days, Math.max(0, Math.ceil((now - start.getTime() + 1) / DAY_MS)));
+}
+
 /** Keys and tokens as they are now, requests of a month (`YYYY-MM`); of the current one when it is omitted. */
 async function usage(
   parts: AdminParts,
   { account }: AccountContext,
-  month: string = monthOf(parts.now()),
+  { month = monthOf(parts.now()), by_day }: { readonly month?: string | undefined; readonly by_day: boolean },
 ): Promise<Usage> {
   const [counts, held] = await Promise.all([
     parts.metering.read(account, month),
     // However often an account asks at once, its tokens are counted once.
     parts.counting(account.aid, () => countHeld(parts, account.aid)),
   ]);
-  return { month, ...held, api_requests: Math.max(0, counts.get('api_requests') ?? 0) };
+  const { sum, ofDays } = requestsOf(counts, daysOf(month, parts.now()));
+  return { month, ...held, api_requests: sum, ...(by_day && { days: ofDays }) };
 }

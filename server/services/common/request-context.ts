@@ -56,7 +56,7 @@ export interface RequestOrigin {
 /** Counts that were handed over to be stored before the outcome of their request was known. */
 export interface UsageAhead {
   readonly aid: string;
-  readonly month: string;
+  readonly day: string;
   readonly counts: ReadonlyMap<string, number>;
   readonly stored: Promise<void>;
   /** The operation that metrics count once the request has succeeded. */

@@ -41,7 +41,7 @@ export type HostedForms = ReturnType<typeof createHostedForms>;
 
 /** Makes the forms of a server. */
 export function createHostedForms(parts: FormParts) {
-  return bindParts(parts, { create, read, list, remove, open, sweep });
+  return bindParts(parts, { create, replace, read, list, remove, open, sweep });
 }
 
 function placeOf(aid: string, id: string) {
@@ -91,19 +91,42 @@ async function create(
     readonly settings: FormSettings;
   },
 ): Promise<HostedForm> {
-  const { crypto, randomId, settings } = parts;
-  const { form_id: id = randomId(), form_type } = input;
+  const { form_id: id = parts.randomId(), form_type } = input;
   if (BUILT_IN.has(id)) {
     throw new VaultError('form_exists', { field: 'query.form_id' });
   }
-  const form = {
-    form_type,
-    settings: checkFormSettings(form_type, input.settings, settings.environment),
-  };
-  const plaintext = encoder.encode(JSON.stringify(form));
+  const { form, sealed } = await sealForm(parts, aid, { id, form_type }, input.settings);
+  await put(parts, aid, { nonce: parts.randomId(), id }, sealed);
+  return form;
+}
+
+/** Checks settings, and seals them as those of a form. Rejects with `invalid_request`. */
+async function sealForm(
+  { crypto, settings: { environment } }: FormParts,
+  aid: string,
+  { id, form_type }: Omit<HostedForm, 'settings'>,
+  given: FormSettings,
+): Promise<{ readonly form: HostedForm; readonly sealed: Uint8Array }> {
+  const settings = checkFormSettings(form_type, given, environment);
+  const plaintext = encoder.encode(JSON.stringify({ form_type, settings }));
   const sealed = await crypto.sealRecord({ place: placeOf(aid, id), plaintext });
-  await put(parts, aid, { nonce: randomId(), id }, sealed);
-  return { id, ...form };
+  return { form: { id, form_type, settings }, sealed };
+}
+
+/** Replaces all settings of a form; its type stays. Rejects with `invalid_request` and `form_not_found`. */
+async function replace(
+  parts: FormParts,
+  { account: { aid } }: AccountContext,
+  id: string,
+  settings: FormSettings,
+): Promise<HostedForm> {
+  const stored = await findOwn(parts, aid, id);
+  const { form_type } = await openForm(parts, id, stored);
+  const { form, sealed } = await sealForm(parts, aid, { id, form_type }, settings);
+  if (!(await parts.formStore.replace(id, { nonce: stored.nonce, aid, settings: sealed }))) {
+    throw new VaultError('form_not_found');
+  }
+  return form;
 }
 
 async function findOwn(

@@ -10,10 +10,11 @@ const REQUESTS = 'api_requests';
 /** No vault has counted anything before: a month has a key of its own, and no directory names them. */
 const FIRST_MONTH_MS = Date.UTC(2025, 0);
 
-/** What goes to one account and month in one step. */
+/** What goes to one account and day in one step. */
 interface Entry {
   readonly aid: string;
-  readonly month: string;
+  /** `YYYY-MM-DD` in UTC. */
+  readonly day: string;
   readonly counts: Map<string, number>;
   readonly stored: PromiseWithResolvers<void>;
 }
@@ -25,7 +26,7 @@ interface MeteringDependencies {
 }
 
 interface Meter extends MeteringDependencies {
-  /** What waits for the next step, by month and account. */
+  /** What waits for the next step, by day and account. */
   batch: Map<string, Entry>;
   /** What was counted and must be taken back, while Redis is away: an account is never left with too much. */
   owed: Entry[];
@@ -35,17 +36,27 @@ interface Meter extends MeteringDependencies {
   readonly send: () => Promise<void>;
 }
 
-/** The last moment that `monthOf` was asked for; module state, since all requests of a millisecond share it. */
+/** The last moment that `dayOf` was asked for; module state, since all requests of a millisecond share it. */
 let lastMs = 0;
-let lastMonth = '1970-01';
+let lastDay = '1970-01-01';
 
-/** The month that a moment belongs to, in UTC. */
-export function monthOf(ms: number): string {
+/** The day that a moment belongs to, in UTC. */
+function dayOf(ms: number): string {
   if (ms !== lastMs) {
     lastMs = ms;
-    lastMonth = new Date(ms).toISOString().slice(0, 7);
+    lastDay = new Date(ms).toISOString().slice(0, 10);
   }
-  return lastMonth;
+  return lastDay;
+}
+
+/** The month that a moment or a day belongs to, in UTC. */
+export function monthOf(at: number | string): string {
+  return (typeof at === 'string' ? at : dayOf(at)).slice(0, 7);
+}
+
+/** The name under which the requests of a day are counted; those of its month are the sum. */
+function requestsOfDay(day: number | string): string {
+  return `${REQUESTS}:${String(day).slice(-2).padStart(2, '0')}`;
 }
 
 /** The months from one moment to the month behind another: a clock may be ahead, and so may what it has counted. */
@@ -58,11 +69,11 @@ export function monthsOf(fromMs: number, toMs: number): readonly string[] {
   );
 }
 
-function newEntry(aid: string, month: string): Entry {
+function newEntry(aid: string, day: string): Entry {
   const stored = Promise.withResolvers<void>();
   // A failure is reported to those who await it; nothing has to await it.
   stored.promise.catch(() => undefined);
-  return { aid, month, counts: new Map(), stored };
+  return { aid, day, counts: new Map(), stored };
 }
 
 function addTo(counts: Map<string, number>, name: string, n: number): void {
@@ -70,8 +81,14 @@ function addTo(counts: Map<string, number>, name: string, n: number): void {
 }
 
 async function store(meter: Meter, entry: Entry, isReturn: boolean): Promise<void> {
+  const { aid, day, counts } = entry;
+  const requests = counts.get(REQUESTS);
+  if (requests !== undefined) {
+    counts.delete(REQUESTS);
+    counts.set(requestsOfDay(day), requests);
+  }
   try {
-    await meter.accountStore.addUsage(entry.aid, entry.month, entry.counts);
+    await meter.accountStore.addUsage(aid, monthOf(day), counts);
     entry.stored.resolve();
   } catch (error) {
     if (isReturn) {
@@ -101,11 +118,11 @@ function startSending(meter: Meter): Promise<void> {
 function handOver(
   meter: Meter,
   aid: string,
-  month: string,
+  day: string,
   counts: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const name = `${month} ${aid}`;
-  const entry = meter.batch.get(name) ?? newEntry(aid, month);
+  const name = `${day} ${aid}`;
+  const entry = meter.batch.get(name) ?? newEntry(aid, day);
   meter.batch.set(name, entry);
   for (const [operation, n] of counts) {
     addTo(entry.counts, operation, n);
@@ -135,18 +152,18 @@ function count(meter: Meter, ctx: AccountContext, operation: MeterOperation, n =
 async function settle(meter: Meter, ctx: AccountContext): Promise<void> {
   const counts = take(ctx);
   if (counts.size > 0) {
-    await handOver(meter, ctx.account.aid, monthOf(meter.now()), counts);
+    await handOver(meter, ctx.account.aid, dayOf(meter.now()), counts);
   }
 }
 
 /** Hands the request itself over, with what it has counted. */
 function handOverRequest(meter: Meter, ctx: AccountContext): Promise<void> {
   const { aid } = ctx.account;
-  const month = monthOf(meter.now());
+  const day = dayOf(meter.now());
   const counts = take(ctx);
   addTo(counts, REQUESTS, 1);
-  const stored = handOver(meter, aid, month, counts);
-  ctx.usage.ahead = { aid, month, counts, stored, operation: undefined };
+  const stored = handOver(meter, aid, day, counts);
+  ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
   return stored;
 }
 
@@ -176,9 +193,9 @@ function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
 function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
   if (ctx.usage.ahead === undefined) {
     const { aid } = ctx.account;
-    const month = monthOf(meter.now());
+    const day = dayOf(meter.now());
     const counts = countsAhead(operation);
-    ctx.usage.ahead = { aid, month, counts, stored: handOver(meter, aid, month, counts), operation };
+    ctx.usage.ahead = { aid, day, counts, stored: handOver(meter, aid, day, counts), operation };
   }
 }
 
@@ -210,8 +227,8 @@ async function request(meter: Meter, ctx: AccountContext): Promise<void> {
   }
 }
 
-function giveBack(meter: Meter, { aid, month, counts }: UsageAhead): void {
-  const entry = newEntry(aid, month);
+function giveBack(meter: Meter, { aid, day, counts }: UsageAhead): void {
+  const entry = newEntry(aid, day);
   for (const [operation, n] of counts) {
     addTo(entry.counts, operation, -n);
   }
@@ -236,7 +253,19 @@ function forget({ accountStore, now }: Meter, { aid }: Pick<Account, 'aid'>): Pr
   return accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now()));
 }
 
-/** Operation counts of a month (`YYYY-MM`), with `api_requests`. */
+/** Requests of a month: their sum, and those of each of its first `days` days. */
+export function requestsOf(counts: ReadonlyMap<string, number>, days: number) {
+  const ofDays = [...counts].filter(([name]) => name.startsWith(REQUESTS));
+  return {
+    sum: Math.max(
+      0,
+      ofDays.reduce((sum, [, n]) => sum + n, 0),
+    ),
+    ofDays: Array.from({ length: days }, (_, at) => Math.max(0, counts.get(requestsOfDay(at + 1)) ?? 0)),
+  };
+}
+
+/** Counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
 function read(
   { accountStore }: Meter,
   { aid }: Pick<Account, 'aid'>,

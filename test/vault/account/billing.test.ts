@@ -131,6 +131,11 @@ describe('a bill', () => {
       });
       expect((await client.send('GET', '/usage')).json).toMatchObject({ month: '2026-03', api_requests: 1 });
       expect((await client.send('GET', '/usage?month=2026-02')).json).toMatchObject({ api_requests: 3 });
+      const ofDays = async (query: string) =>
+        (await client.send('GET', `/usage?by_day=true${query}`)).as<{ days: number[] }>().days;
+      expect(await ofDays('')).toEqual([3]);
+      expect(await ofDays('&month=2026-02')).toEqual([...Array<number>(27).fill(0), 3]);
+      expect(await ofDays('&month=2026-04')).toEqual([]);
     } finally {
       clock = MONTH_END;
     }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault, type TestVault, usageOf as usageSum } from '../../helpers/vault.ts';
 import { answerNext, failNext, holdNext } from '../hold.ts';
 
 const FEBRUARY = Date.parse('2026-02-28T23:59:59.999Z');
@@ -25,7 +25,9 @@ afterAll(async () => {
 
 async function usageOf(who: AccountClient, month = '2026-02'): Promise<Readonly<Record<string, number>>> {
   return Object.fromEntries(
-    [...(await vault.opened.stores.accountStore.readUsage(who.aid, month))].filter(([, n]) => n !== 0),
+    Object.entries(usageSum(await vault.opened.stores.accountStore.readUsage(who.aid, month))).filter(
+      ([, n]) => n !== 0,
+    ),
   );
 }
 

@@ -67,8 +67,12 @@ describe('a credential', () => {
       await basic.send('GET', '/whoami'),
     ]) {
       expect(answer.outcome).toBe('200');
-      expect(answer.as<{ user: string }>().user).toBe(account.name);
+      expect(answer.json).toMatchObject({
+        user: account.name,
+        credential: { id: made.id, scopes: ['vault:list'], unmasked: false },
+      });
     }
+    expect((await account.send('GET', '/whoami')).json).not.toHaveProperty('credential');
     const another = await makeCredential(account, ['vault:list']);
     const mixed = clientOf(vault.handle, account, { ...made, secret: another.secret });
     expect((await mixed.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
