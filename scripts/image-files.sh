@@ -10,6 +10,7 @@ mkdir -p "$target"
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
 
 cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
+rm -r "$target/server/console"
 mkdir "$target/sdk"
 cp sdk/openapi.json "$target/sdk"
 (cd "$target" && bun install --frozen-lockfile --production --silent)
@@ -22,11 +23,12 @@ mkdir -p "$target/$reference/dist/browser"
 cp "$reference/package.json" "$target/$reference"
 cp "$reference/dist/browser/standalone.js" "$target/$reference/dist/browser"
 
-# The SDK of this version and the guide, as the server gives them out.
+# The SDK of this version, the guide and the console, as the server gives them out.
 bun scripts/pack-sdk.ts --if-changed
 bun scripts/build-guide.ts --if-changed
+bun scripts/build-console.ts --if-changed
 mkdir "$target/dist"
-cp -R dist/sdk dist/guide "$target/dist"
+cp -R dist/sdk dist/guide dist/console "$target/dist"
 
 bun scripts/sbom.ts "$target" >"$target/sbom.cdx.json"
 chmod -R a+rX,go-w "$target"

@@ -10,6 +10,7 @@ if [ "${VAULT_ENV:-}" = production ] || [ "${NODE_ENV:-}" = production ]; then
     exit 1
   fi
   [ -d dist/sdk ] || echo "The SDK is not packed (bun run pack:sdk); the server cannot give it out." >&2
+  [ -d dist/console ] || echo "The console is not built (bun run build:console); the server cannot show it." >&2
   [ -d dist/guide ] || echo "The guide is not built (bun run build:guide); the server cannot show it." >&2
   exec sh scripts/quiet.sh bun server/main.ts
 fi
@@ -23,8 +24,11 @@ make scripts/pack-sdk.ts &
 packing=$!
 make scripts/build-guide.ts &
 building=$!
+make scripts/build-console.ts &
+console=$!
 if [ -z "${VAULT_REDIS_URL:-}${VAULT_REDIS_BIN:-}" ]; then sh scripts/redis-vendor.sh; fi
 wait $packing || echo "The SDK could not be packed; the server cannot give it out." >&2
+wait $console || echo "The console could not be built; the server cannot show it." >&2
 wait $building || echo "The guide could not be built; the server cannot show it." >&2
 
 exec sh scripts/quiet.sh bun server/main.ts

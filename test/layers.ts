@@ -28,6 +28,7 @@ const PAGES = /^server\/http\/pages\//;
 const ROUTES = /^server\/http\/routes\//;
 const OPENAPI = /^server\/http\/openapi\//;
 const GUIDE = /^scripts\/guide\//;
+const CONSOLE = /^server\/console\//;
 const FORMS_BUILD = /^forms\/build\.ts$/;
 /** What the server may know of the jobs of the threads: their types and codecs, not their handlers. */
 const DEFINITIONS = /^workers\/(?:table|jobs\/(?:codec|define|[a-z]+\/jobs))\.ts$/;
@@ -79,7 +80,8 @@ export const LAYERS: readonly Layer[] = [
     files: /^scripts\/guide\/browser\//,
     may: [/^scripts\/guide\/found\.ts$/],
   },
-  { name: 'scripts/guide', files: GUIDE, may: [] },
+  { name: 'scripts/guide', files: GUIDE, may: [], mayTypes: [/^scripts\/site\//] },
+  { name: 'server/console', files: CONSOLE, may: [/^sdk\//] },
   { name: 'server/telemetry', files: TELEMETRY, may: [], mayTypes: [SCHEMA, CORE] },
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },
@@ -100,7 +102,7 @@ export const LAYERS: readonly Layer[] = [
       /^server\/http\/app\.ts$/,
       FORMS_BUILD,
       GUIDE,
-      /^server\/http\/pages\/guide\.ts$/,
+      /^server\/http\/pages\/built\.ts$/,
       /^sdk\/package\.json$/,
       OPENAPI,
       SCHEMA,
@@ -116,6 +118,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   { name: /^elysia$|^@elysiajs\//, only: /^server\/(?:http|boot)\//, why: 'HTTP ends there' },
   { name: /^ioredis$/, only: STORE, why: 'nothing else talks to Redis' },
   { name: /^(?:marked|highlight\.js|minisearch)(?:\/|$)/, only: GUIDE, why: 'pages are made there' },
+  { name: /^(?:preact|uqr)(?:\/|$)/, only: CONSOLE, why: 'the console is made of them' },
   { name: /^bullmq$/, only: OUTBOUND, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,

@@ -32,6 +32,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
   'server/cli/backup/restore.ts': "an authenticated backup's counts",
   'server/cli/import/state.ts': 'the state of an import, which is compared with a schema',
+  'server/console/ui/json.ts': 'what a person has typed, in their own browser',
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
@@ -69,7 +70,8 @@ export const CONFINEMENTS: readonly Confinement[] = [
   },
   {
     what: 'console',
-    code: /\bconsole\s*[.[]/,
+    // Not a file of that name, in a path or a quotation.
+    code: /(?<![/'])\bconsole\s*[.[]/,
     files: SHIPPED,
     // In a shop's page there is no logger; the element names attributes there, never what they hold.
     except: new RegExp(`${EDGE.source}|^forms/frame/element\\.ts$`),

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { Site, SiteFile } from '../site/write.ts';
 import { makeAssets } from './assets.ts';
 import { ENTRIES, type Entry } from './contents.ts';
 import { findImages, type Images } from './images.ts';
@@ -8,33 +9,16 @@ import { indexOf } from './search-index.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs', import.meta.url));
 
-/** One file of the guide, and the path that the server serves it at. */
-export interface GuideFile {
-  /** Such as `/guide/capture`. */
-  readonly path: string;
-  readonly type: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly isCompressible: boolean;
-  /** Whether its path contains the hash of its bytes. */
-  readonly isImmutable: boolean;
-}
-
-/** The whole guide: its files, and the page for unknown paths. */
-export interface Guide {
-  readonly files: readonly GuideFile[];
-  readonly missing: GuideFile;
-}
-
-function textFile(path: string, type: string, text: string): GuideFile {
+function textFile(path: string, type: string, text: string): SiteFile {
   const bytes = new TextEncoder().encode(text);
   return { path, type, bytes, isCompressible: true, isImmutable: false };
 }
 
-function pageFile(path: string, html: string): GuideFile {
+function pageFile(path: string, html: string): SiteFile {
   return textFile(path, 'text/html; charset=utf-8', html);
 }
 
-async function imageFile(path: string, { read }: Images): Promise<GuideFile> {
+async function imageFile(path: string, { read }: Images): Promise<SiteFile> {
   const isDrawing = path.endsWith('.svg');
   return {
     path: `/guide/${path}`,
@@ -46,7 +30,7 @@ async function imageFile(path: string, { read }: Images): Promise<GuideFile> {
 }
 
 /** Renders the guide from the Markdown files and the images of `docs/`. */
-export async function renderGuide(): Promise<Guide> {
+export async function renderGuide(): Promise<Site> {
   const images = await findImages(FOLDER);
   const { paths, files: assets } = await makeAssets();
   const rendered = await Promise.all(

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what all tests need. The SDK is packed and the guide built here, once, before processes that run side by side
+# Installs what all tests need. The SDK is packed, the guide and the console are built here, once, before processes that run side by side
 # ask for them.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,3 +10,4 @@ sh scripts/age-vendor.sh
 sh scripts/test/tools.sh >/dev/null
 bun scripts/pack-sdk.ts --if-changed
 bun scripts/build-guide.ts --if-changed
+bun scripts/build-console.ts --if-changed

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia';
 import { buildOpenApi } from './openapi/document.ts';
+import { consolePages } from './pages/console.ts';
 import { docsPages } from './pages/docs.ts';
 import { formBundlePages } from './pages/form-bundles.ts';
 import { formGalleryPages } from './pages/form-gallery.ts';
@@ -56,6 +57,7 @@ export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
     documentPage(parts.http),
     ...docsPages(),
     ...guidePages(),
+    ...consolePages(parts.http),
     ...formBundlePages(parts),
     ...formGalleryPages(parts),
     ...sdkPages(),

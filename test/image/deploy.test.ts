@@ -24,7 +24,16 @@ test('the build sees what the image is laid out from, and nothing else', async (
   const script = await read('scripts/image-files.sh');
   const copied = /^cp -R (.*) "\$target"$/m.exec(script)?.[1]?.split(' ') ?? [];
   expect(copied).toContain('server');
-  const scripts = ['artifact.ts', 'build-guide.ts', 'guide', 'image-files.sh', 'pack-sdk.ts', 'sbom.ts'];
+  const scripts = [
+    'artifact.ts',
+    'build-console.ts',
+    'build-guide.ts',
+    'guide',
+    'image-files.sh',
+    'pack-sdk.ts',
+    'sbom.ts',
+    'site',
+  ];
   const needed = [...copied, 'docs', 'sdk', ...scripts.map((name) => `scripts/${name}`)];
   const seen = (await read('.dockerignore')).split('\n').flatMap((line) => /^!(.*)$/.exec(line)?.[1] ?? []);
   expect(seen.sort()).toEqual(needed.sort());

@@ -51,6 +51,7 @@ describe('what an image holds', () => {
       'sources.sha256',
     ]);
     expect(readdirSync(join(folder, 'dist/guide'))).toContain('guide.json');
+    expect(readdirSync(join(folder, 'dist/console'))).toContain('console.json');
   });
 
   test('is no test, no key, no history and no tool', () => {

@@ -309,58 +309,6 @@ test('a digest stays for 100 fetches, and goes with any change', async () => {
   await remove(id);
 });
 
-describe('a replacement', () => {
-  const replace = (id: string, body: unknown = {}, by = owner, base = IFRAME): Promise<Answer> =>
-    by.send('PUT', `${base}/${id}`, { body });
-
-  test('gives what a creation with the same settings would, of the same type, by either path', async () => {
-    const id = freshId();
-    await create(id, { additional_fields: [{ name: 'number' }], locale: 'de' });
-    const { form_type: type } = (await read(id)).as<Form>();
-    for (const [base, settings] of [
-      [IFRAME, EVERYTHING],
-      ['/capture/iframe', {}],
-    ] as const) {
-      const answer = await replace(id, settings, owner, base);
-      expect(answer.outcome).toBe('200');
-      expect(answer.json).toEqual({ id, url: `/v1${base}/${id}`, form_type: type, ...settings });
-      expect((await read(id)).json).toMatchObject(settings);
-      expect((await page(id)).status).toBe(200);
-    }
-    expect((await read(id)).json).not.toHaveProperty('locale');
-    const log = (await owner.send('GET', '/audit', { query: { action: 'form.change' } })).as<object[]>();
-    expect(log).toMatchObject([{ object: `form/${id}` }, { object: `form/${id}` }]);
-    await remove(id);
-  });
-
-  test('is refused for forms of others, built-in and unknown ones, and for invalid settings', async () => {
-    const id = freshId();
-    await create(id, { locale: 'de' });
-    expect((await replace(id, {}, other)).outcome).toBe('404 form_not_found');
-    expect((await replace('pcd')).outcome).toBe('404 form_not_found');
-    expect((await replace('nowhere')).outcome).toBe('404 form_not_found');
-    expect((await replace(id, { locale: 'xx' })).outcome).toBe('400 invalid_request');
-    expect((await replace(id, { css_links: ['http://a.example/'] })).outcome).toBe('400 invalid_request');
-    expect((await read(id)).json).toMatchObject({ locale: 'de' });
-    await remove(id);
-  });
-
-  test('never brings a deleted form back, nor changes one that took its id since', async () => {
-    for (let round = 0; round < 20; round++) {
-      const id = freshId();
-      await create(id, { locale: 'de' });
-      const [changed] = await Promise.all([
-        replace(id, { locale: 'fr' }),
-        remove(id).then(() => create(id, { locale: 'es' }, other)),
-      ]);
-      expect(['200', '404 form_not_found']).toContain(changed.outcome);
-      expect((await read(id, other)).json).toMatchObject({ locale: 'es' });
-      expect((await read(id)).outcome).toBe('404 form_not_found');
-      await remove(id, other);
-    }
-  });
-});
-
 describe('in Redis', () => {
   test('nothing of a form can be read but its id, its account and its times', async () => {
     const id = freshId();

@@ -1,0 +1,65 @@
+/** What a screen reads from the vault: on its way, there, or failed. */
+import { useCallback, useEffect, useState } from 'preact/hooks';
+
+/** The state of a reading. */
+export type Load<T> = (
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'ready'; readonly data: T }
+) & { readonly reload: () => void };
+
+/** Reads when the screen is shown, when one of `of` changes, and at `reload`. Only the newest reading counts. */
+export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []): Load<T> {
+  const [state, setState] = useState<{
+    kind: 'loading' | 'failed' | 'ready';
+    data?: T;
+    error?: unknown;
+  }>({ kind: 'loading' });
+  const [round, setRound] = useState(0);
+  // `read` is a new function at each rendering; `of` says when it reads something else.
+  useEffect(() => {
+    let isCurrent = true;
+    setState({ kind: 'loading' });
+    read().then(
+      (data) => isCurrent && setState({ kind: 'ready', data }),
+      (error: unknown) => isCurrent && setState({ kind: 'failed', error }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [...of, round]);
+  const reload = useCallback(() => setRound((before) => before + 1), []);
+  return { ...state, reload } as Load<T>; // `kind` says which members there are.
+}
+
+/** A list that comes in pages. */
+export interface Listing<Item> {
+  readonly load: Load<readonly Item[]>;
+  readonly hasMore: boolean;
+  readonly more: () => void;
+}
+
+interface ReadPage<Item> {
+  readonly data: readonly Item[];
+  readonly next_token?: string | undefined;
+}
+
+/** Reads the first page of a list, and one more at each `more`. */
+export function useListing<Item>(
+  read: (next?: string) => Promise<ReadPage<Item>>,
+  of: readonly unknown[] = [],
+): Listing<Item> {
+  const [pages, setPages] = useState<readonly ReadPage<Item>[]>([]);
+  const load = useLoad(async () => {
+    const page = await read();
+    setPages([page]);
+    return page.data;
+  }, of);
+  const last = pages.at(-1);
+  const data = pages.flatMap((page) => page.data);
+  return {
+    load: load.kind === 'ready' ? { ...load, data } : load,
+    hasMore: last?.next_token !== undefined,
+    more: () => void read(last?.next_token).then((page) => setPages([...pages, page])),
+  };
+}

@@ -1,0 +1,89 @@
+/** Who is signed in. It is kept in the memory of the page alone: a reload signs out. */
+import { Vault } from '../../../sdk/client.ts';
+import { VaultApiError } from '../../../sdk/transport/errors.ts';
+import type { Scope, WhoAmI } from '../../../sdk/transport/types.ts';
+
+/** A page without any action for so long signs out. */
+const IDLE_MS = 15 * 60_000;
+
+/** A signed-in account or API credential. */
+export interface Session {
+  readonly client: Vault;
+  readonly who: WhoAmI;
+  /** Whether it may do at least one of these; a password may do everything. */
+  readonly may: (...scopes: readonly Scope[]) => boolean;
+}
+
+/** What a person types to sign in: a name with a password, or the secret of an API credential alone. */
+export interface SignIn {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** The messages of error replies by request, for `messageOf`: the SDK's errors have codes alone. */
+const messages = new Map<string, string>();
+const MESSAGES_MAX = 50;
+
+/** Keeps the message of an error reply. */
+async function keepMessage(reply: Response): Promise<void> {
+  const body: { error?: string; request_id?: string } = await reply.json().catch(() => ({}));
+  if (body.error !== undefined && body.request_id !== undefined) {
+    messages.set(body.request_id, body.error);
+    for (const oldest of [...messages.keys()].slice(0, -MESSAGES_MAX)) {
+      messages.delete(oldest);
+    }
+  }
+}
+
+/** No credentials of the browser's own, and no prompt of the browser for a wrong password. */
+async function fetchPlainly(url: string, init: RequestInit): Promise<Response> {
+  const reply = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' });
+  if (!reply.ok) {
+    await keepMessage(reply.clone());
+  }
+  return reply;
+}
+
+/** Signs in. Throws what the SDK throws, with `unauthenticated` for wrong credentials. */
+export async function signIn({ name, secret }: SignIn): Promise<Session> {
+  const base = { baseUrl: location.origin, fetch: fetchPlainly };
+  const client = new Vault(
+    name === '' ? { ...base, credential: secret } : { ...base, username: name, password: secret },
+  );
+  const who = await client.admin.whoami();
+  const scopes = who.credential && new Set(who.credential.scopes);
+  return {
+    client,
+    who,
+    may: (...wanted) => scopes === undefined || wanted.some((scope) => scopes.has(scope)),
+  };
+}
+
+/** Calls `end` once nothing was typed or clicked for a quarter of an hour; returns what stops that. */
+export function watchIdle(end: () => void): () => void {
+  let timer = setTimeout(end, IDLE_MS);
+  const restart = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(end, IDLE_MS);
+  };
+  const events = ['pointerdown', 'keydown'] as const;
+  for (const event of events) {
+    document.addEventListener(event, restart);
+  }
+  return () => {
+    clearTimeout(timer);
+    for (const event of events) {
+      document.removeEventListener(event, restart);
+    }
+  };
+}
+
+/** A failure as a person reads it, with what the operator needs to find it in the log. */
+export function messageOf(error: unknown): string {
+  if (error instanceof VaultApiError) {
+    const { requestId = '', code, message } = error;
+    const told = messages.get(requestId);
+    return told === undefined ? message : `${told} (${code}, ${requestId})`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,172 @@
+import { useState } from 'preact/hooks';
+import type { Credential, Scope } from '../../../sdk/transport/types.ts';
+import { useLoad } from '../app/load.ts';
+import type { Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { Confirm, Once, Opener } from '../ui/dialog.tsx';
+import { type Entered, Form } from '../ui/form.tsx';
+import { Loaded, Screen, Table, Time } from '../ui/parts.tsx';
+
+type Preset = keyof typeof T.credentials.presets;
+
+/** What each role may do. */
+const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
+  charge: ['proxy:send', 'job:read'],
+  store: ['vault:store', 'vault:update'],
+  support: ['vault:list', 'vault:read', 'vault:log', 'key:read'],
+  forms: ['capture:write', 'retrieve:write', 'form:write'],
+  audit: ['audit:read', 'usage:read', 'job:read', 'vault:log'],
+};
+
+const SCOPES = [
+  ...['vault:store', 'vault:list', 'vault:read', 'vault:update', 'vault:delete', 'vault:log', 'vault:export'],
+  ...['key:read', 'key:write', 'capture:write', 'retrieve:write', 'form:write', 'rule:read', 'rule:write'],
+  ...['proxy:send', 'proxy:fetch', 'cert:write', 'job:read', 'job:write', 'connection:read'],
+  ...['connection:write', 'audit:read', 'usage:read', 'preference:write', 'credential:write'],
+] as readonly Scope[];
+
+function isRole(preset: string): preset is keyof typeof PRESETS {
+  return Object.hasOwn(PRESETS, preset);
+}
+
+/** An empty list is no limit. */
+function given(list: string[]): string[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+interface Parts {
+  readonly session: Session;
+  readonly onChange: () => void;
+}
+
+function Create({ session: { client, may }, onChange }: Parts) {
+  const [secret, setSecret] = useState<string>();
+  if (secret !== undefined) {
+    return <Once label={T.credentials.secret} text={secret} />;
+  }
+  const create = async ({ needed, list, text, isOn }: Entered): Promise<void> => {
+    const preset = needed('preset');
+    const made = await client.credentials.create({
+      name: needed('name'),
+      scopes: isRole(preset)
+        ? [...PRESETS[preset]]
+        : SCOPES.filter((scope) => list('scopes').includes(scope)),
+      keys: given(list('keys')),
+      hosts: given(list('hosts')),
+      ips: given(list('ips')),
+      expires_in: text('expires_in'),
+      unmasked: isOn('unmasked'),
+    });
+    setSecret(made.secret);
+    onChange();
+  };
+  return (
+    <Form
+      fields={[
+        { name: 'name', label: T.credentials.name, required: true },
+        {
+          name: 'preset',
+          label: T.credentials.preset,
+          kind: 'select',
+          options: Object.entries(T.credentials.presets),
+        },
+        {
+          name: 'scopes',
+          label: T.credentials.own,
+          kind: 'many',
+          options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
+        },
+        { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
+        { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
+        { name: 'ips', label: T.credentials.ips, hint: T.endpoints.masksHint },
+        { name: 'expires_in', label: T.credentials.expiresIn, hint: T.endpoints.ttlHint },
+        { name: 'unmasked', label: T.credentials.unmasked, kind: 'checkbox' },
+      ]}
+      send={T.credentials.create}
+      onSend={create}
+    />
+  );
+}
+
+function Roll({ session: { client }, id }: { readonly session: Session; readonly id: string }) {
+  const [secret, setSecret] = useState<string>();
+  return secret === undefined ? (
+    <>
+      <p>{T.credentials.rollAbout}</p>
+      <Form
+        fields={[{ name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.endpoints.ttlHint }]}
+        send={T.credentials.roll}
+        onSend={async ({ text }) =>
+          setSecret((await client.credentials.roll({ id, overlap: text('overlap') })).secret)
+        }
+      />
+    </>
+  ) : (
+    <Once label={T.credentials.secret} text={secret} />
+  );
+}
+
+function limitsOf({ keys, hosts, ips, unmasked }: Credential): string {
+  const lists = [...(keys ?? []), ...(hosts ?? []), ...(ips ?? [])];
+  return [...lists, ...(unmasked ? [T.credentials.unmasked] : [])].join(', ');
+}
+
+export function CredentialsScreen({ session }: { readonly session: Session }) {
+  const { client } = session;
+  const credentials = useLoad(() => client.credentials.list());
+  const parts = { session, onChange: credentials.reload };
+  return (
+    <Screen
+      title={T.credentials.title}
+      about={T.credentials.about}
+      actions={
+        <Opener label={T.credentials.create} kind="primary">
+          {() => <Create {...parts} />}
+        </Opener>
+      }
+    >
+      <Loaded of={credentials}>
+        {(rows) => (
+          <Table
+            label={T.credentials.title}
+            rows={rows}
+            empty={T.credentials.empty}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: T.credentials.name, cell: ({ name, id }) => <span title={id}>{name}</span> },
+              {
+                title: T.credentials.scopes,
+                cell: (credential) => (
+                  <>
+                    {credential.scopes.join(', ')}
+                    <span class="soft"> {limitsOf(credential)}</span>
+                  </>
+                ),
+              },
+              { title: T.credentials.used, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+              { title: T.credentials.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+              {
+                title: T.actions,
+                cell: ({ id, name }) => (
+                  <div class="actions">
+                    <Opener label={T.credentials.roll} kind="small">
+                      {() => <Roll session={session} id={id} />}
+                    </Opener>
+                    <Confirm
+                      label={T.remove}
+                      question={`${name}: ${T.credentials.removeQuestion}`}
+                      onConfirm={async () => {
+                        await client.credentials.delete({ id });
+                        credentials.reload();
+                      }}
+                    />
+                  </div>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Screen>
+  );
+}

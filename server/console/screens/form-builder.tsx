@@ -1,0 +1,237 @@
+import { useState } from 'preact/hooks';
+import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
+import { useLoad } from '../app/load.ts';
+import { goTo, type Route } from '../app/route.ts';
+import type { Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
+import { jsonIn } from '../ui/json.ts';
+import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
+import { type FormType, useDraft } from './form-draft.ts';
+
+const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
+const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
+const CHOICES = {
+  display_mode: ['standalone', 'embedded'],
+  color_mode: ['light', 'dark', 'auto'],
+  locale: ['en', 'es', 'fr', 'de', 'ar'],
+} as const;
+const FIELDS = {
+  pcd: ['card_number', 'card_holder', 'expiry', 'cvv'],
+  ach: ['account_number', 'routing_number', 'account_type', 'account_holder'],
+  custom: [],
+} as const;
+
+const { names } = T.forms;
+
+function choice(name: string, label: string, values: readonly string[], value: string | undefined): Field {
+  const options = [['', names.default] as const, ...values.map((each) => [each, each] as const)];
+  return { name, label, kind: 'select', value: value ?? '', options };
+}
+
+function fieldLines(fields: FormSettings['additional_fields']): string {
+  return (fields ?? [])
+    .map(({ name, label, required }) => [name, label ?? name, ...(required ? ['required'] : [])].join(', '))
+    .join('\n');
+}
+
+function fieldsIn(text: string): object[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [name = '', label = '', required] = line.split(',').map((part) => part.trim());
+      return { name, ...(label !== '' && { label }), ...(required === 'required' && { required: true }) };
+    });
+}
+
+/** The fields of the builder for a form as it is. */
+function fieldsFor(type: FormType, settings: FormSettings): Field[] {
+  const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
+  const { theme } = settings;
+  return [
+    choice('style', names.style, ['vault', 'modern'], theme?.style ?? undefined),
+    ...Object.entries(CHOICES).map(([name, values]) =>
+      choice(
+        name,
+        names[name as keyof typeof CHOICES],
+        values,
+        settings[name as keyof typeof CHOICES] ?? undefined,
+      ),
+    ),
+    ...COLOURS.map((name) => ({
+      name,
+      label: names[name],
+      value: theme?.[name] ?? '',
+      placeholder: '#3a4ad9',
+    })),
+    ...FLAGS.map(
+      (name): Field => ({ name, label: names[name], kind: 'checkbox', value: settings[name] === true }),
+    ),
+    ...(FIELDS[type].length > 0
+      ? [
+          {
+            ...({ name: 'hidden', label: T.forms.hidden, kind: 'many', value: hidden.join() } as const),
+            options: FIELDS[type].map((name) => [name, name] as const),
+          },
+        ]
+      : []),
+    {
+      ...{ name: 'fields', label: T.forms.fields, kind: 'textarea', hint: T.forms.fieldsHint },
+      value: fieldLines(settings.additional_fields),
+    },
+    {
+      ...{ name: 'frame_ancestors', label: names.frame_ancestors, hint: T.endpoints.masksHint },
+      value: (settings.frame_ancestors ?? []).join(', '),
+    },
+    {
+      name: 'other',
+      label: T.forms.more,
+      kind: 'textarea',
+      hint: T.forms.moreHint,
+      value: otherText(settings),
+    },
+  ];
+}
+
+const SHOWN = [
+  ...FLAGS,
+  ...Object.keys(CHOICES),
+  'theme',
+  'field_options',
+  'additional_fields',
+  'frame_ancestors',
+];
+
+/** Settings without a field of their own, as JSON. */
+function otherText(settings: FormSettings): string {
+  const others = Object.entries(settings).filter(
+    ([name]) => !SHOWN.includes(name) && !['id', 'url', 'form_type'].includes(name),
+  );
+  return others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others), null, 2);
+}
+
+/** The settings that were entered; parts that the builder has no field for stay as they were. */
+function settingsIn({ text, isOn, list }: Entered, before: FormSettings): FormSettings {
+  const chosen = Object.keys(CHOICES).map((name) => [name, text(name)] as const);
+  const flags = FLAGS.map((name) => [name, isOn(name) || undefined] as const);
+  const colours = ['style', ...COLOURS].map((name) => [name, text(name)] as const);
+  const hidden = list('hidden');
+  const options = Object.entries(before.field_options ?? {}).map(
+    ([name, option]) => [name, { ...option, visible: hidden.includes(name) ? false : undefined }] as const,
+  );
+  const ancestors = list('frame_ancestors');
+  return {
+    ...Object.fromEntries([...chosen, ...flags]),
+    theme: { ...before.theme, ...Object.fromEntries(colours) },
+    field_options: {
+      ...Object.fromEntries(options),
+      ...Object.fromEntries(
+        hidden.map((name) => [name, { ...before.field_options?.[name], visible: false }]),
+      ),
+    },
+    additional_fields: fieldsIn(text('fields') ?? ''),
+    ...(ancestors.length > 0 && { frame_ancestors: ancestors }),
+    ...(jsonIn(text('other') ?? '{}') as FormSettings),
+  } as FormSettings; // The vault checks them, and names the place of an error.
+}
+
+/** What a page needs to show the form. */
+function snippetOf(id: string): string {
+  return `<script type="module" src="${location.origin}/forms/vault-forms.js"></script>
+<vault-card-form form="${id}" url="THE_URL_OF_AN_ENDPOINT" secret="ITS_SECRET"></vault-card-form>`;
+}
+
+interface BuilderParts {
+  readonly session: Session;
+  readonly form: Partial<HostedForm>;
+}
+
+function Builder({ session, form }: BuilderParts) {
+  const { client } = session;
+  const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
+  const [settings, setSettings] = useState<FormSettings>(form);
+  const [isSaved, setSaved] = useState(false);
+  const { id: known, url: _, form_type: __, ...shown } = settings as Partial<HostedForm>;
+  const preview = useDraft(session, type, shown);
+  const save = async (entered: Entered): Promise<void> => {
+    const entries = settingsIn(entered, form);
+    if (form.id !== undefined) {
+      await client.forms.replace({ ...entries, form_id: form.id });
+      setSaved(true);
+      return;
+    }
+    const made = await client.forms.create({ ...entries, form_type: type, form_id: entered.text('form_id') });
+    goTo('form', { id: made.id });
+  };
+  const follow = (event: Event): void => {
+    const element = event.currentTarget;
+    const inner = element instanceof HTMLElement ? element.querySelector('form') : null;
+    setSaved(false);
+    if (inner !== null) {
+      try {
+        setSettings(settingsIn(enteredIn(inner), form));
+      } catch {
+        // JSON that is not complete yet: the preview follows once it is.
+      }
+    }
+  };
+  return (
+    <div class="halves">
+      <Panel title={T.forms.settings}>
+        {form.id === undefined && (
+          <label class="field">
+            {T.forms.type}
+            <select value={type} onChange={({ currentTarget: { value } }) => setType(value as FormType)}>
+              {Object.entries(T.forms.types).map(([each, label]) => (
+                <option key={each} value={each}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <div onInput={follow}>
+          <Form
+            key={type}
+            fields={[
+              ...(form.id === undefined
+                ? [{ name: 'form_id', label: T.forms.id, hint: T.endpoints.idHint }]
+                : []),
+              ...fieldsFor(type, form),
+            ]}
+            send={T.forms.save}
+            onSend={save}
+          >
+            <p role="status">{isSaved && T.forms.saved}</p>
+          </Form>
+        </div>
+      </Panel>
+      <div>
+        <Panel title={T.forms.preview}>
+          {preview.error !== undefined && <Failure error={preview.error} />}
+          {preview.url !== undefined && <iframe class="preview" src={preview.url} title={T.forms.preview} />}
+          <p class="soft">{T.forms.draft}</p>
+        </Panel>
+        {(known ?? form.id) !== undefined && (
+          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(form.id ?? '')} />}>
+            <pre>{snippetOf(form.id ?? '')}</pre>
+          </Panel>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function FormScreen({ session, params: { id } }: { session: Session; params: Route['params'] }) {
+  const { client } = session;
+  const form = useLoad<Partial<HostedForm>>(
+    async () => (id === undefined ? {} : client.forms.get({ form_id: id })),
+    [id],
+  );
+  return (
+    <Screen title={id === undefined ? T.forms.builder : `${T.forms.builder}: ${id}`}>
+      <Loaded of={form}>{(found) => <Builder key={id} session={session} form={found} />}</Loaded>
+    </Screen>
+  );
+}

@@ -1,0 +1,73 @@
+import { useLoad } from '../app/load.ts';
+import { goTo, type Route } from '../app/route.ts';
+import type { Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { BarChart } from '../ui/chart.tsx';
+import { Form } from '../ui/form.tsx';
+import { Facts, Loaded, Panel, Screen, Table } from '../ui/parts.tsx';
+
+const MONTHS = 12;
+
+function months(): readonly (readonly [string, string])[] {
+  const now = new Date();
+  return Array.from({ length: MONTHS }, (_, back) => {
+    const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back))
+      .toISOString()
+      .slice(0, 7);
+    return [month, month] as const;
+  });
+}
+
+/** Requests of a month, and the bill of the current one. */
+export function UsageScreen({ session: { client }, params }: { session: Session; params: Route['params'] }) {
+  const { month } = params;
+  const usage = useLoad(() => client.admin.usage({ month, by_day: true }), [month]);
+  const bill = useLoad(() => client.admin.billing());
+  return (
+    <Screen title={T.usage.title}>
+      <Form
+        isCompact
+        fields={[
+          { name: 'month', label: T.usage.month, kind: 'select', value: month ?? '', options: months() },
+        ]}
+        send={T.usage.show}
+        onSend={({ text }) => goTo('usage', { month: text('month') })}
+      />
+      <Loaded of={usage}>
+        {({ month: shown, api_requests, days = [] }) => (
+          <>
+            <Facts of={[[T.home.requests, api_requests]]} />
+            <BarChart
+              title={`${T.home.byDay}, ${shown}`}
+              unit={T.home.unit}
+              bars={days.map((value, at) => ({ name: `${shown}-${at + 1}`, value }))}
+            />
+          </>
+        )}
+      </Loaded>
+      <Panel title={T.home.cost}>
+        <Loaded of={bill}>
+          {({ items, amount, currency }) => (
+            <>
+              <Table
+                label={T.home.cost}
+                rows={items.filter(({ count }) => count > 0)}
+                empty="–"
+                keyOf={({ operation }) => operation}
+                columns={[
+                  { title: T.usage.operation, cell: ({ operation }) => operation },
+                  { title: T.usage.count, cell: ({ count }) => count, isNumber: true },
+                  { title: T.usage.price, cell: ({ unit_price }) => unit_price, isNumber: true },
+                  { title: T.usage.amount, cell: (item) => item.amount, isNumber: true },
+                ]}
+              />
+              <p>
+                <strong>{`${T.usage.sum}: ${amount} ${currency}`}</strong>
+              </p>
+            </>
+          )}
+        </Loaded>
+      </Panel>
+    </Screen>
+  );
+}

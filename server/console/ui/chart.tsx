@@ -1,0 +1,54 @@
+/** A bar chart as plain SVG, with the same figures as a table for those who do not see it. */
+import { useId } from 'preact/hooks';
+
+const WIDTH = 640;
+const HEIGHT = 160;
+const GAP = 3;
+
+/** One bar. */
+export interface Bar {
+  readonly name: string;
+  readonly value: number;
+}
+
+/** A chart of bars; the highest value is written beside the top. */
+export function BarChart({ title, unit, bars }: { title: string; unit: string; bars: readonly Bar[] }) {
+  const id = useId();
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const step = WIDTH / Math.max(1, bars.length);
+  const number = new Intl.NumberFormat();
+  return (
+    <figure class="chart" aria-labelledby={id}>
+      <figcaption id={id}>
+        {title} <span class="soft">{`${number.format(most)} ${unit}`}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        {bars.map(({ name, value }, at) => {
+          const height = (value / most) * (HEIGHT - 4);
+          return (
+            <rect
+              key={name}
+              x={at * step + GAP / 2}
+              y={HEIGHT - Math.max(1, height)}
+              width={Math.max(1, step - GAP)}
+              height={Math.max(1, height)}
+            >
+              <title>{`${name}: ${number.format(value)}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <table class="hidden">
+        <caption>{title}</caption>
+        <tbody>
+          {bars.map(({ name, value }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </figure>
+  );
+}

@@ -1,0 +1,216 @@
+/** Small parts that all screens are made of. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Listing, Load } from '../app/load.ts';
+import { messageOf } from '../app/session.ts';
+import { T } from '../text/text.ts';
+
+interface With {
+  readonly children?: ComponentChildren;
+}
+
+/** A screen: its title, which gets the focus when the screen is shown, what can be done on it, and its content. */
+export function Screen({
+  title,
+  about,
+  actions,
+  children,
+}: With & { readonly title: string; readonly about?: string; readonly actions?: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · ${T.product}`;
+    heading.current?.focus();
+  }, [title]);
+  return (
+    <>
+      <header class="screen-head">
+        <h1 tabIndex={-1} ref={heading}>
+          {title}
+        </h1>
+        <div class="actions">{actions}</div>
+        {about !== undefined && <p class="soft">{about}</p>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+/** A part of a screen with a heading of its own. */
+export function Panel({ title, actions, children }: With & { title: string; actions?: ComponentChildren }) {
+  return (
+    <section class="panel">
+      <header>
+        <h2>{title}</h2>
+        <div class="actions">{actions}</div>
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A failure, read aloud at once; `retry` offers another try. */
+export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+  return (
+    <div class="failure" role="alert">
+      <p>{messageOf(error)}</p>
+      {retry && (
+        <button type="button" onClick={retry}>
+          {T.retry}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What was read, once it is there; before that a sign of waiting, or why it failed. */
+export function Loaded<D>({
+  of,
+  children,
+}: {
+  readonly of: Load<D>;
+  readonly children: (data: D) => ComponentChildren;
+}) {
+  if (of.kind === 'failed') {
+    return <Failure error={of.error} retry={of.reload} />;
+  }
+  return of.kind === 'ready' ? (
+    children(of.data)
+  ) : (
+    <p class="loading" role="status">
+      {T.loading}
+    </p>
+  );
+}
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  readonly isNumber?: boolean;
+}
+
+/** A table; without rows a sentence that says what to do. */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  empty,
+  keyOf,
+}: {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly empty: string;
+  readonly keyOf: (row: Row) => string;
+}) {
+  if (rows.length === 0) {
+    return <p class="empty">{empty}</p>;
+  }
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+    <section class="table" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ title, isNumber }) => (
+              <th key={title} scope="col" class={isNumber ? 'number' : undefined}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ title, cell, isNumber }) => (
+                <td key={title} data-title={title} class={isNumber ? 'number' : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A list that comes in pages, as a table with a button for more. */
+export function ListTable<Row>({
+  listing: { load, hasMore, more },
+  ...table
+}: Omit<Parameters<typeof Table<Row>>[0], 'rows'> & { readonly listing: Listing<Row> }) {
+  return (
+    <Loaded of={load}>
+      {(rows) => (
+        <>
+          <Table {...table} rows={rows} />
+          {hasMore && (
+            <button type="button" onClick={more}>
+              {T.more}
+            </button>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+/** A point in time, in the reader's own way of writing; UTC in its title. */
+export function Time({ at }: { readonly at: string | null | undefined }) {
+  if (at === null || at === undefined) {
+    return <span class="soft">{T.never}</span>;
+  }
+  return (
+    <time dateTime={at} title={at}>
+      {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
+    </time>
+  );
+}
+
+/** A state in words, with a colour. */
+export function Badge({ kind, children }: With & { readonly kind: 'good' | 'bad' | 'wait' | 'plain' }) {
+  return <span class={`badge ${kind}`}>{children}</span>;
+}
+
+/** Copies a text; says so, also to screen readers. */
+export function Copy({ text, label = T.copy }: { readonly text: string; readonly label?: string }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={async () => {
+        await navigator.clipboard.writeText(text);
+        setCopied(true);
+        setTimeout(() => setCopied(false), 2_000);
+      }}
+    >
+      <span aria-live="polite">{isCopied ? T.copied : label}</span>
+    </button>
+  );
+}
+
+/** A text that must not wrap within a word, such as a token, shortened to its ends. */
+export function Short({ text }: { readonly text: string }) {
+  const shown = text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
+  return (
+    <code title={text} class="short">
+      {shown}
+    </code>
+  );
+}
+
+/** A definition list of facts. */
+export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,88 @@
+import type { Page } from './pages.ts';
+import { IMMUTABLE, REVALIDATE, respondWithFile } from './static-file.ts';
+
+/** One file that was built before the start. */
+export interface BuiltFile {
+  /** Its name in the folder; the compressed form has the suffix `.gz`. */
+  readonly name: string;
+  readonly type: string;
+  readonly tag: string;
+  readonly isCompressed: boolean;
+  /** Whether its path contains the hash of its bytes. */
+  readonly isImmutable: boolean;
+}
+
+/** What an index of built files contains. */
+export interface BuiltSite {
+  /** By their paths, such as `/guide/capture`. */
+  readonly files: Readonly<Record<string, BuiltFile>>;
+  /** The page for all other paths. */
+  readonly missing: BuiltFile;
+}
+
+/** Where built files are, and how they are served. */
+export interface BuiltPlace {
+  /** The path below which they are, such as `/guide`. */
+  readonly root: string;
+  readonly folder: URL;
+  /** The file in the folder that lists the others. */
+  readonly index: string;
+  /** The Content-Security-Policy of its pages. */
+  readonly policy: string;
+  /** The answer where nothing was built. */
+  readonly notBuilt: string;
+}
+
+/** Reads the index on the first request, and again after the next build. */
+function createReader({ folder, index }: BuiltPlace): () => Promise<BuiltSite | undefined> {
+  let known: { readonly at: number; readonly site: BuiltSite } | undefined;
+  return async () => {
+    const file = Bun.file(new URL(index, folder));
+    if (!(await file.exists())) {
+      return undefined;
+    }
+    if (known?.at !== file.lastModified) {
+      known = { at: file.lastModified, site: await file.json() };
+    }
+    return known.site;
+  };
+}
+
+function respondWithBuilt(
+  { folder, policy }: BuiltPlace,
+  built: BuiltFile,
+  request: Request,
+  status = 200,
+): Response {
+  const { name, type, tag, isCompressed, isImmutable } = built;
+  const body = Bun.file(new URL(name, folder));
+  const gzip = isCompressed ? Bun.file(new URL(`${name}.gz`, folder)) : undefined;
+  const headers = {
+    'Cache-Control': isImmutable ? IMMUTABLE : REVALIDATE,
+    ...(type.startsWith('text/html') ? { 'Content-Security-Policy': policy } : {}),
+  };
+  return respondWithFile({ type, body, gzip, tag }, request, { status, headers });
+}
+
+/** Built files below a path. Paths are looked up, never opened. An unknown path is answered with a page and status 404. */
+export function builtPages(place: BuiltPlace): readonly Page[] {
+  const read = createReader(place);
+  const respond = async (request: Request): Promise<Response> => {
+    const site = await read();
+    if (site === undefined) {
+      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
+      return new Response(place.notBuilt, { status: 404, headers });
+    }
+    const { pathname } = new URL(request.url);
+    const path = pathname.replace(/\/$/, '');
+    const built = Object.hasOwn(site.files, path) ? site.files[path] : undefined;
+    if (built === undefined) {
+      return respondWithBuilt(place, site.missing, request, 404);
+    }
+    // The path is a known one: text of the caller is never repeated.
+    return path === pathname
+      ? respondWithBuilt(place, built, request)
+      : new Response(null, { status: 308, headers: { Location: path, 'Cache-Control': REVALIDATE } });
+  };
+  return [place.root, `${place.root}/*`].map((path) => ({ path, respond }));
+}
