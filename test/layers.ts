@@ -64,7 +64,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'server/http/pages',
     files: PAGES,
-    may: [PLUGINS, SCHEMA, CORE, DOMAIN],
+    may: [PLUGINS, SCHEMA, CORE, DOMAIN, /^package\.json$/],
     mayTypes: [SERVICES, FORMS_BUILD],
   },
   { name: 'server/http/routes', files: ROUTES, may: [SERVICES, PLUGINS, SCHEMA, CORE] },

@@ -21,11 +21,11 @@ function here(path: string): URL {
   return new URL(path, import.meta.url);
 }
 
-async function buildScript(): Promise<Uint8Array<ArrayBuffer>> {
+async function buildScript(name: 'early' | 'main'): Promise<Uint8Array<ArrayBuffer>> {
   const { outputs } = await Bun.build({
-    entrypoints: [fileURLToPath(here('browser/main.ts'))],
+    entrypoints: [fileURLToPath(here(`browser/${name}.ts`))],
     target: 'browser',
-    format: 'esm',
+    format: name === 'main' ? 'esm' : 'iife',
     minify: true,
     sourcemap: 'none',
     // The environment of the build must not change its output.
@@ -33,7 +33,7 @@ async function buildScript(): Promise<Uint8Array<ArrayBuffer>> {
   });
   const [output] = outputs;
   if (output === undefined || outputs.length !== 1) {
-    throw new Error(`the script of the guide must build to one file, but gave ${outputs.length}`);
+    throw new Error(`a script of the guide must build to one file, but gave ${outputs.length}`);
   }
   return new Uint8Array(await output.arrayBuffer());
 }
@@ -53,12 +53,17 @@ async function joinStyles(): Promise<Uint8Array<ArrayBuffer>> {
 
 /** Joins the style sheets and bundles the browser script, in memory. */
 export async function makeAssets(): Promise<Assets> {
-  const [styles, script] = await Promise.all([joinStyles(), buildScript()]);
+  const [styles, early, script] = await Promise.all([
+    joinStyles(),
+    buildScript('early'),
+    buildScript('main'),
+  ]);
   const style = assetOf('guide.css', 'text/css; charset=utf-8', styles);
+  const first = assetOf('early.js', 'text/javascript; charset=utf-8', early);
   const program = assetOf('guide.js', 'text/javascript; charset=utf-8', script);
   const icon = assetOf('icon.svg', 'image/svg+xml', new TextEncoder().encode(ICON));
   return {
-    paths: { styles: style.path, script: program.path, icon: icon.path },
-    files: [style, program, icon],
+    paths: { styles: style.path, early: first.path, script: program.path, icon: icon.path },
+    files: [style, first, program, icon],
   };
 }

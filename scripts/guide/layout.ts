@@ -17,6 +17,8 @@ export interface PageParts {
 /** The paths of the assets that every page loads. */
 export interface AssetPaths {
   readonly styles: string;
+  /** The script that runs before the page is painted. */
+  readonly early: string;
   readonly script: string;
   readonly icon: string;
 }
@@ -60,6 +62,7 @@ export function layOut(page: PageParts, assets: AssetPaths): string {
 <title>${Bun.escapeHTML(page.title)} · Cardvault</title>
 <link rel="icon" href="${assets.icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.styles}">
+<script src="${assets.early}"></script>
 <script type="module" src="${assets.script}"></script>
 </head>
 <body>

@@ -5,6 +5,7 @@ import { docsPages } from './pages/docs.ts';
 import { formBundlePages } from './pages/form-bundles.ts';
 import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
+import { landingPages } from './pages/landing.ts';
 import { mountPages, operatorPages, type Page } from './pages/pages.ts';
 import { sdkPages } from './pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from './pages/static-file.ts';
@@ -54,6 +55,7 @@ export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
   mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts);
   const pages = [
     ...operatorPages(parts),
+    ...landingPages(parts),
     documentPage(parts.http),
     ...docsPages(),
     ...guidePages(),

@@ -85,6 +85,22 @@ describe('for everybody', () => {
   });
 });
 
+test('colours are those of the system until others are chosen, and the choice stays', async () => {
+  const { page, faults } = await world.open('/guide', { ...DESKTOP, colorScheme: 'light' });
+  const back = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  expect(await back()).toBe('rgb(255, 255, 255)');
+  await page.getByLabel('Colours').selectOption('dark');
+  expect(await back()).toBe('rgb(15, 15, 15)');
+  expect(await axeFaults(page)).toEqual([]);
+  await page.goto(`${world.url}/guide/items`);
+  expect(await back()).toBe('rgb(15, 15, 15)');
+  await page.getByLabel('Colours').selectOption('system');
+  expect(await back()).toBe('rgb(255, 255, 255)');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await back()).toBe('rgb(15, 15, 15)');
+  expect(faults).toEqual([]);
+});
+
 describe('without a script', () => {
   test('contents, outline and links work, and nothing is offered that does not', async () => {
     const { page } = await world.open('/guide/capture', { ...PHONE, javaScriptEnabled: false });

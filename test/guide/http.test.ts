@@ -51,7 +51,7 @@ describe('a page of the guide', () => {
       expect(policy).not.toMatch(/unsafe|data:|blob:|http|nonce|sha\d/);
       expect(policy).toContain("frame-ancestors 'none'");
       // What the policy would block is not there to begin with.
-      expect(text).not.toMatch(/<style|<script(?! type="module" src="\/guide\/)| style=|<[^>]+ on\w+=/);
+      expect(text).not.toMatch(/<style|<script(?! (?:type="module" )?src="\/guide\/)| style=|<[^>]+ on\w+=/);
     },
   );
 
@@ -93,7 +93,12 @@ describe('a page of the guide', () => {
 describe('what pages load', () => {
   test('has a path of its own for its bytes, to be kept', async () => {
     const paths = loadedBy(html);
-    expect(paths.map((path) => path.split('/').at(-1)).sort()).toEqual(['guide.css', 'guide.js', 'icon.svg']);
+    expect(paths.map((path) => path.split('/').at(-1)).sort()).toEqual([
+      'early.js',
+      'guide.css',
+      'guide.js',
+      'icon.svg',
+    ]);
     for (const path of paths) {
       const { status, headers } = await get(path);
       expect(status).toBe(200);

@@ -37,6 +37,33 @@ test('metrics are Prometheus text', async () => {
   expect(answer.text).toContain('# TYPE vault_http_request_duration_seconds histogram');
 });
 
+describe('the landing page', () => {
+  const ask = (accept: string) => createClient().send('GET', '/', { headers: { authorization: '', accept } });
+
+  test('is for those who ask for a page, and has no script', async () => {
+    const answer = await ask('text/html,application/xhtml+xml,*/*;q=0.8');
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('Content-Security-Policy')).toStartWith(
+      "default-src 'none'; style-src 'sha256-",
+    );
+    expect(answer.headers.get('Vary')).toBe('Accept, Accept-Encoding');
+    expect(answer.text).toContain('Staging, version');
+    expect(answer.text).not.toContain('<script');
+    for (const link of ['/guide', '/docs', '/console', '/forms', '/health/ready']) {
+      expect(answer.text).toContain(`href="${link}"`);
+    }
+  });
+
+  test.each(['', '*/*', 'application/json', 'application/json, text/html;q=0.9'])(
+    'is an unknown path for %p',
+    async (accept) => {
+      const answer = await ask(accept);
+      expect(answer.status).toBe(404);
+      expect(answer.error.code).toBe('not_found');
+    },
+  );
+});
+
 test('pages take GET and HEAD alone', async () => {
   for (const path of ['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs']) {
     expect(await createClient().send('HEAD', path, NOBODY)).toMatchObject({ status: 200, text: '' });

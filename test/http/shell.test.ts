@@ -176,7 +176,6 @@ describe('refusals', () => {
 
 describe('404 and 405', () => {
   test.each([
-    '/',
     '/v1',
     '/v1/',
     '/v2/vault',

@@ -3,9 +3,11 @@ import { addCopyButtons } from './copy.ts';
 import { followHeadings, freeFocus, showCurrent } from './help.ts';
 import { showOwnUrl } from './origin.ts';
 import { addSearch } from './search.ts';
+import { addThemeChoice } from './theme.ts';
 
 showOwnUrl();
 addCopyButtons();
+addThemeChoice();
 addSearch();
 followHeadings();
 freeFocus();

@@ -62,41 +62,57 @@ function previewOf(url: string): Pick<HostedForm, 'form_type' | 'settings'> {
 }
 
 const STYLE = `
-:root { color-scheme: light dark; font-family: system-ui, sans-serif; }
-body { margin: 0 auto; max-width: 80rem; padding: 1rem; }
+:root { color-scheme: light dark; --line: light-dark(#dfdfdf, #2d2d2d); --edge: light-dark(#8a8a8a, #737373); --link: light-dark(#0069a8, #5cb8f0); --soft: light-dark(#636363, #a4a4a4); }
+* { box-sizing: border-box; }
+body { margin: 0; background: light-dark(#fff, #0f0f0f); color: light-dark(#1b1b1b, #e7e7e7); font: 15px/24px Inter, ui-sans-serif, system-ui, sans-serif; }
+header, main { margin: 0 auto; max-width: 80rem; padding: 1rem; }
+h1 { font-size: 26px; line-height: 1.3; margin: 0; }
+h2 { font-size: 18px; margin: 2rem 0 .5rem; }
+a { color: var(--link); }
+p { margin: .5rem 0 1rem; max-width: 70ch; }
 form { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
 label { display: grid; gap: .25rem; min-width: 0; }
-input, select, button { box-sizing: border-box; font: inherit; max-width: 100%; padding: .4rem .6rem; }
-#frames { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); margin-top: 1.5rem; }
-figure { margin: 0; }
-figcaption { padding: .25rem 0; }
-iframe { border: 1px solid #8888; border-radius: .5rem; box-sizing: border-box; height: 34rem; width: 100%; }
+input, select, button { background: light-dark(#fff, #0f0f0f); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; max-width: 100%; min-height: 36px; padding: .3rem .7rem; }
+button { background: var(--link); border-color: var(--link); color: light-dark(#fff, #0b1a26); cursor: pointer; }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+.frames { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
+figure { border: 1px solid var(--line); border-radius: 12px; margin: 0; overflow: hidden; }
+figcaption { color: var(--soft); padding: .4rem .8rem; border-bottom: 1px solid var(--line); }
+iframe { border: 0; color-scheme: normal; display: block; height: min(34rem, 80vh); width: 100%; }
 `;
 
 /** Each frame is created again: a form reads its URL only once, when it is loaded. */
 const SCRIPT = `
 const frames = document.getElementById('frames');
+const frameOf = ({ form_type, style, color_mode }, fragment) => {
+  const look = new URLSearchParams({ form_type, style, color_mode });
+  if (elements.locale.value !== '') look.set('locale', elements.locale.value);
+  const frame = document.createElement('iframe');
+  frame.setAttribute('sandbox', 'allow-scripts allow-forms');
+  frame.allow = 'clipboard-write';
+  frame.referrerPolicy = 'no-referrer';
+  frame.loading = 'lazy';
+  frame.title = [TYPES[form_type], STYLES[style], MODES[color_mode]].join(', ');
+  frame.src = '${PREVIEW}/' + look + (fragment.size > 0 ? '#' + fragment : '');
+  const caption = document.createElement('figcaption');
+  caption.textContent = [STYLES[style], MODES[color_mode]].join(', ');
+  const figure = document.createElement('figure');
+  figure.append(caption, frame);
+  return figure;
+};
 const { elements } = document.querySelector('form');
 const show = () => {
   const fragment = new URLSearchParams();
   for (const name of ['unique_id', 'secret', 'token', 'reference']) {
     if (elements[name].value !== '') fragment.set(name, elements[name].value);
   }
-  frames.replaceChildren(...LOOKS.map(({ form_type, style, color_mode }) => {
-    const look = new URLSearchParams({ form_type, style, color_mode });
-    if (elements.locale.value !== '') look.set('locale', elements.locale.value);
-    const frame = document.createElement('iframe');
-    frame.setAttribute('sandbox', 'allow-scripts allow-forms');
-    frame.allow = 'clipboard-write';
-    frame.referrerPolicy = 'no-referrer';
-    frame.loading = 'lazy';
-    frame.title = [form_type, style, color_mode].join(', ');
-    frame.src = '${PREVIEW}/' + look + (fragment.size > 0 ? '#' + fragment : '');
-    const caption = document.createElement('figcaption');
-    caption.textContent = frame.title;
-    const figure = document.createElement('figure');
-    figure.append(caption, frame);
-    return figure;
+  frames.replaceChildren(...Object.entries(TYPES).flatMap(([type, name]) => {
+    const heading = document.createElement('h2');
+    heading.textContent = name;
+    const grid = document.createElement('div');
+    grid.className = 'frames';
+    grid.append(...LOOKS.filter(({ form_type }) => form_type === type).map((look) => frameOf(look, fragment)));
+    return [heading, grid];
   }));
 };
 window.addEventListener('message', ({ source, data }) => {
@@ -116,6 +132,18 @@ const LOOKS = TYPES.flatMap((form_type) =>
   STYLES.flatMap((style) => MODES.map((color_mode) => ({ form_type, style, color_mode }))),
 );
 
+const TYPE_NAMES = { pcd: 'Payment cards', ach: 'Bank accounts', custom: 'Own fields' } satisfies Record<
+  (typeof TYPES)[number],
+  string
+>;
+const STYLE_NAMES = { vault: 'Vault style', modern: 'Modern style' };
+const MODE_NAMES = { light: 'light', dark: 'dark', auto: 'as the system' };
+
+/** A language in its own words. */
+function languageOf(locale: string): string {
+  return new Intl.DisplayNames(locale, { type: 'language' }).of(locale) ?? locale;
+}
+
 function galleryPage(nonce: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -127,19 +155,21 @@ function galleryPage(nonce: string): string {
 <style nonce="${nonce}">${STYLE}</style>
 </head>
 <body>
+<header>
 <h1>Hosted forms</h1>
-<p>Every type, style and colour mode. With the id and the secret of a capture or retrieval endpoint the forms work. See the <a href="/docs">reference</a>.</p>
+<p>Every type, style and colour mode. With the id and the secret of a capture or retrieval endpoint the forms work. The <a href="/guide/forms">guide</a> tells how to put one into your page, the <a href="/docs">reference</a> has all settings.</p>
 <form>
-<label>unique_id <input name="unique_id" autocomplete="off"></label>
-<label>secret <input name="secret" type="password" autocomplete="off"></label>
-<label>token <input name="token" autocomplete="off"></label>
-<label>reference <input name="reference" autocomplete="off"></label>
-<label>locale <select name="locale"><option value="">browser</option>${FORM_LOCALES.map((locale) => `<option>${locale}</option>`).join('')}</select></label>
+<label>Endpoint id <input name="unique_id" autocomplete="off"></label>
+<label>Secret <input name="secret" type="password" autocomplete="off"></label>
+<label>Token to show <input name="token" autocomplete="off"></label>
+<label>Reference <input name="reference" autocomplete="off"></label>
+<label>Language <select name="locale"><option value="">of the browser</option>${FORM_LOCALES.map((locale) => `<option value="${locale}">${languageOf(locale)}</option>`).join('')}</select></label>
 <button>Show</button>
 </form>
-<div id="frames"></div>
+</header>
+<main id="frames"></main>
 <noscript>This page needs JavaScript.</noscript>
-<script nonce="${nonce}">const LOOKS = ${scriptJson(LOOKS)};${SCRIPT}</script>
+<script nonce="${nonce}">const LOOKS = ${scriptJson(LOOKS)}; const TYPES = ${scriptJson(TYPE_NAMES)}, STYLES = ${scriptJson(STYLE_NAMES)}, MODES = ${scriptJson(MODE_NAMES)};${SCRIPT}</script>
 </body>
 </html>
 `;

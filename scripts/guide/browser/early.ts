@@ -1,0 +1,4 @@
+/** What a page of the guide runs before it is painted. */
+import { applyTheme } from './theme.ts';
+
+applyTheme();
