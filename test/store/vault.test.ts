@@ -335,3 +335,24 @@ describe('many', () => {
     expect(found.toSorted()).toEqual(tokens.toSorted());
   });
 });
+
+test.each([
+  ['of their own', (n: number) => 1_000 + n],
+  ['in common', (n: number) => (n < 2_500 ? 1_000 : 2_000)],
+])('all that expires with times %s is found while the sweep takes from the front', async (_, timeOf) => {
+  const bucket = { kid: KID, number: 0 };
+  const tokens = Array.from({ length: 3_000 }, (_, n) => `t${String(n).padStart(4, '0')}`);
+  const scored = tokens.flatMap((token, n) => [timeOf(n), token]);
+  await redis.command('ZADD', [redisKeys.expiries(bucket), ...scored]);
+  await redis.command('ZADD', [redisKeys.times(bucket), ...scored]);
+  const found = new Set<string>();
+  for await (const positions of items.positionsByExpiry(bucket, 5_000)) {
+    for (const { token } of positions) {
+      found.add(token);
+    }
+    if (timeOf(0) < timeOf(1)) {
+      await redis.command('ZREM', [redisKeys.expiries(bucket), ...tokens.slice(0, 500)]);
+    }
+  }
+  expect([...found].sort()).toEqual(tokens);
+});

@@ -10,9 +10,30 @@ const MEMBERS_MAX = 32;
 const CHARACTERS_MAX = 500;
 const NAME = /^[A-Za-z0-9_.-]{1,40}$/;
 
-/** A text with ordinary digits, and without what cannot be seen: both come along when a number is copied. */
+const DIGIT = /\p{Nd}/u;
+const FOREIGN_DIGIT = /(?!\d)\p{Nd}/gu;
+/** What is not seen beside or upon a digit. */
+const UNSEEN = /[\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}]/gu;
+/** What separates the groups of a card number; those of dates and times are shorter. */
+const BETWEEN_GROUPS = /(?<=\d{4})[^\p{L}\p{N}]{1,3}(?=\d{3})/gu;
+
+/** The ordinary digit for one of any script: each has its ten in a row, and rows begin where others end. */
+function ordinary(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0;
+  let value = 0;
+  while (DIGIT.test(String.fromCodePoint(code - value - 1))) {
+    value++;
+  }
+  return String(value % 10);
+}
+
+/** A text as its reader takes it: with ordinary digits, nothing that cannot be seen, and one space between groups of digits. */
 function plainOf(text: string): string {
-  return text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
+  return text
+    .normalize('NFKC')
+    .replaceAll(UNSEEN, '')
+    .replaceAll(FOREIGN_DIGIT, ordinary)
+    .replaceAll(BETWEEN_GROUPS, ' ');
 }
 
 /**
@@ -35,7 +56,7 @@ export function readMetadata(value: JsonValue, field: string): ItemMetadata | un
         expected: 'must have texts of at most 500 characters',
       });
     }
-    if ([name, text, plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
+    if ([name, text, plainOf(name), plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
       throw new VaultError('metadata_sensitive', { field });
     }
     metadata[name] = text;

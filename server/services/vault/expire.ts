@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ItemStore } from '../../store/item/item.ts';
+import type { ItemRemoval } from '../../store/item/removal.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { Bucket } from '../../store/records/name.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -17,11 +18,8 @@ const STEP = 64;
 const GRACE_MS = 60_000;
 
 interface ExpiryParts {
-  readonly crypto: Pick<Crypto, 'proveRemovals' | 'referenceMembers'>;
-  readonly itemStore: Pick<
-    ItemStore,
-    'buckets' | 'dueTokens' | 'expire' | 'readMany' | 'readTrace' | 'remove'
-  >;
+  readonly crypto: Pick<Crypto, 'proveRemovals'>;
+  readonly itemStore: Pick<ItemStore, 'buckets' | 'dueTokens' | 'expire' | 'readMany' | 'remove'>;
   readonly keys: Pick<Keys, 'find'>;
   readonly keyStore: Pick<KeyStore, 'users'>;
   readonly audit: Pick<Audit, 'record'>;
@@ -30,64 +28,56 @@ interface ExpiryParts {
   readonly settings: Pick<ServiceSettings, 'auditRetentionMs'>;
 }
 
-/** Leaves nothing but their logs of these items; gives how many of them that were. */
-async function expire(
-  { crypto, itemStore }: ExpiryParts,
+/**
+ * What the store needs to remove these items. The index that names them is not sealed: an item whose own record says that its
+ * time was not over `by` then, in ms since 1970, stays, and so does a damaged one.
+ */
+async function expiredOf(
+  parts: ExpiryParts,
   aid: string,
-  bucket: Bucket,
+  { kid, number }: Bucket,
   tokens: readonly string[],
-): Promise<number> {
-  const { kid } = bucket;
-  const traces = await Promise.all(tokens.map((token) => itemStore.readTrace(kid, token)));
-  const metas = traces.map((trace) => trace?.meta ?? Buffer.alloc(0));
-  const members = await crypto.referenceMembers({ params: { aid, kid, tokens }, metas });
-  const items = tokens.flatMap((token, i) => {
-    const meta = metas[i] ?? Buffer.alloc(0);
-    return meta.length === 0 ? [] : [{ token, meta, refMember: members[i] ?? new Uint8Array(0) }];
-  });
-  return itemStore.expire(bucket, items);
+  by: number,
+): Promise<readonly ItemRemoval[]> {
+  const places = tokens.map((token) => ({ token, bucket: number }));
+  const replies = await parts.itemStore.readMany(kid, places, 'log');
+  if (replies === undefined) {
+    throw new VaultError('integrity_failed'); // no metadata is so large
+  }
+  const params = { aid, kid, tokens, references: null, now: 0, expiredBy: by };
+  const { failed, removals } = await prove(parts, params, replies);
+  const staying = new Set(failed.map(({ index }) => index));
+  return removals.filter((_, i) => !staying.has(i));
 }
 
 /** Removes the logs of items that have expired, which are all that is left of them; gives how many of them that were. */
 async function removeLogs(
-  parts: ExpiryParts,
-  aid: string,
+  { itemStore }: ExpiryParts,
   bucket: Bucket,
-  tokens: readonly string[],
+  items: readonly ItemRemoval[],
 ): Promise<number> {
-  const { itemStore } = parts;
-  const { kid, number } = bucket;
-  const places = tokens.map((token) => ({ token, bucket: number }));
-  const replies = await itemStore.readMany(kid, places, 'log');
-  if (replies === undefined) {
-    throw new VaultError('integrity_failed'); // no metadata is so large
-  }
-  const { failed, removals } = await prove(parts, { aid, kid, tokens, references: null, now: 0 }, replies);
-  const damaged = new Set(failed.map(({ index }) => index));
   // What was stored anew meanwhile has other metadata, and stays.
-  const outcomes = await itemStore.remove(
-    bucket,
-    removals.filter((_, i) => !damaged.has(i)),
-  );
+  const outcomes = await itemStore.remove(bucket, items);
   return outcomes === 'closed' ? 0 : outcomes.filter((outcome) => outcome === 'ok').length;
 }
 
-/** Does this with all tokens of a bucket whose time is over, in steps; gives with how many it was done. */
+/** Does this with all items of a bucket whose time is over, in steps; gives with how many it was done. */
 async function eachStep(
-  { itemStore, now }: ExpiryParts,
+  parts: ExpiryParts,
+  aid: string,
   bucket: Bucket,
   logsKept: number | undefined,
-  act: (tokens: readonly string[]) => Promise<number>,
+  act: (items: readonly ItemRemoval[]) => Promise<number>,
 ): Promise<number> {
   let done = 0;
   // What is left of a step is damaged, or another server or a deletion is about it: it must not hold up the rest.
   for (let skip = 0; ; ) {
-    const wanted = { now: now() - GRACE_MS, logsKept, skip, limit: STEP };
-    const tokens = await itemStore.dueTokens(bucket, wanted);
+    const now = parts.now() - GRACE_MS;
+    const tokens = await parts.itemStore.dueTokens(bucket, { now, logsKept, skip, limit: STEP });
     if (tokens.length === 0) {
       return done;
     }
-    const of = await act(tokens);
+    const of = await act(await expiredOf(parts, aid, bucket, tokens, now - (logsKept ?? 0)));
     done += of;
     skip += tokens.length - of;
   }
@@ -96,9 +86,11 @@ async function eachStep(
 /** Removes what is over of one bucket; gives the number of items that have expired. */
 async function sweepBucket(parts: ExpiryParts, aid: string, bucket: Bucket): Promise<number> {
   const { auditRetentionMs } = parts.settings;
-  const expired = await eachStep(parts, bucket, undefined, (tokens) => expire(parts, aid, bucket, tokens));
+  const expired = await eachStep(parts, aid, bucket, undefined, (items) =>
+    parts.itemStore.expire(bucket, items),
+  );
   if (auditRetentionMs > 0) {
-    await eachStep(parts, bucket, auditRetentionMs, (tokens) => removeLogs(parts, aid, bucket, tokens));
+    await eachStep(parts, aid, bucket, auditRetentionMs, (items) => removeLogs(parts, bucket, items));
   }
   return expired;
 }

@@ -176,7 +176,8 @@ export async function writeAll(
   const { aid } = attempt.key;
   const clashes: Sealed[] = [];
   let left = sealed;
-  for (let tries = 0; left.length > 0; tries++) {
+  // Tries in a row that brought no item further: of one token a batch may have many.
+  for (let tries = 0; left.length > 0; ) {
     if (tries > LOGS_MAX) {
       throw new VaultError('overloaded');
     }
@@ -204,6 +205,7 @@ export async function writeAll(
         return step.retry;
       }
     }
+    tries = again.length + later.length < left.length ? 0 : tries + 1;
     left = [...again, ...later];
   }
   return done(clashes);

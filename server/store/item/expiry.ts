@@ -6,18 +6,13 @@ import type { Bucket } from '../records/name.ts';
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { asCount, asList, asText } from '../redis/reply.ts';
-import { tagOf } from './reply.ts';
+import type { ItemRemoval } from './removal.ts';
 
 const expireItems = script(prelude, expireItemsText);
 const due = script(prelude, dueTokensText);
 
 /** An item that has expired, as it was read. */
-export interface ExpiredItem {
-  readonly token: string;
-  readonly meta: Uint8Array;
-  /** Its member of the reference index, empty for none. */
-  readonly refMember: Uint8Array;
-}
+export type ExpiredItem = Pick<ItemRemoval, 'token' | 'metaTag' | 'refMember'>;
 
 /** Which tokens are looked for, and how many. */
 export interface DueTokens {
@@ -53,6 +48,6 @@ export async function expire(
     redisKeys.expiries(bucket),
     ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
   ];
-  const args = items.flatMap(({ token, meta, refMember }) => [token, tagOf(meta), refMember]);
+  const args = items.flatMap(({ token, metaTag, refMember }) => [token, metaTag, refMember]);
   return asCount(await redis.run(expireItems, keys, args));
 }

@@ -2,7 +2,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Bucket } from '../records/name.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { asBytes, asList, asText, asTime } from '../redis/reply.ts';
+import { asBytes, asList, asPairs, asText, asTime } from '../redis/reply.ts';
 import type { MemberIndex } from '../redis/scan.ts';
 
 const LEX_STEP = 1_000;
@@ -59,21 +59,26 @@ async function positionsOf(redis: RedisLink, bucket: Bucket, tokens: readonly st
   return tokens.flatMap((token, i) => (scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }]));
 }
 
-/** Positions of the tokens that expire before a time, unordered, in chunks. */
+/** Positions of the tokens that expire before a time, unordered, in chunks; some twice. */
 export async function* positionsByExpiry(
   redis: RedisLink,
   bucket: Bucket,
   before: number,
 ): AsyncGenerator<readonly Position[]> {
-  for (let at = 0; ; at += LEX_STEP) {
-    const range = [redisKeys.expiries(bucket), 0, `(${before}`, 'BYSCORE', 'LIMIT', at, LEX_STEP];
-    const tokens = asList(await redis.command('ZRANGE', range)).map(asText);
-    if (tokens.length > 0) {
+  // By time, and by place only within one: the sweep takes away from the front meanwhile.
+  for (let from = '0', at = 0; ; ) {
+    const range = [redisKeys.expiries(bucket), from, `(${before}`, 'BYSCORE', 'LIMIT', at, LEX_STEP];
+    const due = asPairs(await redis.command('ZRANGE', [...range, 'WITHSCORES']));
+    if (due.length > 0) {
+      const tokens = due.map(([token]) => asText(token));
       yield await positionsOf(redis, bucket, tokens);
     }
-    if (tokens.length < LEX_STEP) {
+    const [first, last] = [due[0], due.at(-1)].map((pair) => asText(pair?.[1] ?? ''));
+    if (due.length < LEX_STEP || last === undefined) {
       return;
     }
+    at = last === first ? LEX_STEP + (last === from ? at : 0) : 0;
+    from = last;
   }
 }
 

@@ -143,6 +143,15 @@ describe('a batch', () => {
     expect(await logOf(first[500]?.token ?? '')).toBe(2);
   });
 
+  test('of one number a hundred times: the last one stays, and each has its entry', async () => {
+    const number = fresh();
+    const results = await batch(Array.from({ length: 100 }, (_, place) => ({ data: { number, place } })));
+    expect(results.map(({ created }) => created)).toEqual([true, ...Array.from({ length: 99 }, () => false)]);
+    const token = results[0]?.token ?? '';
+    expect(await account.open('u', token)).toContain('"place":99');
+    expect(await logOf(token)).toBe(101);
+  });
+
   test('finds another token where a short one is taken', async () => {
     const items = Array.from({ length: 300 }, () => ({
       data: { n: `12345678${fresh()}` },

@@ -128,3 +128,20 @@ test('many go at once, and those that are damaged hold up no others', async () =
   expect(await left(tokens)).toEqual([]);
   expect(await commandJson<object>(vault, 'verify')).toMatchObject({ ok: true, faults: [] });
 });
+
+test.each(['1', '-1'])(
+  'an item that does not expire stays where the expiries name it with %s',
+  async (score) => {
+    numbers += 1;
+    const token = await account.store('u', { number: `${numbers}` });
+    await vault.opened.services.logHeads.catchUp();
+    const expiries = redisKeys.expiries(
+      vault.opened.stores.itemStore.bucketOf(await vault.kidOf(account, 'u'), token),
+    );
+    await vault.raw.zadd(expiries, score, token);
+    await swept();
+    expect(await account.open('u', token)).toContain('number');
+    // The forged entry is left for `vault verify` to report.
+    expect(await vault.raw.zscore(expiries, token)).toBe(score);
+  },
+);

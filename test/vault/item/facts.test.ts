@@ -174,6 +174,14 @@ describe('metadata', () => {
       '400 metadata_sensitive query.metadata',
     ],
     ['a card number before a raised digit', `{"a":"${NUMBER}²"}`, '400 metadata_sensitive query.metadata'],
+    ['a card number in other digits', '{"a":"٤١١١١١١١١١١١١١١١"}', '400 metadata_sensitive query.metadata'],
+    ['a card number in dots', '{"a":"4111.1111.1111.1111"}', '400 metadata_sensitive query.metadata'],
+    [
+      'a card number in wide gaps',
+      '{"a":"4111 / 1111 / 1111 / 1111"}',
+      '400 metadata_sensitive query.metadata',
+    ],
+    ['a name of groups', '{"3782_822463_10005":"a"}', '400 metadata_sensitive query.metadata'],
     ['a card number as a name', `{"${NUMBER}":"a"}`, '400 metadata_sensitive query.metadata'],
   ])('is refused: %s', async (_, metadata, outcome) => {
     const body = { n: fresh() };

@@ -17,7 +17,7 @@ import {
   takeStrings,
   writeBytes,
 } from '../item/page.ts';
-import { checkLive, checkReference, foundMeta, referenceMember } from '../item/records.ts';
+import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../item/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
 /** The length that stands for none. */
@@ -234,6 +234,9 @@ export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
       const refMember = resultOrFault(failed, index, () => {
         const meta = foundMeta(context, params, token, record);
         checkLive(meta, params.now);
+        if (params.expiredBy !== undefined && !isOver(meta, params.expiredBy)) {
+          throw new IntegrityError('expiry');
+        }
         if (references !== null) {
           checkReference(meta, references[index] ?? undefined, 'check');
         }

@@ -22,6 +22,8 @@ export interface RemovalParams extends KeyName {
   readonly references: readonly (string | null)[] | null;
   /** ms since 1970; what has expired by then is not there. 0: it is removed as well. */
   readonly now: number;
+  /** ms since 1970; what has not expired by then fails. */
+  readonly expiredBy?: number;
 }
 
 /**

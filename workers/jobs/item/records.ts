@@ -55,9 +55,14 @@ export function metaOf(
   return openMeta(sealer, { env, aid, kid, token }, record);
 }
 
+/** Whether the time of an item is over. */
+export function isOver({ expiresAtMs }: OpenedMeta, now: number): boolean {
+  return expiresAtMs !== undefined && expiresAtMs <= now;
+}
+
 /** Rejects an item whose time is over, as one that is not there. */
-export function checkLive({ expiresAtMs }: OpenedMeta, now: number): void {
-  if (expiresAtMs !== undefined && expiresAtMs <= now) {
+export function checkLive(meta: OpenedMeta, now: number): void {
+  if (isOver(meta, now)) {
     throw new VaultError('token_not_found');
   }
 }
