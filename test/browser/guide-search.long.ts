@@ -17,7 +17,7 @@ function input() {
   return page.getByRole('combobox', { name: 'Search the guide' });
 }
 function options() {
-  return page.getByRole('option');
+  return page.getByRole('dialog').getByRole('option');
 }
 
 /** Opens the search as a person does, who presses again when the page was not ready yet. */
