@@ -32,10 +32,11 @@ const ENTRIES: readonly Entry[] = [
   { name: 'vault-forms.js', source: 'index.ts', format: 'esm' },
   { name: 'vault-forms.global.js', source: 'global.ts', format: 'iife' },
   { name: 'vault-form-page.js', source: 'page.ts', format: 'iife' },
+  { name: 'vault-element.js', source: 'element-page.ts', format: 'iife' },
 ];
 
 /**
- * Builds the three scripts in memory, in less than a second. It writes nothing and reads only the sources of this
+ * Builds the scripts in memory, in less than a second. It writes nothing and reads only the sources of this
  * project. Rejects with the message of the compiler if they do not compile.
  */
 export async function buildForms(): Promise<FormBundles> {

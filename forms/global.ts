@@ -1,5 +1,5 @@
 /** The classic script, `vault-forms.global.js`: the same as the module, as the global `VaultForms`. */
-import { createVaultForms } from './frame/host.ts';
+import { createVaultForms } from './host.ts';
 
 // Only available while the script itself runs.
 const { currentScript } = document;

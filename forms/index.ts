@@ -1,10 +1,20 @@
 /** The module script, `vault-forms.js`: hosted forms for the pages of others. */
-import { createVaultForms, type VaultForms } from './frame/host.ts';
+import { createVaultForms, type VaultForms } from './host.ts';
 
 export type { FormOptions } from './base/options.ts';
+export type {
+  ElementHandle,
+  Elements,
+  ElementsEvents,
+  ElementsFailure,
+  ElementsOptions,
+  ElementsReply,
+  FieldChange,
+} from './elements/host.ts';
+export type { VaultFieldElement } from './elements/tags.ts';
 export type { VaultCardFormElement } from './frame/element.ts';
 export type { FormEvents, FormHandle } from './frame/handle.ts';
-export type { VaultForms } from './frame/host.ts';
+export type { VaultForms } from './host.ts';
 
 const forms = createVaultForms(import.meta.url);
 
@@ -26,6 +36,19 @@ export const mountCardForm: VaultForms['mountCardForm'] = forms.mountCardForm;
  * form.on('error', ({ status, code }) => console.log(status, code));
  */
 export const mountForm: VaultForms['mountForm'] = forms.mountForm;
+
+/**
+ * Makes a group of single fields for a page with a layout and a button of its own. What is typed goes from frame to
+ * frame inside the vault's origin: the page never sees a digit.
+ *
+ * @example
+ * const card = elements({ url, secret, reference: 'order-1001' });
+ * card.mount('#number', 'card-number');
+ * card.mount('#expiry', 'card-expiry');
+ * card.mount('#cvc', 'card-cvc');
+ * button.onclick = async () => console.log((await card.submit()).token);
+ */
+export const elements: VaultForms['elements'] = forms.elements;
 
 /** The class of `<vault-card-form>`, for a page that makes its elements in code. */
 export const VaultCardForm: VaultForms['VaultCardForm'] = forms.VaultCardForm;

@@ -24,6 +24,7 @@ const NOWHERE = /^$/;
  */
 export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'forms/base/config.ts': 'what the service put into the page, member by member',
+  'forms/elements/theme.ts': 'the style that the page around has chosen, member by member',
   'forms/page/submit.ts': "a reply's body, with its numbers as texts",
   'sdk/calls/vault-batch.ts': "an item's data given as text: only whether it is JSON, the value is dropped",
   'sdk/transport/errors.ts': "a refusal's body, of which only checked parts are kept",

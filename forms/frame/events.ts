@@ -2,14 +2,16 @@
 
 /** The names of the events. */
 export const EVENTS = ['ready', 'height', 'success', 'error'] as const;
+/** Those of a single field, besides. */
+export const FIELD_EVENTS = ['change', 'focus', 'blur'] as const;
 
 /** A form that has not said that it is ready by then is not there. */
 const READY_MS = 10_000;
 
 /** Throws a TypeError that says which events there are. */
-export function checkEvent(name: string): void {
-  if (!EVENTS.some((event) => event === name)) {
-    throw new TypeError(`There is no event "${name}". There are: ${EVENTS.join(', ')}.`);
+export function checkEvent(name: string, events: readonly string[] = EVENTS): void {
+  if (!events.some((event) => event === name)) {
+    throw new TypeError(`There is no event "${name}". There are: ${events.join(', ')}.`);
   }
 }
 

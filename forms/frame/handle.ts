@@ -1,7 +1,7 @@
 /** A form in a page: its frame, what it reports, and what it can be asked. */
 
 import type { FormPlan } from '../base/options.ts';
-import { checkEvent, createWait } from './events.ts';
+import { checkEvent, createWait, EVENTS } from './events.ts';
 import { frameHeight, messageFrom } from './heard.ts';
 import type { FormMessage, ParentMessage } from './messages.ts';
 
@@ -36,6 +36,19 @@ export interface FormHandle {
   on<Name extends keyof FormEvents>(event: Name, listener: (detail: FormEvents[Name]) => void): () => void;
 }
 
+/** What a single field reports besides. */
+export interface FieldEvents extends FormEvents {
+  readonly change: Reported<'vault.change'>;
+  readonly focus: Reported<'vault.focus'>;
+  readonly blur: Reported<'vault.blur'>;
+}
+
+/** A mounted frame, as the parts of this script use it. */
+export interface FrameHandle extends Omit<FormHandle, 'on'> {
+  ask(type: ParentMessage['type']): void;
+  on<Name extends keyof FieldEvents>(event: Name, listener: (detail: FieldEvents[Name]) => void): () => void;
+}
+
 /** A form in a page, and what it waits for. */
 interface Mounted {
   readonly iframe: HTMLIFrameElement;
@@ -49,8 +62,14 @@ interface Mounted {
   shown: Window | null;
 }
 
-/** Puts the form into the container, as its last child. */
+/** Puts a form into the container, as its last child. */
 export function mountPlan(container: Element, plan: FormPlan): FormHandle {
+  const { ask: _, ...handle } = mountFrame(container, plan, EVENTS);
+  return Object.freeze(handle);
+}
+
+/** Puts any page of the vault there that says what forms say, with these events. */
+export function mountFrame(container: Element, plan: FormPlan, names: readonly string[]): FrameHandle {
   const view = container.ownerDocument.defaultView ?? window;
   const iframe = frameOf(container.ownerDocument, plan);
   const events = new EventTarget();
@@ -63,8 +82,9 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
   view.addEventListener('message', onMessage);
   iframe.addEventListener('load', onLoad);
   container.append(iframe);
-  return Object.freeze({
+  return {
     iframe,
+    ask: (type) => ask(form, { type }),
     submit: () => ask(form, { type: 'vault.submit' }),
     reset: () => ask(form, { type: 'vault.reset' }),
     destroy: () => {
@@ -74,12 +94,12 @@ export function mountPlan(container: Element, plan: FormPlan): FormHandle {
       iframe.remove();
     },
     on: (name, listener) => {
-      checkEvent(name);
+      checkEvent(name, names);
       const forward = (event: Event): void => listener((event as CustomEvent).detail);
       events.addEventListener(name, forward);
       return () => events.removeEventListener(name, forward);
     },
-  } satisfies FormHandle);
+  };
 }
 
 function report(events: EventTarget, { type, ...detail }: FormMessage): void {

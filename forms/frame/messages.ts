@@ -14,13 +14,25 @@ export type FormMessage =
       readonly reference: string;
       readonly user: string;
     }
-  | { readonly type: 'vault.error'; readonly status: number; readonly code: string };
+  | { readonly type: 'vault.error'; readonly status: number; readonly code: string }
+  | {
+      /** Of a single field: how far it is, and the network of a card number. Never how much was typed. */
+      readonly type: 'vault.change';
+      readonly state: string;
+      readonly brand: string;
+      readonly error: string;
+    }
+  | { readonly type: 'vault.focus' }
+  | { readonly type: 'vault.blur' };
 
 /** What the page around may ask of the form page; the hello tells it the origin to answer to. */
 export type ParentMessage =
   | { readonly type: 'vault.hello' }
   | { readonly type: 'vault.submit' }
-  | { readonly type: 'vault.reset' };
+  | { readonly type: 'vault.reset' }
+  /** Only single fields: take the focus, and show what is wrong. */
+  | { readonly type: 'vault.focus' }
+  | { readonly type: 'vault.validate' };
 
 type Shape = Readonly<Record<string, 'string' | 'number'>>;
 
@@ -29,12 +41,17 @@ const FRAME_SHAPES: Readonly<Record<FormMessage['type'], Shape>> = {
   'vault.height': { height: 'number' },
   'vault.success': { token: 'string', reference: 'string', user: 'string' },
   'vault.error': { status: 'number', code: 'string' },
+  'vault.change': { state: 'string', brand: 'string', error: 'string' },
+  'vault.focus': {},
+  'vault.blur': {},
 };
 
 const PARENT_SHAPES: Readonly<Record<ParentMessage['type'], Shape>> = {
   'vault.hello': {},
   'vault.submit': {},
   'vault.reset': {},
+  'vault.focus': {},
+  'vault.validate': {},
 };
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -9,6 +9,7 @@ export const EN = {
   routing_number: 'Routing number',
   account_type: 'Account type',
   account_holder: 'Account holder',
+  iban: 'IBAN',
   // Types of bank accounts.
   checking: 'Checking',
   savings: 'Savings',
@@ -42,6 +43,7 @@ export const EN = {
   name_bad: 'Enter a name, not a number.',
   routing_bad: 'This routing number is not valid.',
   account_bad: 'An account number has 4 to 17 digits.',
+  iban_bad: 'This IBAN is not valid.',
   refused: 'Please check this field.',
   check: 'Please check: {list}.',
   // The keypad.

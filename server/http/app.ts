@@ -2,6 +2,7 @@ import { Elysia } from 'elysia';
 import { buildOpenApi } from './openapi/document.ts';
 import { consolePages } from './pages/console.ts';
 import { docsPages } from './pages/docs.ts';
+import { elementPages } from './pages/element.ts';
 import { formBundlePages } from './pages/form-bundles.ts';
 import { formGalleryPages } from './pages/form-gallery.ts';
 import { guidePages } from './pages/guide.ts';
@@ -61,6 +62,7 @@ export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
     ...guidePages(),
     ...consolePages(parts.http),
     ...formBundlePages(parts),
+    ...elementPages(parts),
     ...formGalleryPages(parts),
     ...sdkPages(),
   ];

@@ -1,8 +1,10 @@
 /** Everything that a shop's page can do with hosted forms. */
 
-import { baseOfScript, type FormOptions, planForm } from '../base/options.ts';
-import { createElementClass, type VaultCardFormElement } from './element.ts';
-import { type FormHandle, mountPlan } from './handle.ts';
+import { baseOfScript, type FormOptions, planForm } from './base/options.ts';
+import { createElements, createReveal, type Elements, type ElementsOptions } from './elements/host.ts';
+import { defineElements } from './elements/tags.ts';
+import { createElementClass, type VaultCardFormElement } from './frame/element.ts';
+import { type FormHandle, mountPlan } from './frame/handle.ts';
 
 /** What both scripts offer, the module and the classic one. */
 export interface VaultForms {
@@ -10,6 +12,8 @@ export interface VaultForms {
   mountCardForm(element: Element | string, options: FormOptions): FormHandle;
   /** Puts any form there: cards, bank accounts, or one that was created. */
   mountForm(element: Element | string, options: FormOptions & { readonly form: string }): FormHandle;
+  /** Makes a group of single fields, each in a frame of its own, for a page with a layout of its own. */
+  elements(options: ElementsOptions): Elements;
   /** The class of `<vault-card-form>`. */
   readonly VaultCardForm: new () => VaultCardFormElement;
   /** Defines `<vault-card-form>`, unless something has; loading the script already does it. */
@@ -51,5 +55,7 @@ export function createVaultForms(scriptUrl: string | undefined): VaultForms {
     }
   };
   defineVaultCardForm();
-  return { mountCardForm, mountForm, VaultCardForm, defineVaultCardForm };
+  const elements: VaultForms['elements'] = (options) => createElements(options, base, elementOf);
+  defineElements({ elements, reveal: (options, container) => createReveal(options, base, container) });
+  return { mountCardForm, mountForm, elements, VaultCardForm, defineVaultCardForm };
 }

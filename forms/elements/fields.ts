@@ -1,0 +1,103 @@
+/** The fields that stand alone in a frame: how each is typed, checked and posted. */
+import { brandOf, codeLengthsOf } from '../fields/brand.ts';
+import { asciiDigits, digitsOf, type Edit, plainDigits } from '../fields/digits.ts';
+import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
+import { editNumber, pickNumber } from '../fields/number-input.ts';
+import { checkCardNumber, checkCode, checkExpiry, checkName, type Problem } from '../fields/validate.ts';
+import type { ElementField } from './names.ts';
+
+/** One field. `number` is the card number of the field beside it, for the length of its verification code. */
+export interface ElementKind {
+  /** The member that is posted; other members of a plan of a field are as those are. */
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly digits?: boolean;
+  readonly edit?: Edit;
+  readonly paste?: (text: string) => string | undefined;
+  readonly label: 'card_number' | 'expiry' | 'cvv' | 'card_holder' | 'iban';
+  readonly problem: (value: string, number: string) => Problem | undefined;
+  readonly posted: (value: string) => Readonly<Record<string, string>>;
+}
+
+const IBAN = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/;
+const IBAN_MODULUS = 97;
+/** Letters stand for 10 to 35. */
+const LETTER_BASE = 36;
+
+/** An IBAN without its spaces, in capital letters. */
+export function plainIban(value: string): string {
+  return asciiDigits(value).replace(/\s+/g, '').toUpperCase();
+}
+
+/** The check of ISO 13616: the country and its check digits behind the rest, as a number, leave 1 when divided by 97. */
+export function checkIban(value: string): Problem | undefined {
+  const iban = plainIban(value);
+  const moved = iban.slice(4) + iban.slice(0, 4);
+  const digits = moved.replace(/[A-Z]/g, (letter) => String(Number.parseInt(letter, LETTER_BASE)));
+  const rest = [...digits].reduce((sum, digit) => (sum * 10 + Number(digit)) % IBAN_MODULUS, 0);
+  return IBAN.test(iban) && rest === 1 ? undefined : 'iban_bad';
+}
+
+/** An IBAN in groups of four, as banks print it. */
+function groupIban(value: string): string {
+  return plainIban(value)
+    .slice(0, 34)
+    .replace(/(.{4})(?=.)/g, '$1 ');
+}
+
+const CODE_DIGITS_MAX = 4;
+
+/** How each field is typed, checked and posted. */
+export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
+  'card-number': {
+    name: 'card_number',
+    label: 'card_number',
+    digits: true,
+    attributes: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },
+    edit: editNumber,
+    paste: pickNumber,
+    problem: checkCardNumber,
+    posted: (value) => {
+      const digits = digitsOf(value);
+      return { card_number: digits, card_type: brandOf(digits), last_four: digits.slice(-4) };
+    },
+  },
+  'card-expiry': {
+    name: 'expiry',
+    label: 'expiry',
+    digits: true,
+    attributes: { autocomplete: 'cc-exp', inputmode: 'numeric' },
+    edit: editExpiry,
+    problem: (value) => checkExpiry(value, new Date()),
+    posted: expiryParts,
+  },
+  'card-cvc': {
+    name: 'cvv',
+    label: 'cvv',
+    digits: true,
+    attributes: { autocomplete: 'cc-csc', inputmode: 'numeric' },
+    edit: plainDigits(() => CODE_DIGITS_MAX),
+    problem: (value, number) => checkCode(value, number),
+    posted: (value) => ({ cvv: value }),
+  },
+  'card-holder': {
+    name: 'card_holder',
+    label: 'card_holder',
+    attributes: { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 255 },
+    problem: checkName,
+    posted: (value) => ({ card_holder: value }),
+  },
+  iban: {
+    name: 'account_number',
+    label: 'iban',
+    attributes: { autocapitalize: 'characters', maxlength: 42, placeholder: 'DE00 0000 0000 0000 0000 00' },
+    edit: ({ value }) => ({ value: groupIban(value), caret: groupIban(value).length }),
+    problem: checkIban,
+    posted: (value) => ({ account_number: plainIban(value) }),
+  },
+};
+
+/** What a field shows while it is empty; of a verification code as many digits as the card has. */
+export function codePlaceholder(number: string): string {
+  return '1234'.slice(0, codeLengthsOf(brandOf(digitsOf(number)))[0] ?? 3);
+}

@@ -1,0 +1,227 @@
+/** Elements in a shop's page: one frame for each field, and what they report together. */
+import { type FormPlan, planForm } from '../base/options.ts';
+import { checkEvent, FIELD_EVENTS } from '../frame/events.ts';
+import { type FrameHandle, mountFrame } from '../frame/handle.ts';
+import { ELEMENT_FIELDS, type ElementField } from './names.ts';
+import { type ElementTheme, wrongIn } from './theme.ts';
+
+/** What holds for all fields of a group. */
+export interface ElementsOptions {
+  /** The endpoint, as its creation returned it: `/v1/capture/shop`, or the same as a whole URL. */
+  readonly url: string;
+  /** Its secret. */
+  readonly secret: string;
+  /** The reference to store under. */
+  readonly reference?: string | undefined;
+  /** Texts that are kept beside the item, to find it by; no card numbers. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly locale?: string | undefined;
+  /** The style of the fields; see the guide for what is allowed. */
+  readonly theme?: ElementTheme | undefined;
+  /** The base URL of the service. By default that of this script, otherwise that of `url`. */
+  readonly baseUrl?: string | undefined;
+}
+
+/** A value of a stored item to show. */
+export interface RevealOptions extends Omit<ElementsOptions, 'metadata'> {
+  readonly token: string;
+  /** The member of the item, by default `card_number`. */
+  readonly field?: string | undefined;
+}
+
+/** What is told of a field. */
+export interface FieldChange {
+  readonly field: ElementField;
+  readonly state: 'empty' | 'partial' | 'complete' | 'invalid';
+  /** The network of a card number, such as `visa`; empty when it is not known. */
+  readonly brand: string;
+  /** Why it is invalid, such as `number_bad`; otherwise empty. */
+  readonly error: string;
+}
+
+/** What a capture answers. */
+export interface ElementsReply {
+  readonly token: string;
+  readonly reference: string;
+  readonly user: string;
+}
+
+/** Why nothing was stored; status 0 when the service was not asked, or did not answer. */
+export interface ElementsFailure {
+  readonly status: number;
+  readonly code: string;
+}
+
+/** The events of a group. */
+export interface ElementsEvents {
+  /** A field can be used. */
+  readonly ready: { readonly field: ElementField };
+  readonly change: FieldChange;
+  readonly focus: { readonly field: ElementField };
+  readonly blur: { readonly field: ElementField };
+  /** All fields were stored, through `submit` or the Enter key. */
+  readonly submit: ElementsReply;
+  readonly error: ElementsFailure & { readonly field: ElementField };
+}
+
+/** A field in the page. */
+export interface ElementHandle {
+  readonly iframe: HTMLIFrameElement;
+  focus(): void;
+  clear(): void;
+  /** Shows in the field what is wrong with it; a `change` tells the page. */
+  validate(): void;
+  destroy(): void;
+}
+
+/** A group of fields. */
+export interface Elements {
+  /** Puts a field into an element, or into the first that a selector finds. */
+  mount(element: Element | string, field: ElementField): ElementHandle;
+  /** Stores what all fields hold. Rejects with `{ status, code }`. */
+  submit(): Promise<ElementsReply>;
+  /** Calls the listener at every such event, until the function that is returned is called. */
+  on<Name extends keyof ElementsEvents>(
+    event: Name,
+    listener: (detail: ElementsEvents[Name]) => void,
+  ): () => void;
+  /** Takes all fields out of the page. */
+  destroy(): void;
+}
+
+const EVENTS = ['ready', 'change', 'focus', 'blur', 'submit', 'error'];
+const FRAME_EVENTS = ['ready', 'height', 'success', 'error', ...FIELD_EVENTS];
+
+/** A name that no page can guess and no other group has. */
+function newGroup(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+}
+
+/** The frame of an element. Checks the options as those of a form are, and throws a TypeError for a wrong one. */
+function planElement(
+  { metadata, theme = {}, ...endpoint }: ElementsOptions & { readonly token?: string },
+  base: string | undefined,
+  more: Readonly<Record<string, string>>,
+): FormPlan {
+  const wrong = wrongIn(theme);
+  if (wrong !== undefined) {
+    throw new TypeError(
+      `The member "${wrong}" of the option "theme" is not allowed, or has a value that is not.`,
+    );
+  }
+  const plan = planForm({ ...endpoint, formsHost: true, label: more['label'] }, base);
+  const url = new URL(plan.src);
+  url.pathname = url.pathname.replace(/\/v1\/[^/]+\/iframe\/[^/]+$/, '/forms/element');
+  const fragment = new URLSearchParams(url.hash.slice(1));
+  const entries = {
+    ...more,
+    ...(metadata && { metadata: JSON.stringify(metadata) }),
+    theme: JSON.stringify(theme),
+  };
+  for (const [name, value] of Object.entries(entries)) {
+    fragment.set(name, value);
+  }
+  url.hash = fragment.toString();
+  return { ...plan, src: url.href };
+}
+
+type Tell = <Name extends keyof ElementsEvents>(event: Name, detail: ElementsEvents[Name]) => void;
+
+function watch(frame: FrameHandle, field: ElementField, tell: Tell): void {
+  frame.on('ready', () => tell('ready', { field }));
+  frame.on('change', (change) => tell('change', { field, ...change } as FieldChange));
+  frame.on('focus', () => tell('focus', { field }));
+  frame.on('blur', () => tell('blur', { field }));
+  frame.on('success', (reply) => tell('submit', reply));
+  frame.on('error', ({ status, code }) =>
+    tell('error', { field, status, code: code === 'form_unavailable' ? 'elements_unavailable' : code }),
+  );
+}
+
+/** The frame of an element fills what it is put into. */
+function fill({ iframe }: FrameHandle): void {
+  Object.assign(iframe.style, { height: '100%', minHeight: '1.5em' });
+}
+
+type ElementOf = (element: Element | string) => Element;
+
+/** Makes a group of fields. */
+export function createElements(
+  options: ElementsOptions,
+  base: string | undefined,
+  elementOf: ElementOf,
+): Elements {
+  const group = newGroup();
+  const frames = new Map<FrameHandle, ElementField>();
+  const events = new EventTarget();
+  const tell: Tell = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));
+  const on: Elements['on'] = (name, listener) => {
+    checkEvent(name, EVENTS);
+    const forward = (event: Event): void => listener((event as CustomEvent).detail);
+    events.addEventListener(name, forward);
+    return () => events.removeEventListener(name, forward);
+  };
+  return {
+    on,
+    mount: (element, field) => {
+      if (!ELEMENT_FIELDS.includes(field)) {
+        throw new TypeError(`There is no field "${field}". There are: ${ELEMENT_FIELDS.join(', ')}.`);
+      }
+      const plan = planElement(options, base, { group, field, label: field.replace('-', ' ') });
+      const frame = mountFrame(elementOf(element), plan, FRAME_EVENTS);
+      frames.set(frame, field);
+      fill(frame);
+      watch(frame, field, tell);
+      const destroy = (): void => {
+        frames.delete(frame);
+        frame.destroy();
+      };
+      return {
+        iframe: frame.iframe,
+        focus: () => frame.ask('vault.focus'),
+        clear: frame.reset,
+        validate: () => frame.ask('vault.validate'),
+        destroy,
+      };
+    },
+    submit: () => {
+      const [first] = frames.keys();
+      if (first === undefined) {
+        return Promise.reject({ status: 0, code: 'elements_missing' } satisfies ElementsFailure);
+      }
+      return new Promise((resolve, reject) => {
+        const ends = [on('submit', (reply) => end(() => resolve(reply)))];
+        ends.push(
+          on('error', ({ status, code }) => end(() => reject({ status, code } satisfies ElementsFailure))),
+        );
+        const end = (settle: () => void): void => {
+          for (const stop of ends) {
+            stop();
+          }
+          settle();
+        };
+        first.submit();
+      });
+    },
+    destroy: () => {
+      for (const frame of frames.keys()) {
+        frame.destroy();
+      }
+      frames.clear();
+    },
+  };
+}
+
+/** Shows one value of a stored item, with buttons to show and to copy it. The page around never gets it. */
+export function createReveal(
+  { field = 'card_number', ...options }: RevealOptions,
+  base: string | undefined,
+  container: Element,
+): FrameHandle {
+  const more = { group: newGroup(), field: 'reveal', shows: field, label: field.replaceAll('_', ' ') };
+  const frame = mountFrame(container, planElement(options, base, more), FRAME_EVENTS);
+  fill(frame);
+  return frame;
+}

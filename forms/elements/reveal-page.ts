@@ -1,0 +1,67 @@
+/** One value of a stored item in a frame of its own: hidden until it is shown, and to copy. */
+
+import { members } from '../base/config.ts';
+import { h } from '../base/dom.ts';
+import { hiddenText, shownText } from '../fields/mask.ts';
+import type { Frame } from '../frame/frame.ts';
+import type { Texts } from '../messages/en.ts';
+import { copyText } from '../page/copy.ts';
+import { call, callUrl } from '../page/submit.ts';
+import { wipeWhenLeft } from '../page/wipe.ts';
+import type { ElementVisit } from './visit.ts';
+
+/** A revealed value is hidden again after this time. */
+const SHOWN_MS = 30_000;
+
+/** Reads the item once, and shows the value of one member of it. */
+export async function showValue(
+  visit: ElementVisit,
+  texts: Texts,
+  frame: Pick<Frame, 'send'>,
+): Promise<void> {
+  const { unique_id, secret, token, reference, shows } = visit;
+  const shown = h('output', { dir: 'auto' });
+  const toggle = h('button', { type: 'button', 'aria-pressed': 'false' }, texts.show);
+  const copy = h('button', { type: 'button' }, texts.copy);
+  const place = h('div', { class: 'value' }, shown, toggle, copy);
+  const url = callUrl(location.origin, 'retrieve', unique_id, { token, reference });
+  const outcome = await call(
+    url,
+    { headers: { 'X-Vault-Retrieve-Secret': secret } },
+    {
+      fetch: (to, init) => fetch(to, init),
+      wait: (seconds) => new Promise((end) => setTimeout(end, 1000 * seconds)),
+    },
+  );
+  if ('failure' in outcome) {
+    const { status, code } = outcome.failure;
+    frame.send({ type: 'vault.error', status, code });
+    return;
+  }
+  const given = members(outcome.reply)[shows];
+  let text = typeof given === 'string' ? given : '';
+  if (text === '') {
+    frame.send({ type: 'vault.error', status: 0, code: 'value_missing' });
+    return;
+  }
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const reveal = (now: boolean): void => {
+    clearTimeout(timer);
+    timer = now ? setTimeout(() => reveal(false), SHOWN_MS) : undefined;
+    const value = { name: shows, label: shows, secret: true, text };
+    shown.textContent = now ? shownText(value) : hiddenText(value);
+    toggle.textContent = now ? texts.hide : texts.show;
+    toggle.setAttribute('aria-pressed', String(now));
+  };
+  toggle.addEventListener('click', () => reveal(toggle.getAttribute('aria-pressed') !== 'true'));
+  copy.addEventListener('click', async () => {
+    copy.textContent = (await copyText(text)) ? texts.copied : texts.copy;
+  });
+  document.addEventListener('visibilitychange', () => reveal(false));
+  wipeWhenLeft(() => {
+    text = '';
+    place.remove();
+  });
+  reveal(false);
+  document.body.append(place);
+}

@@ -1,0 +1,127 @@
+/** What stands behind single fields: their style, their group, and the check of an IBAN. */
+import { describe, expect, test } from 'bun:test';
+import { checkIban, KINDS } from '../../forms/elements/fields.ts';
+import { type Around, collect, type Member, membersBeside } from '../../forms/elements/group.ts';
+import { cssOf, wrongIn } from '../../forms/elements/theme.ts';
+
+describe('a theme', () => {
+  test.each([
+    { color: '#123' },
+    { color: 'rgb(1, 2, 3)', backgroundColor: 'white', caretColor: '#000000' },
+    { fontFamily: 'Inter, Segoe UI, sans-serif', fontSize: '16px', fontWeight: '600' },
+    {
+      letterSpacing: '0.5px',
+      lineHeight: '24px',
+      padding: '0px',
+      textAlign: 'end',
+      placeholderColor: 'gray',
+    },
+  ])('%p is allowed', (theme) => {
+    expect(wrongIn(theme)).toBeUndefined();
+    expect(cssOf(theme).split('\n')).toHaveLength(Object.keys(theme).length);
+  });
+
+  test.each([
+    ['color', 'transparent'],
+    ['color', 'rgba(0, 0, 0, 0)'],
+    ['color', '#0000'],
+    ['color', 'hsl(0 0% 0% / 0)'],
+    ['color', 'url(https://evil.example/)'],
+    ['color', 'red; position: fixed'],
+    ['color', 'red } body { display: none'],
+    ['backgroundColor', 'var(--x)'],
+    ['fontSize', '1px'],
+    ['fontSize', '100px'],
+    ['fontSize', 'calc(1px)'],
+    ['fontFamily', 'x; } @import url(//evil.example/a.css)'],
+    ['fontFamily', '"quoted"'],
+    ['letterSpacing', '-20px'],
+    ['padding', '100px'],
+    ['opacity', '0'],
+    ['__proto__', 'red'],
+    ['constructor', 'red'],
+    ['color', 1],
+    ['color', null],
+  ])('%s: %p is refused, and makes no rule', (name, value) => {
+    const theme = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`);
+    expect(wrongIn(theme)).toBe(name);
+    expect(cssOf(theme)).toBe('');
+  });
+});
+
+describe('an IBAN', () => {
+  test.each(['DE89370400440532013000', 'GB29 NWBK 6016 1331 9268 19', 'no9386011117947'])('%s', (iban) => {
+    expect(checkIban(iban)).toBeUndefined();
+    expect(KINDS.iban.posted(iban)).toEqual({ account_number: iban.replaceAll(' ', '').toUpperCase() });
+  });
+  test.each([
+    '',
+    'DE',
+    'DE89370400440532013001',
+    '4111111111111111',
+    'DE8937040044053201300000000000000000000',
+    'ÄÖ',
+  ])('not %p', (iban) => expect(checkIban(iban)).toBe('iban_bad'));
+});
+
+function member(field: string, more: Partial<Member> = {}): Member {
+  return {
+    ...{ group: 'g', unique_id: 'shop', secret: 's', field },
+    read: () => '',
+    posted: () => ({ [field]: 'value' }),
+    check: () => true,
+    clear: () => undefined,
+    isSending: false,
+    ...more,
+  };
+}
+
+function around(...windows: unknown[]): Around {
+  return windows as unknown as Around;
+}
+
+/** A window of another origin: whoever looks into it gets an error. */
+const FOREIGN = new Proxy(
+  {},
+  {
+    get: () => {
+      throw new Error('SecurityError');
+    },
+  },
+);
+
+describe('a group', () => {
+  test('has the fields of the same group, endpoint and secret, and no foreign window', () => {
+    const own = member('card-number');
+    const beside = member('card-cvc');
+    const others = [
+      member('iban', { group: 'other' }),
+      member('iban', { unique_id: 'other' }),
+      member('iban', { secret: 'other' }),
+    ].map((vaultElement) => ({ vaultElement }));
+    const windows = [FOREIGN, { vaultElement: own }, {}, { vaultElement: beside }, ...others];
+    expect(membersBeside(own, around(...windows))).toEqual([own, beside]);
+  });
+
+  test('looks into 64 windows at most', () => {
+    const own = member('card-number');
+    const windows = Array.from({ length: 100_000 }, () => ({ vaultElement: own }));
+    expect(membersBeside(own, around(...windows))).toHaveLength(64);
+  });
+
+  test('posts what all fields hold, unless one is wrong, there twice, or sending', () => {
+    const fields = [member('card-number'), member('card-cvc')];
+    expect(collect(fields)).toEqual({ posted: { 'card-number': 'value', 'card-cvc': 'value' } });
+    let checked = 0;
+    const wrong = member('card-holder', {
+      check: () => {
+        checked += 1;
+        return false;
+      },
+    });
+    expect(collect([wrong, ...fields, { ...wrong, field: 'iban' }])).toEqual({ code: 'form_invalid' });
+    expect(checked).toBe(2);
+    expect(collect([...fields, member('card-cvc')])).toEqual({ code: 'elements_duplicate' });
+    expect(collect([...fields, member('iban', { isSending: true })])).toEqual({ code: 'elements_sending' });
+  });
+});
