@@ -28,6 +28,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/least-privilege.md',
     'docs/guides/client-certificates.md',
     'docs/guides/forms.md',
+    'docs/guides/elements.md',
     'docs/guides/billing-and-preferences.md',
     'docs/guides/backup.md',
     'docs/guides/audit.md',

@@ -36,6 +36,18 @@ async function use(page: Page): Promise<void> {
     }
     return;
   }
+  const frames = page.locator('iframe');
+  if ((await frames.count()) > 1) {
+    for (const frame of await frames.all()) {
+      await frame.contentFrame().locator('input').waitFor();
+      await fill(frame.contentFrame());
+    }
+    await own.click();
+    return;
+  }
+  if ((await page.locator('vault-reveal').count()) > 0) {
+    return;
+  }
   const form = page.frameLocator('iframe');
   await form.locator('.vf-form, .vf-value').first().waitFor();
   if ((await form.locator('.vf-value').count()) > 0) {
