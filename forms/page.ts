@@ -81,6 +81,7 @@ class VaultForm extends HTMLElement {
       visit,
       texts: textsOf(locale, frame.framed),
       send: frame.send,
+      isFramed: frame.framed,
       fetch: (url, init) => fetch(url, init),
       wait: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
       now: () => new Date(),

@@ -1618,6 +1618,18 @@ export interface components {
             label?: string;
             /** Whether the field must be filled in. Default: false. */
             required?: boolean;
+            /**
+             * What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.
+             * @enum {string}
+             */
+            type?: "text" | "email" | "tel" | "postal-code" | "country" | "select" | "checkbox";
+            /** The choices of a `select`. */
+            options?: (string | {
+                /** What is stored. */
+                value: string;
+                /** What is shown. */
+                label: string;
+            })[];
         };
         FormSettings: {
             /** Style sheets that the form loads, in this order. */
@@ -1652,6 +1664,8 @@ export interface components {
             frame_ancestors?: string[] | null;
             /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][] | null;
+            /** Where a form that was opened by itself goes after the data was stored, with `token` and `reference` as parameters. Its origin must be one of `frame_ancestors`. */
+            success_url?: string | null;
             /** `light` (default) or `dark` colours; `auto` follows the preference of the user. */
             color_mode?: ("light" | "dark" | "auto") | null;
             /** Options by field name. */
@@ -1735,6 +1749,11 @@ export interface components {
             frame_ancestors?: string[];
             /** Fields after those of the type. */
             additional_fields?: components["schemas"]["FormAdditionalField"][];
+            /**
+             * Where a form that was opened by itself goes after the data was stored, with `token` and `reference` as parameters. Its origin must be one of `frame_ancestors`.
+             * @example https://shop.example/thanks
+             */
+            success_url?: string;
             /**
              * `light` (default) or `dark` colours; `auto` follows the preference of the user.
              * @enum {string}

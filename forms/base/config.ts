@@ -75,6 +75,7 @@ function readSettings(given: Members): PageSettings {
       oneOf<'' | 'en' | 'es' | 'fr' | 'de' | 'ar'>(given['locale'], ['', 'en', 'es', 'fr', 'de', 'ar']) ||
       null,
     frame_ancestors: texts(given['frame_ancestors']),
+    success_url: text(given['success_url']) ?? '',
   };
 }
 
@@ -94,7 +95,28 @@ function readFields(given: unknown): PageField[] {
     const name = text(field['name']);
     return name === undefined
       ? []
-      : [{ name, label: text(field['label']) ?? name, required: field['required'] === true }];
+      : [
+          {
+            ...{ name, label: text(field['label']) ?? name, required: field['required'] === true },
+            type: oneOf(field['type'], [
+              'text',
+              'email',
+              'tel',
+              'postal-code',
+              'country',
+              'select',
+              'checkbox',
+            ]),
+            options: readOptionsOf(field['options']),
+          },
+        ];
+  });
+}
+
+function readOptionsOf(given: unknown): PageField['options'] {
+  return (Array.isArray(given) ? given : []).flatMap((item) => {
+    const { value, label } = members(item);
+    return typeof value === 'string' && typeof label === 'string' ? [{ value, label }] : [];
   });
 }
 

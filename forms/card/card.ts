@@ -84,6 +84,8 @@ export function createCard(context: FormPartContext): FormPart {
       shown = brand;
       brandBox.replaceChildren(brandMark(brand));
       codeBox.replaceChildren(codeMark(brand === AMEX));
+      const [input] = fields.find(({ plan }) => plan.name === 'cvv')?.inputs ?? [];
+      input?.setAttribute('placeholder', '1234'.slice(0, codeLengthsOf(brand)[0]));
       // A verification code of four digits may be too long for another network.
       const code = fields.find(({ plan }) => plan.name === 'cvv');
       if (code !== undefined && code.value() !== '') {

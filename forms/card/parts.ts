@@ -49,7 +49,7 @@ export function isVisible({ config }: FormPartContext, name: string): boolean {
 }
 
 /** Whether the settings require the field to be valid. */
-function isChecked({ config }: FormPartContext, name: string): boolean {
+export function isChecked({ config }: FormPartContext, name: string): boolean {
   return !config.settings.disable_luhn && config.settings.field_options[name]?.validate !== false;
 }
 
@@ -71,32 +71,9 @@ export function createFields(
       const plan: FieldPlan = {
         ...sketch,
         label: texts[sketch.name],
-        required: texts.required,
+        required: texts[`need_${sketch.name}`],
         problem: isChecked(context, sketch.name) ? problem : undefined,
       };
       return createField(plan, changed);
     });
-}
-
-/** The fields that the owner has added; they are posted by their names. */
-export function createAdditional(context: FormPartContext): FormPart {
-  const { config, texts } = context;
-  const fields = config.settings.additional_fields
-    .filter(({ name }) => isVisible(context, name))
-    .map(({ name, label, required }) =>
-      createField(
-        {
-          name,
-          label,
-          required: texts.required,
-          ...(required ? {} : { optional: texts.optional }),
-          problem: isChecked(context, name) ? () => undefined : undefined,
-        },
-        () => undefined,
-      ),
-    );
-  return {
-    fields,
-    posted: () => Object.fromEntries(fields.map((field) => [field.plan.name, field.value()])),
-  };
 }

@@ -24,6 +24,10 @@ export interface FieldPlan {
   readonly problem?: ((value: string) => string | undefined) | undefined;
   /** The error text for an empty field. */
   readonly required: string;
+  /** A list to choose from. */
+  readonly list?: readonly { readonly value: string; readonly label: string }[];
+  /** A box to tick; its value is `true` or empty. */
+  readonly isBox?: boolean;
   /** A field with choices instead of a text. */
   readonly choices?: readonly { readonly value: string; readonly label: string }[];
 }
@@ -33,6 +37,8 @@ export interface Part {
   readonly children: readonly Element[];
   /** The inputs in order: one, or one for each choice. */
   readonly inputs: readonly HTMLInputElement[];
+  /** What has the focus instead of an input. */
+  readonly list?: HTMLElement;
   value(): string;
   /** Sets a text as if it was typed; `kind` is an `inputType`. */
   put(text: string, kind: string): void;

@@ -2,7 +2,8 @@
 
 import { ALERT, h, icon } from '../base/dom.ts';
 import { createChoice } from './choice.ts';
-import { errorId, type FieldPlan, type FormField, isRequired } from './field.ts';
+import { errorId, type FieldPlan, type FormField, isRequired, type Part } from './field.ts';
+import { createBox, createSelect } from './select.ts';
 import { createText } from './text-input.ts';
 
 /** The outer element of a field. */
@@ -18,14 +19,26 @@ function frameOf(plan: FieldPlan): HTMLElement {
       });
 }
 
+function partOf(plan: FieldPlan, changed: () => void): Part {
+  const create =
+    plan.choices !== undefined
+      ? createChoice
+      : plan.list !== undefined
+        ? createSelect
+        : plan.isBox === true
+          ? createBox
+          : createText;
+  return create(plan, changed);
+}
+
 /** Creates a field; `changed` is called after every change of its value. */
 export function createField(plan: FieldPlan, changed: () => void): FormField {
-  const part = plan.choices === undefined ? createText(plan, changed) : createChoice(plan, changed);
+  const part = partOf(plan, changed);
   const error = h('p', { class: 'vf-error', id: errorId(plan), hidden: true });
   const element = frameOf(plan);
   element.append(...part.children, error);
   // The element with the ARIA attributes: the input, or the group of choices.
-  const marked = plan.choices === undefined ? part.inputs[0] : element;
+  const marked = plan.choices === undefined ? (part.list ?? part.inputs[0]) : element;
   // The error that is shown.
   let said: string | undefined;
   const complain = (sentence: string | undefined): void => {

@@ -77,8 +77,16 @@ function isWholeNumber(text: string): boolean {
   return /^[\d\s-]+$/.test(text);
 }
 
+/** Whether the service has masked a value: nothing more of it can be shown, nor copied. */
+export function isMasked(text: string): boolean {
+  return text.includes('*');
+}
+
 /** The text of a revealed value: a card number in its groups. */
 export function shownText({ name, text }: StoredValue): string {
+  if (/^\*+$/.test(text)) {
+    return text.replaceAll('*', '•');
+  }
   return name === 'card_number' && isWholeNumber(text) ? groupNumber(digitsOf(text)) : text;
 }
 

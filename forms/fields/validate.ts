@@ -35,7 +35,7 @@ export function checkExpiry(value: string, now: Date): Problem | undefined {
     return 'expiry_bad';
   }
   const state = expiryState(date, now);
-  return state === 'good' ? undefined : state === 'past' ? 'expiry_past' : 'expiry_bad';
+  return state === 'good' ? undefined : state === 'past' ? 'expiry_past' : 'expiry_far';
 }
 
 /** Three digits, or four for American Express. `number` is the value of the number field. */

@@ -2,9 +2,10 @@
 
 import { members } from '../base/config.ts';
 import { createAch } from '../card/ach.ts';
+import { createAdditional } from '../card/additional.ts';
 import { createCard } from '../card/card.ts';
 import type { CardPart } from '../card/faces.ts';
-import { createAdditional, type FormPart, type FormPartContext } from '../card/parts.ts';
+import type { FormPart, FormPartContext } from '../card/parts.ts';
 import { afterPress } from '../fields/after-press.ts';
 import type { FormField } from '../fields/field.ts';
 import { createKeypad, isInKeypad } from '../fields/keypad.ts';
@@ -22,6 +23,8 @@ import { createFormView, type FormView } from './view.ts';
 export interface FormContext extends PageContext, CallDeps {
   readonly now: () => Date;
   readonly send: (message: FormMessage) => void;
+  /** Whether there is a page around. */
+  readonly isFramed: boolean;
 }
 
 /** The form as the page uses it. */
@@ -88,8 +91,11 @@ function watchField(field: FormField, { art }: FormPart): void {
   });
 }
 
+/** What is told of a stored item. */
+type Stored = Extract<FormMessage, { type: 'vault.success' }>;
+
 /** The members of the reply that the parent page may receive. */
-export function successMessage(reply: unknown): FormMessage {
+export function successMessage(reply: unknown): Stored {
   const { token, reference, user } = members(reply);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { type: 'vault.success', token: text(token), reference: text(reference), user: text(user) };
@@ -124,6 +130,17 @@ function tellFailure(failure: CallFailure, context: FormContext, fields: Fields,
   tell({ type: 'vault.error', status, code });
 }
 
+/** Leads a form that was opened by itself to where its owner wants, with token and reference. */
+function goOn({ config, isFramed }: FormContext, { token, reference }: Stored): void {
+  const { success_url: next } = config.settings;
+  if (next !== '' && !isFramed) {
+    const url = new URL(next);
+    url.searchParams.set('token', token);
+    url.searchParams.set('reference', reference);
+    location.assign(url);
+  }
+}
+
 /** Creates the form. */
 export function createForm(context: FormContext): CaptureForm {
   const { texts } = context;
@@ -146,7 +163,9 @@ export function createForm(context: FormContext): CaptureForm {
     clear();
     view.showDone();
     callBack('success', outcome.reply);
-    context.send(successMessage(outcome.reply));
+    const message = successMessage(outcome.reply);
+    context.send(message);
+    goOn(context, message);
   };
   const submit = (asked: boolean): void => {
     if (sending || !view.form.isConnected) {

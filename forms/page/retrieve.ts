@@ -4,7 +4,7 @@ import { COPY, EYE, h, icon, TICK } from '../base/dom.ts';
 import { createCardArt } from '../card/art.ts';
 import { brandOf } from '../fields/brand.ts';
 import { digitsOf } from '../fields/digits.ts';
-import { hiddenText, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
+import { hiddenText, isMasked, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
 import { callBack } from './callbacks.ts';
 import { copyText } from './copy.ts';
 import { readItem } from './endpoint.ts';
@@ -159,7 +159,7 @@ function createRow(value: StoredValue, { texts }: FormContext): Row {
     { class: 'vf-row', 'data-field': value.name },
     h('dt', { class: 'vf-label' }, label),
     shown,
-    h('dd', { class: 'vf-act' }, copy, status),
+    isMasked(value.text) ? undefined : h('dd', { class: 'vf-act' }, copy, status),
   );
   const open =
     value.name === 'account_type' && (value.text === 'checking' || value.text === 'savings')

@@ -316,11 +316,16 @@ describe('what is wrong', () => {
   test('stands beside the field, is told to readers of screens, and goes when it is mended', async () => {
     await open('pcd');
     await page.locator('.vf-button').click();
-    for (const name of ['card_number', 'card_holder', 'expiry', 'cvv']) {
+    for (const [name, missing] of [
+      ['card_number', 'Enter the card number.'],
+      ['card_holder', 'Enter the name on the card.'],
+      ['expiry', 'Enter the expiry date.'],
+      ['cvv', 'Enter the security code.'],
+    ] as const) {
       const input = field(name);
       expect(await input.getAttribute('aria-invalid')).toBe('true');
       const described = await input.getAttribute('aria-describedby');
-      expect(await page.locator(`#${described}`).textContent()).toBe('Please fill in this field.');
+      expect(await page.locator(`#${described}`).textContent()).toBe(missing);
     }
     expect(await page.locator('[name=card_number]:focus').count()).toBe(1);
     const labels = 'Card number, Name on card, Expiry date, Security code';

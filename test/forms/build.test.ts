@@ -20,7 +20,7 @@ const NAMES = ['vault-forms.js', 'vault-forms.global.js', 'vault-form-page.js', 
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'vault-forms.js': 8 * 1024,
   'vault-forms.global.js': 8 * 1024,
-  'vault-form-page.js': 25 * 1024,
+  'vault-form-page.js': 28 * 1024,
   'vault-element.js': 15 * 1024,
 };
 

@@ -31,6 +31,7 @@ describe('the configuration', () => {
         color_mode: 'light',
         locale: null,
         frame_ancestors: [],
+        success_url: '',
       },
     });
   });
@@ -44,11 +45,20 @@ describe('the configuration', () => {
       disable_luhn: true,
       strip_spaces: true,
       field_options: { cvv: { validate: false, visible: true } },
-      additional_fields: [{ name: 'note', label: 'Note', required: true }],
+      additional_fields: [
+        {
+          name: 'note',
+          label: 'Note',
+          required: true,
+          type: 'select',
+          options: [{ value: 'a', label: 'A' }],
+        },
+      ],
       theme: { style: 'modern', primary_color: '#123456', logo_image: 'data:image/png;base64,AAAA' },
       color_mode: 'dark',
       locale: 'ar',
       frame_ancestors: ['https://shop.example'],
+      success_url: 'https://shop.example/thanks',
     };
     const given = { form_type: 'ach', api: 'https://vault.example', testing: true, title: 'Pay', settings };
     expect(readConfig(JSON.stringify(given)) as unknown).toEqual(given);
@@ -67,7 +77,9 @@ describe('the configuration', () => {
       cvv: { validate: true, visible: true },
       expiry: { validate: true, visible: true },
     });
-    expect(settings.additional_fields).toEqual([{ name: 'a', label: 'a', required: false }]);
+    expect(settings.additional_fields).toEqual([
+      { name: 'a', label: 'a', required: false, type: 'text', options: [] },
+    ]);
   });
 
   test.each(['https://evil.example/x.png', 'data:text/html;base64,AAAA', 'javascript:alert(1)'])(

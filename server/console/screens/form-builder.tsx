@@ -35,13 +35,15 @@ function fieldLines(fields: FormSettings['additional_fields']): string {
     .join('\n');
 }
 
-function fieldsIn(text: string): object[] {
+/** The fields that were typed; what else those of before have, such as their types, stays. */
+function fieldsIn(text: string, before: FormSettings['additional_fields']): object[] {
   return text
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => {
       const [name = '', label = '', required] = line.split(',').map((part) => part.trim());
-      return { name, ...(label !== '' && { label }), ...(required === 'required' && { required: true }) };
+      const known = before?.find((field) => field.name === name);
+      return { ...known, name, ...(label !== '' && { label }), required: required === 'required' };
     });
 }
 
@@ -130,7 +132,7 @@ function settingsIn({ text, isOn, list }: Entered, before: FormSettings): FormSe
         hidden.map((name) => [name, { ...before.field_options?.[name], visible: false }]),
       ),
     },
-    additional_fields: fieldsIn(text('fields') ?? ''),
+    additional_fields: fieldsIn(text('fields') ?? '', before.additional_fields),
     ...(ancestors.length > 0 && { frame_ancestors: ancestors }),
     ...(jsonIn(text('other') ?? '{}') as FormSettings),
   } as FormSettings; // The vault checks them, and names the place of an error.

@@ -40,7 +40,9 @@ function tidy(settings: FormSettings): ShownFormSettings {
   const { additional_fields: fields, field_options: options, theme } = settings;
   const shown = given(settings, SETTING_NAMES);
   if (fields) {
-    shown['additional_fields'] = fields.map((field) => given(field, ['name', 'label', 'required']));
+    shown['additional_fields'] = fields.map((field) =>
+      given(field, ['name', 'label', 'required', 'type', 'options']),
+    );
   }
   if (options) {
     const plain = Object.entries(options).map(([name, option]) => [
@@ -59,12 +61,21 @@ function tidy(settings: FormSettings): ShownFormSettings {
 /** Rejects additional fields with the name of another field. */
 function checkFields(formType: FormTypeName, fields: ShownFormSettings['additional_fields'] = []): void {
   const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
-  for (const [i, { name }] of fields.entries()) {
+  for (const [i, { name, type, options }] of fields.entries()) {
+    if ((type === 'select') !== (options !== undefined)) {
+      reject(`additional_fields[${i}].options`, 'must be there for a `select`, and for no other type');
+    }
     if (taken.has(name)) {
       reject(`additional_fields[${i}].name`, 'must not be the name of another field');
     }
     taken.add(name);
   }
+}
+
+/** Whether a form may lead to a URL: one of an origin that may embed it. */
+function isAllowed(text: string, origins: readonly string[] = []): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:/.test(url.href) && !/[@#\\\s]/.test(text) && origins.includes(url.origin);
 }
 
 /**
@@ -93,6 +104,9 @@ export function checkFormSettings(
   if (stranger !== -1) {
     reject(`frame_ancestors[${stranger}]`, 'must be an origin such as `https://shop.example`');
   }
+  if (shown.success_url !== undefined && !isAllowed(shown.success_url, shown.frame_ancestors)) {
+    reject('success_url', 'must be a URL without user and fragment whose origin is one of `frame_ancestors`');
+  }
   if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
     reject('theme.logo_image', 'must be base64 of a PNG, JPEG, GIF, WebP or AVIF image');
   }
@@ -112,11 +126,15 @@ export function toPageSettings(settings: ShownFormSettings): PageSettings {
     disable_luhn: settings.disable_luhn ?? false,
     strip_spaces: settings.strip_spaces ?? false,
     field_options: settings.field_options ?? {},
-    additional_fields: (settings.additional_fields ?? []).map(({ name, label = name, required = false }) => ({
-      name,
-      label,
-      required,
-    })),
+    additional_fields: (settings.additional_fields ?? []).map(
+      ({ name, label = name, required = false, type = 'text', options = [] }) => ({
+        ...{ name, label, required, type },
+        options: options.map((option) =>
+          typeof option === 'string' ? { value: option, label: option } : option,
+        ),
+      }),
+    ),
+    success_url: settings.success_url ?? '',
     theme: { style, ...colours, ...(image === undefined ? {} : { logo_image: image }) },
     color_mode: settings.color_mode ?? 'light',
     locale: settings.locale ?? null,

@@ -97,6 +97,17 @@ const THEME = {
   }),
 };
 
+/** The types of additional fields. */
+export const ADDITIONAL_TYPES = [
+  'text',
+  'email',
+  'tel',
+  'postal-code',
+  'country',
+  'select',
+  'checkbox',
+] as const;
+
 const AdditionalField = Type.Object(
   {
     name: Type.String({
@@ -119,6 +130,24 @@ const AdditionalField = Type.Object(
       }),
     ),
     required: Type.Optional(flag('Whether the field must be filled in. Default: false.')),
+    type: Type.Optional(
+      literals(
+        ADDITIONAL_TYPES,
+        'What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.',
+      ),
+    ),
+    options: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.String({ minLength: 1, maxLength: 200 }),
+          Type.Object({
+            value: Type.String({ minLength: 1, maxLength: 200, description: 'What is stored.' }),
+            label: Type.String({ minLength: 1, maxLength: 200, description: 'What is shown.' }),
+          }),
+        ]),
+        { minItems: 1, maxItems: 200, description: 'The choices of a `select`.' },
+      ),
+    ),
   },
   { $id: 'FormAdditionalField' },
 );
@@ -158,6 +187,12 @@ const OWN = {
   additional_fields: Type.Array(AdditionalField, {
     maxItems: 32,
     description: 'Fields after those of the type.',
+  }),
+  success_url: Type.String({
+    maxLength: 2048,
+    examples: ['https://shop.example/thanks'],
+    description:
+      'Where a form that was opened by itself goes after the data was stored, with `token` and `reference` as parameters. Its origin must be one of `frame_ancestors`.',
   }),
   color_mode: literals(
     ['light', 'dark', 'auto'],
@@ -278,6 +313,8 @@ export interface PageField {
   readonly name: string;
   readonly label: string;
   readonly required: boolean;
+  readonly type: (typeof ADDITIONAL_TYPES)[number];
+  readonly options: readonly { readonly value: string; readonly label: string }[];
 }
 
 /** The settings of a form for its page, with defaults for omitted ones. */
@@ -307,6 +344,8 @@ export interface PageSettings {
   readonly locale: (typeof FORM_LOCALES)[number] | null;
   /** Origins; none means any. */
   readonly frame_ancestors: readonly string[];
+  /** Empty: the form shows that it is done. */
+  readonly success_url: string;
 }
 
 /** The endpoint of a page that was created together with one. */

@@ -89,3 +89,22 @@ test('never brings a deleted form back, nor changes one that took its id since',
     await remove(id, other);
   }
 });
+
+test.each([
+  [{ success_url: 'https://shop.example/thanks?a=1' }, '200'],
+  [{ success_url: 'https://evil.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example.evil.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example@evil.example/' }, 'body.success_url'],
+  [{ success_url: 'javascript:alert(1)' }, 'body.success_url'],
+  [{ success_url: '//shop.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example/#x' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example/', frame_ancestors: null }, 'body.success_url'],
+  [{ additional_fields: [{ name: 'a', type: 'select', options: ['x', { value: 'y', label: 'Y' }] }] }, '200'],
+  [{ additional_fields: [{ name: 'a', type: 'select' }] }, 'body.additional_fields[0].options'],
+  [{ additional_fields: [{ name: 'a', options: ['x'] }] }, 'body.additional_fields[0].options'],
+  [{ additional_fields: [{ name: 'a', type: 'password' }] }, 'body.additional_fields[0].type'],
+])('%j: %s', async (settings, expected) => {
+  const id = freshId();
+  const answer = await create(id, { frame_ancestors: ['https://shop.example'], ...settings });
+  expect(answer.field ?? answer.outcome).toBe(expected);
+});
