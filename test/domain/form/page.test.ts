@@ -130,6 +130,7 @@ describe('the page', () => {
         color_mode: 'light',
         locale: null,
         frame_ancestors: [],
+        success_url: '',
       },
     });
     const theme = { style: 'modern', primary_color: '#fff' } as const;
@@ -142,6 +143,7 @@ describe('the page', () => {
       color_mode: 'dark',
       locale: 'fr',
       frame_ancestors: ['https://shop.example'],
+      success_url: 'https://shop.example/done',
       css_links: ['https://cdn.example/a.css'],
       embedded_js: base64('x'),
       require_corp: true,
@@ -158,13 +160,14 @@ describe('the page', () => {
       strip_spaces: false,
       field_options: { cvv: { visible: false } },
       additional_fields: [
-        { name: 'note', label: 'note', required: false },
-        { name: 'b', label: 'B', required: true },
+        { name: 'note', label: 'note', required: false, type: 'text', options: [] },
+        { name: 'b', label: 'B', required: true, type: 'text', options: [] },
       ],
       theme: { ...theme, logo_image: `data:image/gif;base64,${base64('GIF89a.')}` },
       color_mode: 'dark',
       locale: 'fr',
       frame_ancestors: ['https://shop.example'],
+      success_url: 'https://shop.example/done',
     });
   });
 });
