@@ -91,7 +91,7 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
 
 /** The members of an item, and those that creating its endpoint returned with the secret. */
 const ITEM = [
-  ...['data', 'reference', 'number', 'algorithm', 'return_card_metadata', 'form_type'],
+  ...['data', 'reference', 'number', 'algorithm', 'return_card_metadata', 'ttl', 'metadata', 'form_type'],
   ...['url', 'unique_id', 'secret', 'expires_at', 'user'],
 ];
 
@@ -104,12 +104,13 @@ export function submitTo(
 ): Promise<Captured> {
   const body = textOfData(item.data);
   checkNames(item, ITEM);
-  const { reference, number, algorithm, return_card_metadata, form_type } = item;
+  const { reference, number, algorithm, return_card_metadata, ttl, form_type } = item;
+  const metadata = item.metadata && JSON.stringify(item.metadata);
   return readJson(transport, {
     ...callTo('capture', access),
     method: 'POST',
     repeat: 'keyed',
-    query: { reference, number, algorithm, return_card_metadata, form_type },
+    query: { reference, number, algorithm, return_card_metadata, ttl, metadata, form_type },
     body,
     options,
   });

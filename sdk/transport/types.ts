@@ -233,7 +233,8 @@ export interface DeleteEndpoint extends PathOf<'deleteCaptureEndpoint'>, PathOf<
 
 /** What to store through a capture endpoint. */
 export interface CaptureItem
-  extends Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n'>,
+  extends Omit<Query<'capture'>, 'card_number' | 'account_number' | 'n' | 'metadata'>,
+    Described,
     Carrying {}
 
 /** Names one item that a retrieval endpoint reaches. */

@@ -75,9 +75,18 @@ describe('capture', () => {
       reference: 'order & 1',
       algorithm: 'luhn',
       return_card_metadata: true,
+      ttl: 'P1D',
+      metadata: { tier: 'gold, new' },
     });
     expect(captured).toMatchObject({ reference: 'order & 1', card_metadata: { bin: '41111111' } });
     expect(captured.token).toMatch(/^9\d{15}$/);
+    const { data: tree } = await live.owner.sdk.vault.list({
+      user: 'customers',
+      metadata: { tier: 'gold, new' },
+    });
+    expect(tree['customers']).toEqual([
+      expect.objectContaining({ token: captured.token, expires_at: captured.expires_at }),
+    ]);
     expect(await live.owner.open('customers', captured.token, { reference: 'order & 1' })).toBe(text);
 
     const numbered = await checkoutOf(made).submit({

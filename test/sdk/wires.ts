@@ -143,8 +143,13 @@ const VAULT: Readonly<Record<string, Wire>> = {
   },
 };
 
-const captured = { reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } };
-const CAPTURED = `POST /v1/capture/Web.Shop_1%40x%3A-?reference=r%261&number=${CANARY_NUMBER}&algorithm=uuid`;
+const captured = {
+  ...{ reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } },
+  ...{ ttl: 'P1D', metadata: { tier: 'gold' } },
+};
+const CAPTURED =
+  `POST /v1/capture/Web.Shop_1%40x%3A-?reference=r%261&number=${CANARY_NUMBER}&algorithm=uuid&ttl=P1D` +
+  '&metadata=%7B%22tier%22%3A%22gold%22%7D';
 const MADE = { unique_id: UNIQUE_ID, expires_at: null, secret: SECRETS.capture };
 /** As creating one locked to a token returns it: nothing of it but id and secret may be sent by itself. */
 const FOUND = { ...MADE, user: 'shop', token: 'locked', secret: SECRETS.retrieve };
