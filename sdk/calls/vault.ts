@@ -215,7 +215,11 @@ const path = ['vault'] as const;
 
 /** A filter as a query. */
 function filterOf<Filter extends Pick<ListItems, 'metadata'>>({ metadata, ...query }: Filter = {} as Filter) {
-  const each = Object.entries(metadata ?? {}).map(([name, text]) => `${name}:${text}`);
+  const each = [metadata ?? []]
+    .flat()
+    .flatMap((one) =>
+      typeof one === 'string' ? one : Object.entries(one).map(([name, text]) => `${name}:${text}`),
+    );
   return each.length === 0 ? query : { ...query, metadata: { each } };
 }
 

@@ -22,6 +22,11 @@ interface Described {
   readonly metadata?: ItemMetadata | undefined;
 }
 
+interface Filtered {
+  /** Only items with all of these: an object, or texts of the form `name:text`. */
+  readonly metadata?: ItemMetadata | string | readonly string[] | undefined;
+}
+
 interface Carrying {
   /** An object, or the exact JSON text of one. */
   readonly data: StoredObject | string;
@@ -179,13 +184,13 @@ export interface ListItems
       Query<'readItems'>,
       'decrypt_all' | 'mask_fields' | 'rules' | 'return_card_metadata' | 'metadata'
     >,
-    Described {}
+    Filtered {}
 
 /** Which items of a key to open, and how to show them. */
 export interface DecryptAll
   extends Omit<Query<'readItems'>, 'user' | 'token' | 'decrypt_all' | 'next_token' | 'metadata'>,
     Owned,
-    Described,
+    Filtered,
     Unlocking {}
 
 /** Which items of a key to export, and who can open the file. */

@@ -104,6 +104,19 @@ const VAULT: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.vault.list({ user: 'shop', limit: 5, stored_after: '2026-01-31T12:00:00Z' }),
     request: 'GET /v1/vault?user=shop&limit=5&stored_after=2026-01-31T12%3A00%3A00Z',
   },
+  'vault.list by metadata': {
+    call: ({ client }) => client.vault.list({ user: 'shop', metadata: { tier: 'gold', note: 'a,b:c' } }),
+    request: 'GET /v1/vault?user=shop&metadata=tier%3Agold&metadata=note%3Aa%2Cb%3Ac',
+  },
+  'vault.list by metadata as the API writes it': {
+    call: ({ client }) => client.vault.list({ user: 'shop', metadata: ['tier:gold', 'note:a,b:c'] }),
+    request: 'GET /v1/vault?user=shop&metadata=tier%3Agold&metadata=note%3Aa%2Cb%3Ac',
+  },
+  'vault.decryptAll by one text of metadata': {
+    call: ({ client }) => Array.fromAsync(client.vault.decryptAll({ user: 'shop', metadata: 'tier:gold' })),
+    request: 'GET /v1/vault?limit=-1&user=shop&metadata=tier%3Agold&decrypt_all=true',
+    passphrase: true,
+  },
   'vault.pages': {
     call: ({ client }) => Array.fromAsync(client.vault.pages({ user: 'shop' })),
     request: 'GET /v1/vault?user=shop',
