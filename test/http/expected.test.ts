@@ -59,6 +59,7 @@ function expectRefused(answer: Answer, field: string): void {
   expect([answer.status, code, told]).toEqual([400, 'invalid_request', field]);
   expect(error).not.toBe(ERRORS.invalid_request.text);
   expect(error).toMatch(/^`[^`]+` (?:must|is missing|may)/);
+  expect(error).not.toContain('API reference');
   expect(answer.text).not.toContain(CANARY);
 }
 
@@ -109,4 +110,21 @@ describe('a member of a body', () => {
     const answer = await client.send(route.method, samplePath(route.path), { body, headers });
     expectRefused(answer, `body.${name}`);
   });
+});
+
+describe('a list of items', () => {
+  test.each(['/v1/vault/batch/decrypt', '/v1/vault/batch/delete'])(
+    'of %s has a least and a greatest length',
+    async (path) => {
+      for (const items of [[], Array.from({ length: 1_001 }, () => ({ token: 'a' })), CANARY]) {
+        const headers = { 'x-vault-passphrase': 'a-passphrase' };
+        const answer = await client.send('POST', path, {
+          body: JSON.stringify({ user: 'u1', items }),
+          headers,
+        });
+        expectRefused(answer, 'body.items');
+        expect(answer.error.error).toBe('`items` must be a list of 1 to 1000 entries.');
+      }
+    },
+  );
 });

@@ -1,10 +1,12 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
-import { EXPECTED, PUBLISHED, QUERY_KIND } from '../schema/kinds.ts';
+import { EACH, EXPECTED, PUBLISHED, QUERY_KIND } from '../schema/kinds.ts';
 
 /** How many of a choice's values a message lists. */
 const CHOICES_MAX = 24;
 
-function rangeOf(min: number | undefined, max: number | undefined, what: string): string {
+/** A range of numbers and, after them, what they count: one of it, or several. */
+function rangeOf(min: number | undefined, max: number | undefined, one = '', several = one): string {
+  const what = (max ?? min) === 1 ? one : several;
   if (min !== undefined && max !== undefined) {
     return min === max ? `${min}${what}` : `${min} to ${max}${what}`;
   }
@@ -23,7 +25,7 @@ function textExpected(schema: TSchema): string {
   if (min === undefined && max === undefined) {
     return 'must be a text';
   }
-  return `must be a text of ${rangeOf(min, max, ' characters')}`;
+  return `must be a text of ${rangeOf(min, max, ' character', ' characters')}`;
 }
 
 function integerExpected(schema: TSchema): string {
@@ -31,13 +33,17 @@ function integerExpected(schema: TSchema): string {
   const max = limitOf(schema, 'maximum');
   return min === undefined && max === undefined
     ? 'must be an integer'
-    : `must be an integer of ${rangeOf(min, max, '')}`;
+    : `must be an integer of ${rangeOf(min, max)}`;
 }
 
 function listExpected(schema: TSchema): string {
+  const min = limitOf(schema, 'minItems');
   const max = limitOf(schema, 'maxItems');
-  const entries = max === undefined ? '' : ` of at most ${max} entries`;
-  return `must be a list${entries}, each of which ${expectedOf(schema['items'])}`;
+  const entries =
+    min === undefined && max === undefined ? '' : ` of ${rangeOf(min, max, ' entry', ' entries')}`;
+  const list = `must be a list${entries}`;
+  // Entries that are checked one by one have messages of their own.
+  return schema[EACH] === undefined ? `${list}, each of which ${expectedOf(schema['items'])}` : list;
 }
 
 function choiceExpected(options: readonly TSchema[]): string {
@@ -53,7 +59,7 @@ function objectExpected(schema: TSchema): string {
   const max = limitOf(schema, 'maxProperties');
   return min === undefined && max === undefined
     ? 'must be an object'
-    : `must be an object with ${rangeOf(min, max, min === 1 && max === 1 ? ' member' : ' members')}`;
+    : `must be an object with ${rangeOf(min, max, ' member', ' members')}`;
 }
 
 /** What a value must be to fit a schema, as the rest of a sentence about it: `must be an integer of 1 to 16`. */
