@@ -3,7 +3,7 @@ import { percentile, readFigures, sumOf } from '../app/metrics.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { BarChart } from '../ui/chart.tsx';
-import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { Badge, Facts, Loaded, Panel, Screen } from '../ui/parts.tsx';
 
 const JOBS_SHOWN = 100;
 
@@ -80,7 +80,6 @@ function Server() {
     <Panel title={T.home.server}>
       <Loaded of={state}>
         {({ ready, figures }) => {
-          const backedUpAt = figures.get('vault_last_backup_timestamp_seconds')?.[0]?.value;
           return (
             <Facts
               of={[
@@ -101,14 +100,6 @@ function Server() {
                       milliseconds(percentile(figures, 'vault_http_request_duration_seconds', share)),
                     )
                     .join(', '),
-                ],
-                [
-                  T.home.backup,
-                  backedUpAt === undefined ? (
-                    T.home.backupNone
-                  ) : (
-                    <Time at={new Date(1_000 * backedUpAt).toISOString()} />
-                  ),
                 ],
               ]}
             />

@@ -49,8 +49,6 @@ export const EN = {
     ok: 'Ready',
     failing: 'Not ready',
     unsafe: 'Redis settings that can lose writes: ',
-    backup: 'Last backup',
-    backupNone: 'None on record. Run `vault backup FILE`.',
     byDay: 'Requests by day',
     before: 'Requests by day, the month before',
     unit: 'at most',
