@@ -8,7 +8,6 @@ interface Unlocking {
   /** The passphrase of the vault key; by default that of the client. */
   readonly passphrase?: string | undefined;
 }
-
 interface Owned {
   /** Identifier of the vault key. */
   readonly user: string;
@@ -16,17 +15,14 @@ interface Owned {
 
 /** Names and texts that are kept beside an item, to find it by; listings show them. */
 export interface ItemMetadata extends Readonly<Record<string, string>> {}
-
 interface Described {
   /** At most 32 texts of at most 500 characters; no card numbers. */
   readonly metadata?: ItemMetadata | undefined;
 }
-
 interface Filtered {
   /** Only items with all of these: an object, or texts of the form `name:text`. */
   readonly metadata?: ItemMetadata | string | readonly string[] | undefined;
 }
-
 interface Carrying {
   /** An object, or the exact JSON text of one. */
   readonly data: StoredObject | string;

@@ -80,7 +80,6 @@ const KEYS: Readonly<Record<string, Wire>> = {
     request: 'DELETE /v1/key?user=shop&safe=false',
   },
 };
-
 const VAULT: Readonly<Record<string, Wire>> = {
   'vault.store': {
     call: ({ client }) => client.vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),
@@ -155,7 +154,6 @@ const VAULT: Readonly<Record<string, Wire>> = {
     request: 'GET /v1/vault/metadata?user=shop&token=t1&reference=r%261&limit=1',
   },
 };
-
 const captured = {
   ...{ reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } },
   ...{ ttl: 'P1D', metadata: { tier: 'gold' } },
@@ -205,7 +203,6 @@ const CAPTURE: Readonly<Record<string, Wire>> = {
     request: 'DELETE /v1/capture/Web.Shop_1%40x%3A-',
   },
 };
-
 const found = { token: 't1', reference: 'r&1' };
 const filter = { reference_prefix: 'r', limit: 5, next_token: 'n' };
 const TO = 'GET /v1/retrieve/Web.Shop_1%40x%3A-';
