@@ -246,7 +246,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Ask whether a capture endpoint takes data
+         * Says that the secret is right and until when the endpoint takes data, so that a page can say so before somebody types. Nothing is stored, logged or billed; errors are recorded as those of a capture are.
+         */
+        get: operations["checkCaptureEndpoint"];
         put?: never;
         /**
          * Send data to a capture endpoint
@@ -1562,6 +1566,16 @@ export interface components {
             expires_at?: string;
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
+        };
+        /** An endpoint that takes data now. */
+        CaptureState: {
+            /**
+             * Identifier of the endpoint, unique over all accounts.
+             * @example customers-2026
+             */
+            unique_id: string;
+            /** When the endpoint expires, to the second; null if it never expires. */
+            expires_at: string | null;
         };
         /** What was done. */
         Message: {
@@ -4928,6 +4942,107 @@ export interface operations {
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    checkCaptureEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the endpoint, unique over all accounts.
+                 * @example customers-2026
+                 */
+                unique_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Ask whether a capture endpoint takes data */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaptureState"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `endpoint_gone`: This endpoint has expired or was stopped. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

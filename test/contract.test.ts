@@ -13,6 +13,7 @@ const document = buildOpenApi(ROUTES, 'https://vault.test');
 /** The routes that need no account, and what they need instead. */
 const OPEN: Readonly<Record<string, AuthRule>> = {
   'POST /v1/capture/{unique_id}': 'capture_secret',
+  'GET /v1/capture/{unique_id}': 'capture_secret',
   'GET /v1/retrieve/{unique_id}': 'retrieve_secret',
   'GET /v1/retrieve/iframe/{form_id}': 'public',
   'GET /v1/capture/iframe/{form_id}': 'public',

@@ -21,6 +21,21 @@ export async function storeBody(
   return outcome;
 }
 
+/** Asks whether the endpoint of the visit takes data: what is told before somebody types a card for nothing. */
+export async function checkEndpoint({
+  config,
+  visit,
+  fetch,
+  wait,
+}: PageContext & CallDeps): Promise<Outcome> {
+  const { unique_id, secret } = visit;
+  if (unique_id === undefined || secret === undefined) {
+    return { failure: UNCONNECTED };
+  }
+  const url = callUrl(config.api, 'capture', unique_id, {});
+  return call(url, { headers: { 'X-Vault-Capture-Secret': secret } }, { fetch, wait });
+}
+
 /** Reads the item of the visit. */
 export async function readItem(context: PageContext & CallDeps): Promise<Outcome> {
   const { config, visit } = context;

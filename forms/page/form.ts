@@ -13,7 +13,7 @@ import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import { callBack } from './callbacks.ts';
-import { storeBody } from './endpoint.ts';
+import { checkEndpoint, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
@@ -109,6 +109,12 @@ function isConnected({ visit }: FormContext): boolean {
   return visit.unique_id !== undefined && visit.secret !== undefined;
 }
 
+/** Whether somebody should be told that it has none: previews are only shown, and the page around an embedded form may know. */
+function isStray(context: FormContext): boolean {
+  const { display_mode } = context.config.settings;
+  return !isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname);
+}
+
 /** Checks every field, and moves the focus to the first invalid one. */
 function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   const wrong = list.filter((field) => !field.check());
@@ -118,16 +124,47 @@ function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   return wrong.length === 0;
 }
 
+/** Says why nothing is stored to the owner's function and to the page around. */
+function report({ status, code, error }: CallFailure, { send }: FormContext): void {
+  callBack('error', { status, code, error });
+  send({ type: 'vault.error', status, code });
+}
+
+/** What no later attempt can change. */
+const ENDED = ['endpoint_gone', 'endpoint_refused'];
+
+/**
+ * Asks whether the form can store anything: nobody should type a card into a dead form. If it cannot, says so in place of
+ * the form, unless it is being sent and will learn it so. Returns what gives that failure, once there is one.
+ */
+function watchEnd(
+  context: FormContext,
+  view: FormView,
+  clear: () => void,
+  isSending: () => boolean,
+): () => CallFailure | undefined {
+  let ended: CallFailure | undefined;
+  const end = (outcome: Outcome): void => {
+    if ('failure' in outcome && ENDED.includes(outcome.failure.code) && !isSending()) {
+      clear();
+      ended = outcome.failure;
+      view.showEnded(context.texts[failureText(ended)]);
+      report(ended, context);
+    }
+  };
+  void (isConnected(context) && checkEndpoint(context).then(end));
+  return () => ended;
+}
+
 /** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
 function tellFailure(failure: CallFailure, context: FormContext, fields: Fields, view: FormView): void {
-  const { status, code, error, field } = failure;
-  const { texts, send: tell } = context;
+  const { field } = failure;
+  const { texts } = context;
   view.alert(texts[failureText(failure)], mayPass(failure));
   const named = fields.list.find(({ plan }) => field === `body.${plan.name}`);
   named?.showError(texts.refused);
   (named?.focus ?? view.focusNext)();
-  callBack('error', { status, code, error });
-  tell({ type: 'vault.error', status, code });
+  report(failure, context);
 }
 
 /** Leads a form that was opened by itself to where its owner wants, with token and reference. */
@@ -139,6 +176,15 @@ function goOn({ config, isFramed }: FormContext, { token, reference }: Stored): 
     url.searchParams.set('reference', reference);
     location.assign(url);
   }
+}
+
+/** Says that the item is stored, as `tellFailure` says why it is not. */
+function tellStored(reply: unknown, context: FormContext, view: FormView): void {
+  view.showDone();
+  callBack('success', reply);
+  const message = successMessage(reply);
+  context.send(message);
+  goOn(context, message);
 }
 
 /** Creates the form. */
@@ -161,13 +207,14 @@ export function createForm(context: FormContext): CaptureForm {
       return;
     }
     clear();
-    view.showDone();
-    callBack('success', outcome.reply);
-    const message = successMessage(outcome.reply);
-    context.send(message);
-    goOn(context, message);
+    tellStored(outcome.reply, context, view);
   };
+  const endedBy = watchEnd(context, view, clear, () => sending);
   const submit = (asked: boolean): void => {
+    const ended = endedBy();
+    if (asked && ended !== undefined) {
+      report(ended, context);
+    }
     if (sending || !view.form.isConnected) {
       return;
     }
@@ -186,16 +233,14 @@ export function createForm(context: FormContext): CaptureForm {
     event.preventDefault();
     submit(false);
   });
-  const { display_mode } = context.config.settings;
-  // Previews are only shown; the parent page of an embedded form may know why it is not connected.
-  if (!isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname)) {
+  if (isStray(context)) {
     view.alert(texts.e_unconnected, false);
   }
   return {
     element: view.element,
     submit: () => submit(true),
     reset: () => {
-      if (!sending) {
+      if (!sending && endedBy() === undefined) {
         clear();
         view.alert(undefined, false);
         view.announce('');

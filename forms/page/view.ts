@@ -16,6 +16,8 @@ export interface FormView {
   /** Moves the focus to the next step: to "Try again", otherwise to the button. */
   focusNext(): void;
   showDone(): void;
+  /** Shows an error text in place of the form. */
+  showEnded(sentence: string): void;
   showForm(): void;
 }
 
@@ -58,6 +60,10 @@ export function createFormView(
       body.replaceChildren(h('div', { class: 'vf-success', role: 'status' }, mark, heading, said));
       heading.focus();
     },
+    showEnded: (sentence) =>
+      body.replaceChildren(
+        h('div', { class: 'vf-alert', role: 'alert' }, ...alertParts(sentence, undefined)),
+      ),
     showForm: () => body.replaceChildren(form),
   };
 }

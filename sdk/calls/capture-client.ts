@@ -1,6 +1,6 @@
-import type { KeyedCallOptions } from '../transport/call.ts';
-import type { Captured, CaptureItem } from '../transport/types.ts';
-import { submitTo } from './capture.ts';
+import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import type { Captured, CaptureItem, CaptureState } from '../transport/types.ts';
+import { checkOf, submitTo } from './capture.ts';
 import { type EndpointOptions, linkTo } from './endpoint.ts';
 
 /**
@@ -19,6 +19,14 @@ export interface CaptureClient {
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */
   readonly submit: (item: CaptureItem, options?: KeyedCallOptions) => Promise<Captured>;
+  /**
+   * Asks whether the endpoint takes data, and until when; nothing is stored.
+   * @see /guide/capture
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped)
+   * @example
+   * const { expires_at } = await checkout.check();
+   */
+  readonly check: (options?: CallOptions) => Promise<CaptureState>;
 }
 
 /**
@@ -32,5 +40,8 @@ export interface CaptureClient {
  */
 export function captureClient(options: EndpointOptions): CaptureClient {
   const { transport, access } = linkTo('capture', options);
-  return { submit: async (item, callOptions) => submitTo(transport, access, item, callOptions) };
+  return {
+    submit: async (item, callOptions) => submitTo(transport, access, item, callOptions),
+    check: async (callOptions) => checkOf(transport, access, callOptions),
+  };
 }

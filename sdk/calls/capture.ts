@@ -7,6 +7,7 @@ import type { Transport } from '../transport/transport.ts';
 import type {
   Captured,
   CaptureItem,
+  CaptureState,
   CreateCaptureEndpoint,
   DeleteEndpoint,
   Endpoint,
@@ -56,6 +57,15 @@ export interface CaptureCalls {
    */
   readonly submit: (item: CaptureItem & EndpointAccess, options?: KeyedCallOptions) => Promise<Captured>;
   /**
+   * Asks whether an endpoint takes data, and until when; nothing is stored.
+   * @see /guide/capture
+   * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new passphrase)
+   * @example
+   * const made = await client.capture.create({ user: 'customers' });
+   * const { expires_at } = await client.capture.check(made);
+   */
+  readonly check: (endpoint: EndpointAccess, options?: CallOptions) => Promise<CaptureState>;
+  /**
    * Deletes an endpoint, of either kind; what it stored stays. Throws `endpoint_not_found`, also when an earlier
    * attempt, whose reply was lost, had succeeded.
    * @see /guide/capture
@@ -84,9 +94,19 @@ export function createCaptureCalls(transport: Transport, passphrase: string | un
     list: (query, options) =>
       readJson(transport, { method: 'GET', path, repeat: 'always', query: { ...query }, options }),
     submit: async (item, options) => submitTo(transport, item, item, options),
+    check: async (endpoint, options) => checkOf(transport, endpoint, options),
     delete: ({ unique_id }, options) =>
       readJson(transport, { method: 'DELETE', path: [...path, unique_id], repeat: 'always', options }),
   };
+}
+
+/** Asks an endpoint whether it takes data. */
+export function checkOf(
+  transport: Transport,
+  access: EndpointAccess,
+  options: CallOptions | undefined,
+): Promise<CaptureState> {
+  return readJson(transport, { ...callTo('capture', access), method: 'GET', repeat: 'always', options });
 }
 
 /** The members of an item, and those that creating its endpoint returned with the secret. */

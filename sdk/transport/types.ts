@@ -188,7 +188,6 @@ export interface DecryptAll
     Owned,
     Filtered,
     Unlocking {}
-
 /** Which items of a key to export, and who can open the file. */
 export interface ExportItems extends Given<Schema<'ExportRequest'>>, Unlocking {}
 
@@ -200,6 +199,8 @@ export interface NewCaptureEndpoint extends Schema<'CaptureEndpoint'> {}
 export interface NewRetrieveEndpoint extends Schema<'RetrieveEndpoint'> {}
 /** What a third party passes on to the endpoint's owner after storing something. */
 export interface Captured extends Schema<'Captured'> {}
+/** What a sender learns of an endpoint before it sends. */
+export interface CaptureState extends Schema<'CaptureState'> {}
 
 /** Names an endpoint, by its id or by the `url` that creating it returned, and opens it. */
 export type EndpointAccess = {

@@ -55,9 +55,36 @@ function typedIn({ form }: Shown): Promise<string[]> {
     .evaluateAll((inputs) => inputs.map((input) => String(Reflect.get(input, 'value'))));
 }
 
+/** Sending is refused from now on. */
+function removeEndpoint(): Promise<unknown> {
+  return world.owner.send('DELETE', `/capture/${endpoint.unique_id}`);
+}
+
 async function stored(): Promise<number> {
   return (await world.count()) - before;
 }
+
+describe('an endpoint that has ended', () => {
+  const texts = [
+    ['en', 'This form has expired. Please reload the page.'],
+    ['de', 'Dieses Formular ist abgelaufen. Bitte laden Sie die Seite neu.'],
+  ] as const;
+  test.each(texts)('is told before anything is typed: %s', async (locale, text) => {
+    const user = `ended-${locale}`;
+    await world.owner.key(user);
+    const gone = await world.capture({ user });
+    const body = { user, passphrase: PASSPHRASE, new_passphrase: `${PASSPHRASE}!` };
+    await world.owner.send('PUT', '/key/', { body });
+    const shown = await show({ endpoint: gone, locale });
+    const told = { type: 'vault.error', status: 410, code: 'endpoint_gone' };
+    expect(await shown.hear('vault.error')).toEqual(told);
+    expect(await shown.form.getByRole('alert').textContent()).toBe(text);
+    expect(await shown.form.locator('.vf-input').count()).toBe(0);
+    await page.evaluate(() => handle.submit());
+    await page.waitForFunction(() => Reflect.get(window, 'told').length > 3);
+    expect((await shown.told()).map(({ data }) => data).at(-1)).toEqual(told);
+  });
+});
 
 describe('what is sent', () => {
   test('is digits alone where that is set', async () => {
@@ -133,29 +160,34 @@ test('two calls of submit are one request', async () => {
 describe("the owner's functions", () => {
   const code = (name: string): string =>
     Buffer.from(`(value) => { (window.called ??= []).push(['${name}', value]); }`).toString('base64');
-  const calledAfterSending = async (secret: string): Promise<unknown> => {
+  const calledAfterSending = async (beforeSending: () => Promise<unknown>): Promise<unknown> => {
     const form = await world.form('pcd', {
       success_callback: code('success'),
       error_callback: code('error'),
     });
-    const visit = new URLSearchParams({ unique_id: endpoint.unique_id, secret, reference: 'r' });
+    const visit = new URLSearchParams({
+      unique_id: endpoint.unique_id,
+      secret: endpoint.secret,
+      reference: 'r',
+    });
     await page.goto(`${world.url}/v1/capture/iframe/${form}#${visit}`);
     for (const [name, value] of Object.entries(CARD)) {
       await page.locator(`[name="${name}"]`).fill(value);
     }
+    await beforeSending();
     await page.locator('.vf-button').click();
     return (await page.waitForFunction(() => window.called)).jsonValue();
   };
 
   test('are called with the reply', async () => {
-    const called = await calledAfterSending(endpoint.secret);
+    const called = await calledAfterSending(() => Promise.resolve());
     expect(called).toEqual([
       ['success', { token: expect.stringMatching(/^[0-9a-f]{64}$/), user: 'shop', reference: 'r' }],
     ]);
   });
 
   test('or with what went wrong', async () => {
-    const called = await calledAfterSending(`${endpoint.secret.slice(0, -1)}!`);
+    const called = await calledAfterSending(removeEndpoint);
     const error = { status: 403, code: 'endpoint_refused', error: ERRORS.endpoint_refused.text };
     expect(called).toEqual([['error', error]]);
   });
@@ -227,8 +259,9 @@ describe('when there is no reply', () => {
 });
 
 test('a refusal is said in words, and the page hears its code', async () => {
-  const shown = await show({ endpoint: { ...endpoint, secret: `${endpoint.secret.slice(0, -1)}!` } });
+  const shown = await show();
   await fillIn(shown);
+  await removeEndpoint();
   await shown.form.locator('.vf-button').click();
   expect(await shown.hear('vault.error')).toEqual({
     type: 'vault.error',

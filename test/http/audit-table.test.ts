@@ -27,6 +27,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readBilling: 'shows counts',
   readUsage: 'shows counts',
   readPreferences: 'shows what the account has set for itself',
+  checkCaptureEndpoint: 'endpoints note their refusals themselves, and nothing is done',
   capture: 'endpoints note their refusals themselves, and items their successes',
   retrieve: 'endpoints note their refusals themselves, and items their successes',
 };

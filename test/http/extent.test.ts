@@ -7,6 +7,7 @@ import { createClient } from './client.ts';
 /** What the public listener has where there are two, and nothing else. */
 const PUBLIC = [
   'POST /v1/capture/{unique_id}',
+  'GET /v1/capture/{unique_id}',
   'GET /v1/retrieve/{unique_id}',
   'GET /v1/retrieve/iframe/{form_id}',
   'GET /v1/capture/iframe/{form_id}',
@@ -48,7 +49,7 @@ describe('the table of routes', () => {
   test('a path with methods of both kinds names only the public one', async () => {
     const answer = await publicOnly.send('DELETE', '/v1/capture/some-id');
     expect(answer.status).toBe(405);
-    expect(answer.headers.get('Allow')).toBe('POST, OPTIONS');
+    expect(answer.headers.get('Allow')).toBe('POST, GET, HEAD, OPTIONS');
   });
 
   test.each(['capture', 'retrieve'])(

@@ -95,6 +95,10 @@ export function createStubEndpoints(
         refuseOthers(input);
         return captured(ctx, input);
       },
+      check: async (_ctx: RequestContext, address) => {
+        refuseOthers(address);
+        return { unique_id: ENDPOINT.id, expires_at: NEW_ENDPOINT.expires_at };
+      },
     },
     retrievals: {
       create: note('createRetrieve', () => NEW_ENDPOINT),

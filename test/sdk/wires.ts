@@ -158,9 +158,13 @@ const captured = {
   ...{ reference: 'r&1', number: CANARY_NUMBER, algorithm: 'uuid', data: { name: 'Zoë' } },
   ...{ ttl: 'P1D', metadata: { tier: 'gold' } },
 };
-const CAPTURED =
-  `POST /v1/capture/Web.Shop_1%40x%3A-?reference=r%261&number=${CANARY_NUMBER}&algorithm=uuid&ttl=P1D` +
-  '&metadata=%7B%22tier%22%3A%22gold%22%7D';
+const SUBMITTED = {
+  request:
+    `POST /v1/capture/Web.Shop_1%40x%3A-?reference=r%261&number=${CANARY_NUMBER}&algorithm=uuid&ttl=P1D` +
+    '&metadata=%7B%22tier%22%3A%22gold%22%7D',
+  ...({ body: captured.data, keyed: true, secret: 'capture' } as const),
+};
+const CHECKED = { request: 'GET /v1/capture/Web.Shop_1%40x%3A-', secret: 'capture' } as const;
 const MADE = { unique_id: UNIQUE_ID, expires_at: null, secret: SECRETS.capture };
 /** As creating one locked to a token returns it: nothing of it but id and secret may be sent by itself. */
 const FOUND = { ...MADE, user: 'shop', token: 'locked', secret: SECRETS.retrieve };
@@ -176,27 +180,20 @@ const CAPTURE: Readonly<Record<string, Wire>> = {
     call: ({ client }) => client.capture.list({ user: 'shop' }),
     request: 'GET /v1/capture?user=shop',
   },
+  'capture.check': { call: ({ client }) => client.capture.check(MADE), ...CHECKED },
+  'captureClient.check': { call: ({ checkout }) => checkout.check(), ...CHECKED },
   'capture.submit': {
     call: ({ client }) => client.capture.submit({ ...MADE, ...captured }),
-    request: CAPTURED,
-    body: captured.data,
-    keyed: true,
-    secret: 'capture',
+    ...SUBMITTED,
   },
   'capture.submit by url': {
     call: ({ client }) =>
       client.capture.submit({ url: `/v1/capture/${UNIQUE_ID}`, secret: SECRETS.capture, ...captured }),
-    request: CAPTURED,
-    body: captured.data,
-    keyed: true,
-    secret: 'capture',
+    ...SUBMITTED,
   },
   'captureClient.submit': {
     call: ({ checkout }) => checkout.submit(captured),
-    request: CAPTURED,
-    body: captured.data,
-    keyed: true,
-    secret: 'capture',
+    ...SUBMITTED,
   },
   'capture.delete': {
     call: ({ client }) => client.capture.delete({ unique_id: UNIQUE_ID }),

@@ -1,7 +1,13 @@
 import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
-import { Captured, CaptureEndpoint, CaptureQuery, CreateCaptureQuery } from '../schema/capture.ts';
+import {
+  Captured,
+  CaptureEndpoint,
+  CaptureQuery,
+  CaptureState,
+  CreateCaptureQuery,
+} from '../schema/capture.ts';
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CaptureOrder } from '../schema/proxy.ts';
@@ -108,6 +114,29 @@ const capture = defineRoute({
   },
 });
 
+const checkCapture = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'checkCaptureEndpoint',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Ask whether a capture endpoint takes data',
+  description:
+    'Says that the secret is right and until when the endpoint takes data, so that a page can say so before somebody types. Nothing is stored, logged or billed; errors are recorded as those of a capture are.',
+  auth: 'capture_secret',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: CaptureState,
+  errors: ['integrity_failed'],
+  meter: [],
+  idempotent: false,
+  handle: async ({ ctx, params, secret, services }) => ({
+    json: await services.captures.check(ctx, { unique_id: params.unique_id, secret }),
+  }),
+});
+
 const removeCapture = defineRoute({
   method: 'DELETE',
   path: '/v1/capture/{unique_id}',
@@ -137,4 +166,4 @@ const removeCapture = defineRoute({
   },
 });
 
-export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, removeCapture];
+export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, removeCapture];

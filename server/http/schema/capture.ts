@@ -45,6 +45,13 @@ export const CaptureEndpoint = Type.Object(
 );
 export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
 
+/** What a sender learns of an endpoint before it sends. */
+export const CaptureState = Type.Object(
+  { unique_id: UniqueId, expires_at: ExpiresAt },
+  { $id: 'CaptureState', description: 'An endpoint that takes data now.' },
+);
+export type CaptureState = Static<typeof CaptureState>;
+
 /** The kinds of hosted forms; the form names itself when it sends what was typed. */
 export const FormType = Type.Union(
   (['pcd', 'ach', 'custom'] as const).map((name) => Type.Literal(name)),

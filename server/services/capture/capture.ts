@@ -1,7 +1,7 @@
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Captured, ToldCapture } from '../../http/schema/capture.ts';
+import type { Captured, CaptureState, ToldCapture } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
@@ -15,7 +15,12 @@ import {
   type RequestContext,
 } from '../common/request-context.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from '../endpoint/auth.ts';
-import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from '../endpoint/endpoint.ts';
+import {
+  type CreateEndpointInput,
+  type Endpoints,
+  type EndpointWithSecret,
+  expiryText,
+} from '../endpoint/endpoint.ts';
 import type { Keys } from '../key/key.ts';
 import { type Done, done, type Retry } from '../key/open.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
@@ -98,7 +103,7 @@ export type Captures = ReturnType<typeof createCaptures>;
 
 /** Makes the capture endpoints of a server. */
 export function createCaptures(parts: CaptureParts) {
-  return bindParts(parts, { create, use });
+  return bindParts(parts, { create, use, check });
 }
 
 /** Rejects what only makes sense where an item gets its token. */
@@ -243,6 +248,16 @@ async function take(
   }
   await metering.request(ctx);
   return captured;
+}
+
+/** What an endpoint is, to a caller with its secret. Rejects as the authentication does. */
+async function check(
+  { endpointAuth }: CaptureParts,
+  ctx: RequestContext,
+  address: EndpointAddress,
+): Promise<CaptureState> {
+  const { id, policy } = await endpointAuth.admit(ctx, 'capture', address);
+  return { unique_id: id, expires_at: expiryText(policy.expiresAt) };
 }
 
 /** Stores an item under the endpoint's key, or changes its item, once for an Idempotency-Key. Rejects as the authentication does. */

@@ -73,7 +73,7 @@ function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
 }
 
-function expiryText(ms: number | null): string | null {
+export function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
 }
 

@@ -100,7 +100,7 @@ describe('the reply', () => {
     });
     expect(answer.status).toBe(204);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
-    expect(answer.headers.get('access-control-allow-methods')).toBe('POST');
+    expect(answer.headers.get('access-control-allow-methods')).toBe('POST, GET');
     const allowed = answer.headers.get('access-control-allow-headers')?.toLowerCase() ?? '';
     for (const header of ['x-vault-capture-secret', 'content-type', 'idempotency-key']) {
       expect(allowed).toContain(header);
@@ -355,5 +355,26 @@ describe('an account without unmasked output', () => {
       deep: { number: '************1111' },
       name: 'Ada',
     });
+  });
+});
+
+describe('asking whether an endpoint takes data', () => {
+  test('gives its expiry to the secret alone, and stores, logs and bills nothing', async () => {
+    const { url, secret, unique_id, expires_at } = await make({ ttl: '45m' });
+    const before = await account.send('GET', '/usage');
+    const answer = await useEndpoint(vault, 'GET', url, { secret });
+    expect(answer.outcome).toBe('200');
+    expect(answer.as<unknown>()).toEqual({ unique_id, expires_at });
+    for (const [path, other] of [
+      [url, `vcs1_${'A'.repeat(43)}`],
+      [url, undefined],
+      ['/v1/capture/no-such-endpoint', secret],
+    ] as const) {
+      expect((await useEndpoint(vault, 'GET', path, { secret: other })).outcome).toBe('403 endpoint_refused');
+    }
+    const after = await account.send('GET', '/usage');
+    expect(after.as<{ operations: unknown }>().operations).toEqual(
+      before.as<{ operations: unknown }>().operations,
+    );
   });
 });

@@ -7,6 +7,7 @@ import {
   createRetrieve,
   type MadeEndpoint,
   retrieve,
+  useEndpoint,
 } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
@@ -51,6 +52,7 @@ interface Equipped {
 async function usesOf(server: Handle, { taking, giving, token }: Equipped): Promise<Answer[]> {
   return [
     await capture(server, taking, { body: { number: '77', note: DATA } }),
+    await useEndpoint(server, 'GET', taking.url, { secret: taking.secret }),
     await retrieve(server, giving, { query: { token } }),
     await retrieve(server, giving),
     await retrieve(server, giving, { query: { decrypt_all: true } }),
@@ -69,7 +71,7 @@ async function equip(user: string, client = account): Promise<Equipped> {
     ids: [taking.unique_id, giving.unique_id],
   };
   for (const server of servers) {
-    expect((await usesOf(server, made)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('200'));
+    expect((await usesOf(server, made)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('200'));
   }
   return made;
 }
@@ -133,7 +135,7 @@ describe('deleting a key', () => {
     expect((await remove('kept', true)).outcome).toBe('409 key_not_empty');
     expect(await recordsOf(made)).toEqual(records);
     for (const server of servers) {
-      expect((await usesOf(server, made)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('200'));
+      expect((await usesOf(server, made)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('200'));
     }
   });
 
@@ -205,7 +207,7 @@ describe('deleting a key', () => {
     const outcomes = (await usesOf(second.handle, made)).map(({ outcome }) => outcome);
     held.release();
     expect((await removing).outcome).toBe('200');
-    expect(outcomes).toEqual(Array(4).fill(GONE));
+    expect(outcomes).toEqual(Array(5).fill(GONE));
   });
 
   test.each(['reserve', 'enter', 'commit'] as const)(
@@ -286,7 +288,7 @@ describe('deleting an account', () => {
     await expectEnded(made, [REFUSED]);
     await putBack(vault.raw, records);
     await expectEnded(made, [GONE]);
-    expect((await usesOf(second.handle, theirs)).map(({ outcome }) => outcome)).toEqual(Array(4).fill('200'));
+    expect((await usesOf(second.handle, theirs)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('200'));
   });
 });
 
