@@ -2,6 +2,7 @@
 import base from './base.css' with { type: 'text' };
 import card from './card.css' with { type: 'text' };
 import field from './field.css' with { type: 'text' };
+import forced from './forced.css' with { type: 'text' };
 import modern from './modern.css' with { type: 'text' };
 import state from './state.css' with { type: 'text' };
 import vault from './vault.css' with { type: 'text' };
@@ -23,7 +24,7 @@ function shorten(css: string): string {
     .trim();
 }
 
-/** All style sheets of the page; the base styles are the last ones. */
+/** All style sheets of the page; of equal rules the later one applies, and no style overrides forced colours. */
 export function pageStyles(): string {
-  return shorten([base, field, card, state, vault, modern].join('\n'));
+  return shorten([base, field, card, state, vault, modern, forced].join('\n'));
 }
