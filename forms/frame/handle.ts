@@ -159,8 +159,16 @@ function lead(form: Mounted): void {
   }
 }
 
-/** Between two schemes browsers put a background. The form has none, so the frame must not take the page's either. */
-const STYLE = { display: 'block', width: '100%', border: '0', colorScheme: 'normal' };
+const STYLE = { display: 'block', width: '100%', border: '0' };
+
+/**
+ * The frame's own colour scheme. Where it differs from the form's document, which has none, browsers put an opaque
+ * background behind the form. `normal` lets the form ask for the user's preference, unless a page's `<meta>` changes what
+ * `normal` is.
+ */
+function schemeIn(page: Document): string {
+  return page.querySelector('meta[name="color-scheme" i]') === null ? 'normal' : 'light';
+}
 
 function frameOf(page: Document, { origin, label }: FormPlan): HTMLIFrameElement {
   const iframe = page.createElement('iframe');
@@ -168,6 +176,6 @@ function frameOf(page: Document, { origin, label }: FormPlan): HTMLIFrameElement
   iframe.allow = origin === 'null' ? 'clipboard-write' : `clipboard-write ${origin}`;
   iframe.title = label;
   // Styles set one by one pass a page's policy; a style attribute would not.
-  Object.assign(iframe.style, STYLE);
+  Object.assign(iframe.style, STYLE, { colorScheme: schemeIn(page) });
   return iframe;
 }
