@@ -53,6 +53,8 @@ export const TICK = 'm5 12.5 4.5 4.5L19 7.5';
 export const ALERT = 'M12 7.5v5.5M12 16.4v.1M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18Z';
 /** A key with a cross: delete the last digit. */
 export const BACK = 'M9 6h10.5A1.5 1.5 0 0 1 21 7.5v9a1.5 1.5 0 0 1-1.5 1.5H9l-6-6 6-6Zm3 3.5 5 5m0-5-5 5';
+/** An arrow down: there is a list. */
+export const DOWN = 'm6 9.5 6 6 6-6';
 /** Two sheets: copy. */
 export const COPY = 'M9 9h10v11H9zM15 9V4H5v11h4';
 /** An eye: show or hide. */

@@ -67,7 +67,7 @@ export function createAdditional(context: FormPartContext): FormPart {
       return found && texts[found];
     };
     return {
-      ...{ name, label, required: texts.required },
+      ...{ name, label, required: texts[kind.isBox ? 'need_box' : kind.list ? 'need_list' : 'required'] },
       ...(required ? {} : { optional: texts.optional }),
       ...kind,
       problem: isChecked(context, name) ? textOf : undefined,

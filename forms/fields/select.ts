@@ -1,5 +1,5 @@
 /** A list to choose from, and a box to tick. */
-import { h } from '../base/dom.ts';
+import { DOWN, h, icon } from '../base/dom.ts';
 import { errorId, type FieldPlan, isRequired, labelOf, type Part } from './field.ts';
 
 function attributesOf(plan: FieldPlan): Record<string, string> {
@@ -30,6 +30,7 @@ export function createSelect(plan: FieldPlan, changed: () => void): Part {
         { class: 'vf-box' },
         select,
         h('label', { class: 'vf-label', for: select.id }, ...labelOf(plan)),
+        h('span', { class: 'vf-adornment' }, icon(DOWN)),
       ),
     ],
     inputs: [],

@@ -31,6 +31,8 @@ export const AR: Texts = {
   secure: 'تُرسل مشفّرة وتُحفظ في خزنة',
   test: 'وضع الاختبار',
   required: 'يرجى ملء هذا الحقل.',
+  need_list: 'يرجى الاختيار من القائمة.',
+  need_box: 'يرجى تحديد هذا المربع.',
   need_card_number: 'أدخل رقم البطاقة.',
   need_card_holder: 'أدخل الاسم على البطاقة.',
   need_expiry: 'أدخل تاريخ الانتهاء.',

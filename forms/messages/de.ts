@@ -31,6 +31,8 @@ export const DE: Texts = {
   secure: 'Verschlüsselt gesendet, im Tresor gespeichert',
   test: 'Testmodus',
   required: 'Bitte füllen Sie dieses Feld aus.',
+  need_list: 'Bitte wählen Sie aus der Liste.',
+  need_box: 'Bitte setzen Sie dieses Häkchen.',
   need_card_number: 'Kartennummer eingeben.',
   need_card_holder: 'Namen auf der Karte eingeben.',
   need_expiry: 'Ablaufdatum eingeben.',

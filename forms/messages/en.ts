@@ -35,6 +35,8 @@ export const EN = {
   test: 'Test mode',
   // Errors of fields; their names are the results of `validate.ts`.
   required: 'Please fill in this field.',
+  need_list: 'Please choose from the list.',
+  need_box: 'Please tick this box.',
   need_card_number: 'Enter the card number.',
   need_card_holder: 'Enter the name on the card.',
   need_expiry: 'Enter the expiry date.',

@@ -31,6 +31,8 @@ export const ES: Texts = {
   secure: 'Envío cifrado, guardado en una bóveda',
   test: 'Modo de prueba',
   required: 'Rellene este campo.',
+  need_list: 'Elija una opción de la lista.',
+  need_box: 'Marque esta casilla.',
   need_card_number: 'Introduzca el número de tarjeta.',
   need_card_holder: 'Introduzca el nombre de la tarjeta.',
   need_expiry: 'Introduzca la fecha de caducidad.',

@@ -31,6 +31,8 @@ export const FR: Texts = {
   secure: 'Envoi chiffré, conservation dans un coffre',
   test: 'Mode test',
   required: 'Veuillez remplir ce champ.',
+  need_list: 'Veuillez choisir dans la liste.',
+  need_box: 'Veuillez cocher cette case.',
   need_card_number: 'Saisissez le numéro de carte.',
   need_card_holder: 'Saisissez le nom sur la carte.',
   need_expiry: 'Saisissez la date d’expiration.',
