@@ -82,12 +82,11 @@ export function isMasked(text: string): boolean {
   return text.includes('*');
 }
 
-/** The text of a revealed value: a card number in its groups. */
+/** The text of a revealed value: a card number in its groups, and what the service has masked with the same dots as here. */
 export function shownText({ name, text }: StoredValue): string {
-  if (/^\*+$/.test(text)) {
-    return text.replaceAll('*', '•');
-  }
-  return name === 'card_number' && isWholeNumber(text) ? groupNumber(digitsOf(text)) : text;
+  return name === 'card_number' && isWholeNumber(text)
+    ? groupNumber(digitsOf(text))
+    : text.replace(/^\*[* ]*/, (stars) => stars.replaceAll('*', '•'));
 }
 
 /**

@@ -124,9 +124,9 @@ function fillBody(body: HTMLElement, values: readonly StoredValue[], context: Fo
   toggle.addEventListener('click', () => reveal(toggle.getAttribute('aria-pressed') !== 'true'));
   reveal(false);
   const list = h('dl', { class: 'vf-values' }, ...rows.map((row) => row.element));
-  const secret = values.some((value) => value.secret);
+  const hides = values.some(({ secret, text }) => secret && !isMasked(text));
   body.replaceChildren(
-    ...[art?.element, list, secret ? toggle : undefined].filter((child) => child !== undefined),
+    ...[art?.element, list, hides ? toggle : undefined].filter((child) => child !== undefined),
   );
   return () => reveal(false);
 }
