@@ -209,7 +209,9 @@ test('a preview of the gallery stores its fields, and nothing that it is made wi
   expect(await form.locator('html').getAttribute('data-mode')).toBe('dark');
   await form.locator('[name=number]').fill('M-1001');
   await form.locator('[name=full_name]').fill('Ada Lovelace');
+  await form.locator('[name=country]').selectOption('DE');
   // With the keyboard: the previews around it still grow to their forms' heights, and a click may meet where it was.
+  await form.locator('[name=terms]').press('Space');
   await form.locator('.vf-button').press('Enter');
   await form.locator('.vf-done', { hasText: 'Gespeichert' }).waitFor();
   const query = { user: 'shop', reference: 'of the gallery' };
@@ -218,6 +220,8 @@ test('a preview of the gallery stores its fields, and nothing that it is made wi
   expect(await world.stored(item?.token ?? '', 'of the gallery')).toEqual({
     number: 'M-1001',
     full_name: 'Ada Lovelace',
+    country: 'DE',
+    terms: 'true',
   });
 });
 

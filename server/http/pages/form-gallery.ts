@@ -39,10 +39,12 @@ const PreviewLook = Type.Object({
 
 const decodeLook = compileQuery(PreviewLook);
 
-const OWN_FIELDS = [
+const OWN_FIELDS: NonNullable<HostedForm['settings']['additional_fields']> = [
   { name: 'number', label: 'Membership number', required: true },
   { name: 'full_name', label: 'Full name', required: true },
+  { name: 'country', label: 'Country', type: 'country' },
   { name: 'note', label: 'Note' },
+  { name: 'terms', label: 'I agree to the terms', type: 'checkbox', required: true },
 ];
 
 const PREVIEW = '/forms/preview';
@@ -67,12 +69,13 @@ const STYLE = `
 body { margin: 0; background: light-dark(#fff, #0f0f0f); color: light-dark(#1b1b1b, #e7e7e7); font: 15px/24px Inter, ui-sans-serif, system-ui, sans-serif; }
 header, main { margin: 0 auto; max-width: 80rem; padding: 1rem; }
 h1 { font-size: 26px; line-height: 1.3; margin: 0; }
+main { padding-top: 0; }
 h2 { font-size: 18px; margin: 2rem 0 .5rem; }
 a { color: var(--link); }
 p { margin: .5rem 0 1rem; max-width: 70ch; }
 form { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
-label { display: grid; gap: .25rem; min-width: 0; }
-input, select, button { background: light-dark(#fff, #0f0f0f); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; max-width: 100%; min-height: 36px; padding: .3rem .7rem; }
+label { display: grid; flex: 1 1 11rem; gap: .25rem; min-width: 0; }
+input, select, button { background: light-dark(#fff, #0f0f0f); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; min-height: 44px; min-width: 0; padding: .3rem .7rem; }
 button { background: var(--link); border-color: var(--link); color: light-dark(#fff, #0b1a26); cursor: pointer; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 .frames { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }

@@ -11,11 +11,11 @@ const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#dfdfdf, #2d2d2d); --soft: light-dark(#636363, #a4a4a4); --link: light-dark(#0069a8, #5cb8f0); }
 * { box-sizing: border-box; }
 body { margin: 0; background: light-dark(#fff, #0f0f0f); color: light-dark(#1b1b1b, #e7e7e7); font: 16px/26px Inter, ui-sans-serif, system-ui, sans-serif; }
-main, footer { max-width: 860px; margin: auto; padding: 0 24px; }
+main, footer { max-width: 1000px; margin: auto; padding: 0 24px; }
 main { padding-top: 12vh; }
 h1 { margin: 0 0 12px; font-size: 32px; line-height: 1.2; }
 p { margin: 0 0 32px; max-width: 60ch; }
-ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(240px, 100%), 1fr)); gap: 16px; margin: 0; padding: 0; list-style: none; }
+ul { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(210px, 100%), 1fr)); gap: 16px; margin: 0; padding: 0; list-style: none; }
 a { color: inherit; }
 li a { display: block; height: 100%; padding: 18px; border: 1px solid var(--line); border-radius: 12px; text-decoration: none; }
 li a:hover { border-color: var(--link); }
