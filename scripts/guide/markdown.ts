@@ -70,7 +70,8 @@ function parts({ file, images }: MarkdownSource, outline: Outline): RendererObje
     },
     table({ header, rows }) {
       const line = (cells: readonly Tokens.TableCell[]): string =>
-        `<tr>${cells.map((cell) => this.tablecell(cell)).join('')}</tr>\n`;
+        // A head without a text heads nothing.
+        `<tr>${cells.map((cell) => this.tablecell({ ...cell, header: cell.header && cell.text !== '' })).join('')}</tr>\n`;
       return `<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n<thead>${line(header)}</thead>\n<tbody>${rows.map(line).join('')}</tbody>\n</table></div>\n`;
     },
     // HTML is shown as text; comments are for editors of the file and are dropped.

@@ -38,7 +38,14 @@ describe('every page', () => {
 });
 
 describe('for everybody', () => {
-  const PAGES = ['/guide', '/guide/capture', '/guide/settings', '/guide/decisions/backup', '/guide/nothing'];
+  const PAGES = [
+    '/guide',
+    '/guide/capture',
+    '/guide/forms',
+    '/guide/settings',
+    '/guide/decisions/backup',
+    '/guide/nothing',
+  ];
 
   test.each([
     ['light', DESKTOP],

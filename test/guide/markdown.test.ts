@@ -44,6 +44,11 @@ describe('text', () => {
   });
 });
 
+test('the head of a column is one only where it has a text', () => {
+  const { html } = render('| | b |\n|---|---|\n| c | d |');
+  expect(html).toContain('<thead><tr><td></td>\n<th>b</th>\n</tr>');
+});
+
 describe('links', () => {
   test.each([
     ['retrieve.md', '/guide/retrieve'],
