@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { axeFaults } from './axe.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { overflow, small } from './layout.ts';
 
 const TYPES = ['pcd', 'ach', 'custom'] as const;
 const STYLES = ['vault', 'modern'] as const;
@@ -210,31 +211,11 @@ describe('on a narrow screen', () => {
       await open('pcd', { theme: { style }, locale, force_keypad: true, additional_fields });
       await page.locator('.vf-button').click();
       await page.locator('.vf-keypad').waitFor();
-      expect(await overflow()).toEqual([]);
-      expect(await small()).toEqual([]);
+      expect(await overflow(page)).toEqual([]);
+      expect(await small(page)).toEqual([]);
     }
     await open('ach', { theme: { style }, locale: 'es' });
     await page.locator('.vf-button').click();
-    expect([...(await overflow()), ...(await small())]).toEqual([]);
+    expect([...(await overflow(page)), ...(await small(page))]).toEqual([]);
   });
 });
-
-/** What sticks out of the page to a side. */
-function overflow(): Promise<string[]> {
-  return page.evaluate(`[...document.querySelectorAll('html, vault-form *:not(.vf-card *, .vf-hidden)')]
-    .filter((element) => element.getBoundingClientRect().right > innerWidth + 0.5
-      || element.getBoundingClientRect().left < -0.5
-      || element.tagName === 'HTML' && element.scrollWidth > innerWidth)
-    .map((element) => element.outerHTML.slice(0, 200))`);
-}
-
-/** What is to be hit, and is too small for it: buttons and inputs of 44 pixels, everything else of 24. */
-function small(): Promise<string[]> {
-  return page.evaluate(`[...document.querySelectorAll('button, input, .vf-choice')]
-    .filter((element) => element.checkVisibility() && element.type !== 'radio')
-    .filter((element) => {
-      const { width, height } = element.getBoundingClientRect();
-      return height < 44 || width < 44;
-    })
-    .map((element) => element.outerHTML.slice(0, 200))`);
-}
