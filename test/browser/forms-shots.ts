@@ -1,5 +1,5 @@
 /**
- * Takes pictures of hosted forms: `bun test/browser/forms-shots.ts [folder]`, into docs/forms unless told otherwise.
+ * Takes pictures of hosted forms, and of the top of their gallery: `bun test/browser/forms-shots.ts [folder]`, into docs/forms unless told otherwise.
  * The pages are the real ones of a vault of their own; what is typed are published test numbers.
  */
 import { mkdirSync } from 'node:fs';
@@ -42,6 +42,11 @@ function type(values: Readonly<Record<string, string>>): Step {
 const filled: Step = async (page) => {
   await type(CARD)(page);
   await page.locator('[name=card_holder]').focus();
+};
+
+const account: Step = async (page) => {
+  await type(ACCOUNT)(page);
+  await page.locator('.vf-choice').first().click();
 };
 
 const wrong: Step = async (page) => {
@@ -95,9 +100,12 @@ async function retrieve(world: FormsWorld): Promise<Record<string, string>> {
   };
 }
 
-const OWN = [
+const OWN: NonNullable<FormSettings['additional_fields']> = [
   { name: 'member', label: 'Membership number', required: true },
+  { name: 'email', label: 'E-mail', type: 'email', required: true },
+  { name: 'country', label: 'Country', type: 'country' },
   { name: 'note', label: 'A word to go with it' },
+  { name: 'terms', label: 'I agree to the terms', type: 'checkbox', required: true },
 ];
 
 const SHOTS: readonly Shot[] = [
@@ -127,7 +135,7 @@ const SHOTS: readonly Shot[] = [
   { name: 'pcd-success', type: 'pcd', settings: {}, width: 480, step: saved },
   { name: 'pcd-offline', type: 'pcd', settings: {}, width: 480, step: offline },
   { name: 'pcd-ar', type: 'pcd', settings: { locale: 'ar' }, width: 480, step: filled },
-  { name: 'ach', type: 'ach', settings: {}, width: 480, step: type(ACCOUNT) },
+  { name: 'ach', type: 'ach', settings: {}, width: 480, step: account },
   {
     name: 'custom',
     type: 'custom',
@@ -161,6 +169,14 @@ async function take(world: FormsWorld, shot: Shot, folder: string): Promise<void
   });
 }
 
+async function takeGallery(world: FormsWorld, folder: string): Promise<void> {
+  const page = await world.page({ viewport: { width: 1280, height: 1100 }, reducedMotion: 'reduce' });
+  await page.goto(`${world.url}/forms`);
+  // Its first row has the heights of its forms.
+  await page.locator('.frames >> nth=0').locator('iframe[style*=height] >> nth=2').waitFor();
+  await page.screenshot({ path: join(folder, 'gallery.png'), animations: 'disabled' });
+}
+
 const folder = process.argv[2] ?? join(import.meta.dir, '..', '..', 'docs', 'forms');
 mkdirSync(folder, { recursive: true });
 const world = await openFormsWorld();
@@ -168,6 +184,7 @@ try {
   for (const shot of SHOTS) {
     await take(world, shot, folder);
   }
+  await takeGallery(world, folder);
 } finally {
   await world.close();
 }
