@@ -1,10 +1,19 @@
 /** Everything that a shop's page can do with hosted forms. */
 
 import { baseOfScript, type FormOptions, planForm } from './base/options.ts';
-import { createElements, createReveal, type Elements, type ElementsOptions } from './elements/host.ts';
+import {
+  createElements,
+  createReveal,
+  type Elements,
+  type ElementsOptions,
+  type RevealOptions,
+} from './elements/host.ts';
 import { defineElements } from './elements/tags.ts';
 import { createElementClass, type VaultCardFormElement } from './frame/element.ts';
 import { type FormHandle, mountPlan } from './frame/handle.ts';
+
+/** A value of a stored item in a page; its events are `ready` and `error`. */
+export type RevealHandle = Pick<FormHandle, 'iframe' | 'on' | 'destroy'>;
 
 /** What both scripts offer, the module and the classic one. */
 export interface VaultForms {
@@ -14,6 +23,8 @@ export interface VaultForms {
   mountForm(element: Element | string, options: FormOptions & { readonly form: string }): FormHandle;
   /** Makes a group of single fields, each in a frame of its own, for a page with a layout of its own. */
   elements(options: ElementsOptions): Elements;
+  /** Shows a value of a stored item, hidden until its button is pressed. */
+  reveal(element: Element | string, options: RevealOptions): RevealHandle;
   /** The class of `<vault-card-form>`. */
   readonly VaultCardForm: new () => VaultCardFormElement;
   /** Defines `<vault-card-form>`, unless something has; loading the script already does it. */
@@ -57,5 +68,9 @@ export function createVaultForms(scriptUrl: string | undefined): VaultForms {
   defineVaultCardForm();
   const elements: VaultForms['elements'] = (options) => createElements(options, base, elementOf);
   defineElements({ elements, reveal: (options, container) => createReveal(options, base, container) });
-  return { mountCardForm, mountForm, elements, VaultCardForm, defineVaultCardForm };
+  const reveal: VaultForms['reveal'] = (element, options) => {
+    const { iframe, on, destroy } = createReveal(options, base, elementOf(element));
+    return Object.freeze({ iframe, on, destroy });
+  };
+  return { mountCardForm, mountForm, elements, reveal, VaultCardForm, defineVaultCardForm };
 }

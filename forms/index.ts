@@ -10,11 +10,12 @@ export type {
   ElementsOptions,
   ElementsReply,
   FieldChange,
+  RevealOptions,
 } from './elements/host.ts';
 export type { VaultFieldElement } from './elements/tags.ts';
 export type { VaultCardFormElement } from './frame/element.ts';
 export type { FormEvents, FormHandle } from './frame/handle.ts';
-export type { VaultForms } from './host.ts';
+export type { RevealHandle, VaultForms } from './host.ts';
 
 const forms = createVaultForms(import.meta.url);
 
@@ -49,6 +50,14 @@ export const mountForm: VaultForms['mountForm'] = forms.mountForm;
  * button.onclick = async () => console.log((await card.submit()).token);
  */
 export const elements: VaultForms['elements'] = forms.elements;
+
+/**
+ * Shows one value of a stored item in an element, hidden until its button is pressed. The page never has it.
+ *
+ * @example
+ * reveal('#number', { url, secret, token, reference: 'order-1001' });
+ */
+export const reveal: VaultForms['reveal'] = forms.reveal;
 
 /** The class of `<vault-card-form>`, for a page that makes its elements in code. */
 export const VaultCardForm: VaultForms['VaultCardForm'] = forms.VaultCardForm;

@@ -147,7 +147,7 @@ test('the module exports what the package promises', () => {
   const [module] = built.files;
   const { exports } = new Bun.Transpiler({ loader: 'js' }).scan(module?.text ?? '');
   expect(exports.sort()).toEqual([
-    ...['VaultCardForm', 'defineVaultCardForm', 'elements', 'mountCardForm', 'mountForm'],
+    ...['VaultCardForm', 'defineVaultCardForm', 'elements', 'mountCardForm', 'mountForm', 'reveal'],
   ]);
 });
 
