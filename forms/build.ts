@@ -40,13 +40,38 @@ const ENTRIES: readonly Entry[] = [
  * project. Rejects with the message of the compiler if they do not compile.
  */
 export async function buildForms(): Promise<FormBundles> {
-  const files = await Promise.all(ENTRIES.map(buildBundle));
+  const files = await Promise.all(ENTRIES.map((entry) => buildBundle(entry)));
   const hash = new Bun.CryptoHasher('sha256').update(pageStyles()).digest('base64');
   return { version: `${manifest.version}-${fingerprintOf(files)}`, files, styles: `'sha256-${hash}'` };
 }
 
+/** Builds the React entry, which is of the package alone. It takes the module from the script beside it, as it is served. */
+export function buildReact(): Promise<FormBundle> {
+  return buildBundle(
+    { name: 'react.js', source: 'react.ts', format: 'esm' },
+    {
+      // Elements are made in browsers, never by React's server components.
+      banner: "'use client';",
+      external: ['react'],
+      plugins: [
+        {
+          name: 'module beside',
+          setup: (build) =>
+            void build.onResolve({ filter: /^\.\/index\.js$/ }, () => ({
+              path: './vault-forms.js',
+              external: true,
+            })),
+        },
+      ],
+    },
+  );
+}
+
 /** Builds one script, minified and without a source map. */
-async function buildBundle({ name, source, format }: Entry): Promise<FormBundle> {
+async function buildBundle(
+  { name, source, format }: Entry,
+  more: Partial<Bun.BuildConfig> = {},
+): Promise<FormBundle> {
   const { outputs } = await Bun.build({
     entrypoints: [join(import.meta.dir, source)],
     root: import.meta.dir,
@@ -56,6 +81,7 @@ async function buildBundle({ name, source, format }: Entry): Promise<FormBundle>
     sourcemap: 'none',
     // The environment must not change the result.
     env: 'disable',
+    ...more,
   });
   const [output] = outputs;
   if (output === undefined || outputs.length !== 1) {

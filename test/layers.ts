@@ -119,6 +119,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   { name: /^ioredis$/, only: STORE, why: 'nothing else talks to Redis' },
   { name: /^(?:marked|highlight\.js|minisearch)(?:\/|$)/, only: GUIDE, why: 'pages are made there' },
   { name: /^(?:preact|uqr)(?:\/|$)/, only: CONSOLE, why: 'the console is made of them' },
+  { name: /^react(?:-dom)?(?:\/|$)/, only: /^forms\/react\.ts$/, why: 'it is the only entry for React' },
   { name: /^bullmq$/, only: OUTBOUND, why: 'jobs are sent out there' },
   {
     name: /^(?:node:)?(?:http|https|http2|net|tls|dns|dgram)(?:\/|$)/,

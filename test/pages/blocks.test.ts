@@ -28,15 +28,23 @@ test.each(CHECKED)('$name is right by $by', async ({ block, faults }) => {
   expect(await faults(block)).toEqual([]);
 });
 
-test('the examples of the comments of the SDK, and of the page of the forms, have the right types', () => {
+test('the examples of the comments of the SDK, and of the pages of the forms, have the right types', () => {
   const examples = ALL_BLOCKS.filter(
-    ({ page, info }) => info === 'ts' && (page === 'docs/sdk.md' || page === 'forms/README.md'),
+    ({ page, info }) =>
+      info === 'tsx' || (info === 'ts' && (page === 'docs/sdk.md' || page === 'forms/README.md')),
   );
-  const wrong = ['wrong', 'const keys: number = await client.keys.list();'] as const;
+  const wrong = [
+    ['wrong', 'const keys: number = await client.keys.list();'],
+    [
+      'wrong component',
+      "import { CardCvc } from '@cardvault/forms/react';\nexport const cvc = <CardCvc onSubmit={() => 1} />;",
+    ],
+  ] as const;
   const errors = typeErrors(
-    new Map([...examples.map((block) => [nameOf(block), block.code] as const), wrong]),
+    new Map([...examples.map((block) => [nameOf(block), block.code] as const), ...wrong]),
   );
-  expect([...errors.keys()]).toEqual(['wrong']);
+  expect([...errors.keys()]).toEqual(['wrong', 'wrong component']);
+  expect(errors.get('wrong component')?.join()).toContain('onSubmit');
 });
 
 describe('what counts as code', () => {

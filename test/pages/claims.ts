@@ -149,6 +149,7 @@ export const CLAIMS: readonly Claim[] = [
   },
   { page: /^docs\/recipes\/(?!one-shop)/, info: 'json', by: 'the block that sends it', faults: sentFaults },
   { page: /^forms\/README\.md$/, info: 'html', by: 'the element', faults: elementFaults },
+  { page: /^docs\/guides\/elements\.md$/, info: 'tsx', by: 'the compiler, in blocks.test.ts' },
   { page: /^forms\/README\.md$|^docs\/sdk\.md$/, info: 'ts', by: 'the compiler, in blocks.test.ts' },
   { page: /^sdk\/README\.md$/, info: 'ts', by: 'test/sdk/readme.test.ts, which runs it' },
   {

@@ -33,6 +33,7 @@ const OPTIONS: ts.CompilerOptions = {
   moduleResolution: ts.ModuleResolutionKind.Bundler,
   lib: ['lib.esnext.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'],
   types: [],
+  jsx: ts.JsxEmit.ReactJSX,
   noEmit: true,
   strict: true,
   skipLibCheck: true,
@@ -40,6 +41,7 @@ const OPTIONS: ts.CompilerOptions = {
   paths: {
     '@cardvault/sdk': [join(ROOT, 'sdk', 'index.ts')],
     '@cardvault/forms': [join(ROOT, 'forms', 'index.ts')],
+    '@cardvault/forms/react': [join(ROOT, 'forms', 'react.ts')],
   },
 };
 
@@ -48,7 +50,7 @@ export function typeErrors(programs: ReadonlyMap<string, string>): ReadonlyMap<s
   const texts = new Map([[GIVEN, SURROUNDINGS]]);
   const names = new Map<string, string>();
   for (const [name, code] of programs) {
-    const path = join(ROOT, `example-${names.size}.ts`);
+    const path = join(ROOT, `example-${names.size}.tsx`);
     names.set(path, name);
     texts.set(path, `${code}\nexport {};\n`);
   }
