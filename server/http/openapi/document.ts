@@ -5,10 +5,11 @@ import type { ErrorCode } from '../../core/errors.ts';
 import { SECRET_HEADERS } from '../plugins/call.ts';
 import { closed } from '../plugins/closed.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
-import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
+import { type BodyRule, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
 import { ErrorBody } from '../schema/error.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../schema/kinds.ts';
 import { Tree } from '../schema/vault.ts';
+import { tagsOf } from './tags.ts';
 import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -19,21 +20,6 @@ export interface OpenApiDocument extends Json {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Json>> } & Json;
 }
-
-const NOUNS: Readonly<Record<Noun, string>> = {
-  utility: 'Check card numbers and generate passphrases.',
-  vault: 'Store, read, update and delete objects.',
-  capture: 'Endpoints that let third parties store objects under your key.',
-  retrieve: 'Endpoints that let third parties read objects of your key.',
-  form: 'Hosted forms that capture or display data.',
-  key: 'Keys, each protected by a passphrase that only you know.',
-  rule: 'Named lists of operations that transform data.',
-  proxy: 'Requests to third parties that contain stored data.',
-  job: 'Asynchronous requests and webhooks: see, repeat and cancel them.',
-  admin: 'Your account.',
-  credential: 'Credentials with a part of the rights of your account.',
-  audit: 'The security log of your account.',
-};
 
 const HEADERS: Readonly<Record<string, Json>> = {
   'X-Request-Id': {
@@ -334,8 +320,7 @@ export function buildOpenApi(
     description: ErrorBody.properties.code.description,
   };
   const error = writer.components['Error'];
-  const used = new Set(routes.map((route) => route.noun));
-  const tags = Object.entries(NOUNS).filter(([noun]) => used.has(noun as Noun));
+  const used = [...routes.map(({ noun }) => noun), ...(withWebhooks ? [WEBHOOK_TAG] : [])];
   return {
     openapi: '3.1.1',
     info: {
@@ -348,10 +333,7 @@ export function buildOpenApi(
     },
     externalDocs: { url: '/guide', description: 'Guide' },
     servers: [{ url: isPublic === undefined ? publicServer : '/v1' }],
-    tags: [
-      ...tags.map(([name, description]) => ({ name, description })),
-      ...(withWebhooks ? [WEBHOOK_TAG] : []),
-    ],
+    tags: tagsOf(new Set(used)),
     paths,
     ...webhooks,
     components: {

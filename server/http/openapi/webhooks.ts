@@ -11,7 +11,7 @@ const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
 };
 
 /** The tag of the calls that the service makes, apart from those that a client makes. */
-export const WEBHOOK_TAG = { name: 'webhook', description: 'Calls that the vault makes to you.' };
+export const WEBHOOK_TAG = 'webhook';
 
 function header(name: string, description: string, required: boolean, schema: Json): Json {
   return {
@@ -54,7 +54,7 @@ interface Writer {
 function operationOf(name: string, summary: string, schema: Json): Json {
   return {
     operationId: `${name}Webhook`,
-    tags: [WEBHOOK_TAG.name],
+    tags: [WEBHOOK_TAG],
     summary,
     description:
       'The metadata of the request is added to these members. An event may be delivered more than once: ignore duplicates by `webhook-id`.',
