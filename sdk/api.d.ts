@@ -391,7 +391,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read one hosted form, or list all
+         * Read one hosted form, or list all under /capture
          * With `form_id`, returns that form; otherwise all forms of the account.
          *
          *     A credential needs the scope `form:write`.
@@ -399,7 +399,7 @@ export interface paths {
         get: operations["listCaptureForms"];
         put?: never;
         /**
-         * Create a hosted form
+         * Create a hosted form under /capture
          * Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.
          *
          *     A credential needs the scope `form:write`.
@@ -419,12 +419,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Load a hosted form
+         * Load a hosted form under /capture
          * The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.
          */
         get: operations["showCaptureForm"];
         /**
-         * Replace the settings of a hosted form
+         * Replace the settings of a hosted form under /capture
          * Replaces all settings of a form of the account; those that are left out go back to their defaults. Its type, id and URL stay. Pages that are open keep the settings with which they were loaded.
          *
          *     A credential needs the scope `form:write`.
@@ -432,7 +432,7 @@ export interface paths {
         put: operations["replaceCaptureForm"];
         post?: never;
         /**
-         * Delete a hosted form
+         * Delete a hosted form under /capture
          * Deletes a form of the account immediately and releases its id.
          *
          *     A credential needs the scope `form:write`.
@@ -1218,7 +1218,14 @@ export interface components {
             /** Data derived from a card number. */
             card_metadata?: components["schemas"]["CardMetadata"];
         };
-        /** The stored object if one item was decrypted, as StoredObject; otherwise identifiers of keys, each with a list of TreeItem, as Tree. */
+        /**
+         * The stored object if one item was decrypted, as StoredObject; otherwise identifiers of keys, each with a list of TreeItem, as Tree.
+         * @example {
+         *       "card_number": "************1111",
+         *       "expiry": "12/29",
+         *       "card_holder": "A Person"
+         *     }
+         */
         ItemsReply: {
             [key: string]: unknown;
         };
@@ -1463,7 +1470,7 @@ export interface components {
              */
             stored_before?: string;
         };
-        /** The webhook that is told of each capture. */
+        /** The webhook that receives the result. */
         ProxyWebhook: {
             /**
              * The https URL that receives the result.
@@ -1489,7 +1496,7 @@ export interface components {
         };
         /** Where captures are reported. */
         CaptureOrder: {
-            /** The webhook that is told of each capture. */
+            /** The webhook that receives the result. */
             webhook?: components["schemas"]["ProxyWebhook"];
         };
         CaptureEndpoint: {
@@ -1645,6 +1652,19 @@ export interface components {
                 label: string;
             })[];
         };
+        /**
+         * @example {
+         *       "display_mode": "embedded",
+         *       "color_mode": "auto",
+         *       "frame_ancestors": [
+         *         "https://shop.example"
+         *       ],
+         *       "theme": {
+         *         "style": "modern",
+         *         "primary_color": "#0055cc"
+         *       }
+         *     }
+         */
         FormSettings: {
             /** Style sheets that the form loads, in this order. */
             css_links?: string[] | null;
@@ -1822,6 +1842,12 @@ export interface components {
         FormList: components["schemas"]["Form"][];
         /** With `id` that form, otherwise all forms. */
         FormsReply: components["schemas"]["Form"] | components["schemas"]["FormList"];
+        /**
+         * @example {
+         *       "user": "customers-2026",
+         *       "passphrase": "correct-horse-battery-staple-9Zq4"
+         *     }
+         */
         CreateKey: {
             /**
              * Identifier of the vault key.
@@ -1857,6 +1883,13 @@ export interface components {
              */
             user: string;
         };
+        /**
+         * @example {
+         *       "user": "customers-2026",
+         *       "passphrase": "correct-horse-battery-staple-9Zq4",
+         *       "new_passphrase": "another-long-passphrase-Zq4-kT9"
+         *     }
+         */
         ChangePassphrase: {
             /**
              * Identifier of the vault key.
@@ -1907,7 +1940,19 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** Applied one after another. */
+        /**
+         * Applied one after another.
+         * @example [
+         *       {
+         *         "name": "substr",
+         *         "input_field": "expiry_year",
+         *         "output_field": "year",
+         *         "arguments": {
+         *           "start": -2
+         *         }
+         *       }
+         *     ]
+         */
         OperationList: components["schemas"]["Operation"][];
         RuleOperations: {
             /** Applied one after another. */
@@ -1941,7 +1986,24 @@ export interface components {
              */
             operations: string[];
         };
-        /** A rule, by its id or in full, and what it is applied to. */
+        /**
+         * A rule, by its id or in full, and what it is applied to.
+         * @example {
+         *       "operations": [
+         *         {
+         *           "name": "substr",
+         *           "input_field": "expiry_year",
+         *           "output_field": "year",
+         *           "arguments": {
+         *             "start": -2
+         *           }
+         *         }
+         *       ],
+         *       "input": {
+         *         "expiry_year": "2031"
+         *       }
+         *     }
+         */
         RuleTest: {
             /**
              * Identifier of a stored rule.
@@ -1979,7 +2041,13 @@ export interface components {
         };
         /** What a rule makes of an input. */
         RuleTestReply: {
-            /** The object after the rule. */
+            /**
+             * The object after the rule.
+             * @example {
+             *       "expiry_year": "2031",
+             *       "year": "31"
+             *     }
+             */
             output: {
                 [key: string]: unknown;
             };
@@ -2028,7 +2096,7 @@ export interface components {
             request: components["schemas"]["ProxyRequest"];
             /** Whether to wait for the result, at most 20 s for all attempts, and to reply with it. Default: false; the result goes to the webhook. */
             synchronous?: boolean;
-            /** The webhook that is told of each capture. */
+            /** The webhook that receives the result. */
             webhook?: components["schemas"]["ProxyWebhook"];
         };
         /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
@@ -2099,7 +2167,7 @@ export interface components {
         /** With `synchronous` what was stored. */
         ProxyGetReply: components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
         NetworkTokenOrder: {
-            /** The webhook that is told of each capture. */
+            /** The webhook that receives the result. */
             webhook: components["schemas"]["ProxyWebhook"];
         };
         /** The webhook, alone or as a member. */
@@ -6606,7 +6674,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Read one hosted form, or list all */
+            /** Read one hosted form, or list all under /capture */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6730,7 +6798,7 @@ export interface operations {
             };
         };
         responses: {
-            /** Create a hosted form */
+            /** Create a hosted form under /capture */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6869,7 +6937,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Load a hosted form */
+            /** Load a hosted form under /capture */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6964,7 +7032,7 @@ export interface operations {
             };
         };
         responses: {
-            /** Replace the settings of a hosted form */
+            /** Replace the settings of a hosted form under /capture */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7098,7 +7166,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** Delete a hosted form */
+            /** Delete a hosted form under /capture */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8376,6 +8444,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "request": {
+                 *         "method": "POST",
+                 *         "url": "https://pay.example.com/v1/charges",
+                 *         "headers": [
+                 *           {
+                 *             "Content-Type": "application/json"
+                 *           }
+                 *         ],
+                 *         "body": "{\"amount\":1000,\"card\":{\"number\":\"{{card_number}}\",\"expiry\":\"{{expiry}}\"}}"
+                 *       },
+                 *       "synchronous": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProxyOrder"];
             };
         };
@@ -8612,6 +8695,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "request": {
+                 *         "method": "GET",
+                 *         "url": "https://pay.example.com/v1/cards/4711"
+                 *       },
+                 *       "synchronous": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProxyOrder"];
             };
         };

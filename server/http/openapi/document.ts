@@ -263,8 +263,9 @@ function responsesOf(route: RouteShape, writer: SchemaWriter): Json {
   };
 }
 
-function contentTypeOf(body: BodyRule): string {
-  return (body.kind === 'stored' ? body.type : undefined) ?? 'application/json';
+function requestContentOf(body: BodyRule, schema: Json): Json {
+  const { type = 'application/json', example = undefined } = body.kind === 'stored' ? body : {};
+  return { [type]: { schema, ...(example === undefined ? {} : { example }) } };
 }
 
 function operationOf(route: RouteShape, writer: SchemaWriter, server: string | undefined): Json {
@@ -279,9 +280,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     ...(server === undefined ? {} : { servers: [{ url: server }] }),
     security: securityOf(route),
     parameters: parametersOf(route, writer),
-    ...(schema === undefined
-      ? {}
-      : { requestBody: { required, content: { [contentTypeOf(body)]: { schema } } } }),
+    ...(schema === undefined ? {} : { requestBody: { required, content: requestContentOf(body, schema) } }),
     responses: responsesOf(route, writer),
   };
 }

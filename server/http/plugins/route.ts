@@ -39,6 +39,8 @@ export type BodyRule =
       readonly optional?: true;
       /** The content type that is published, where it is not JSON; any is taken. */
       readonly type?: string;
+      /** Published where the examples of the schema's members do not make one. */
+      readonly example?: unknown;
     };
 
 /** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */

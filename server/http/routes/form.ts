@@ -25,25 +25,27 @@ interface Base {
   readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
   /** A part of the names of its operations. */
   readonly suffix: '' | 'Capture';
+  /** What tells its operations from those of the other path, in their summaries. */
+  readonly where: '' | ' under /capture';
 }
 
 const BASES: readonly Base[] = [
-  { path: '/v1/retrieve/iframe', suffix: '' },
-  { path: '/v1/capture/iframe', suffix: 'Capture' },
+  { path: '/v1/retrieve/iframe', suffix: '', where: '' },
+  { path: '/v1/capture/iframe', suffix: 'Capture', where: ' under /capture' },
 ];
 
 function shown({ http }: HttpServices, path: string, { id, form_type, settings }: HostedForm): Form {
   return { id, url: `${http.formsUrl ?? ''}${path}/${id}`, form_type, ...settings };
 }
 
-function createForm({ path, suffix }: Base): Route {
+function createForm({ path, suffix, where }: Base): Route {
   return defineRoute({
     ...COMMON,
     method: 'POST',
     path,
     operationId: `create${suffix}Form`,
     scope: 'form:write',
-    summary: 'Create a hosted form',
+    summary: `Create a hosted form${where}`,
     description:
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
     auth: 'basic',
@@ -59,14 +61,14 @@ function createForm({ path, suffix }: Base): Route {
   });
 }
 
-function readForms({ path, suffix }: Base): Route {
+function readForms({ path, suffix, where }: Base): Route {
   return defineRoute({
     ...COMMON,
     method: 'GET',
     path,
     operationId: `list${suffix}Forms`,
     scope: 'form:write',
-    summary: 'Read one hosted form, or list all',
+    summary: `Read one hosted form, or list all${where}`,
     description: 'With `form_id`, returns that form; otherwise all forms of the account.',
     auth: 'basic',
     query: FormQuery,
@@ -80,14 +82,14 @@ function readForms({ path, suffix }: Base): Route {
   });
 }
 
-function showForm({ path, suffix }: Base): Route {
+function showForm({ path, suffix, where }: Base): Route {
   return defineRoute({
     ...COMMON,
     method: 'GET',
     path: `${path}/{form_id}`,
     operationId: `show${suffix}Form`,
     scope: 'none',
-    summary: 'Load a hosted form',
+    summary: `Load a hosted form${where}`,
     description:
       'The page of a form of any account, for embedding; `pcd` and `ach` always exist. The page reads `unique_id`, `secret`, `token`, `reference` and `locale` from its URL, preferably from the fragment (after `#`), and sends every other parameter as data.',
     auth: 'public',
@@ -104,14 +106,14 @@ function showForm({ path, suffix }: Base): Route {
   });
 }
 
-function replaceForm({ path, suffix }: Base): Route {
+function replaceForm({ path, suffix, where }: Base): Route {
   return defineRoute({
     ...COMMON,
     method: 'PUT',
     path: `${path}/{form_id}`,
     operationId: `replace${suffix}Form`,
     scope: 'form:write',
-    summary: 'Replace the settings of a hosted form',
+    summary: `Replace the settings of a hosted form${where}`,
     description:
       'Replaces all settings of a form of the account; those that are left out go back to their defaults. Its type, id and URL stay. Pages that are open keep the settings with which they were loaded.',
     auth: 'basic',
@@ -128,14 +130,14 @@ function replaceForm({ path, suffix }: Base): Route {
   });
 }
 
-function removeForm({ path, suffix }: Base): Route {
+function removeForm({ path, suffix, where }: Base): Route {
   return defineRoute({
     ...COMMON,
     method: 'DELETE',
     path: `${path}/{form_id}`,
     operationId: `delete${suffix}Form`,
     scope: 'form:write',
-    summary: 'Delete a hosted form',
+    summary: `Delete a hosted form${where}`,
     description: 'Deletes a form of the account immediately and releases its id.',
     auth: 'basic',
     params: FormPath,

@@ -31,6 +31,21 @@ const ACCEPTING = ['destination_refused', 'jobs_full'] as const;
 /** Errors of synchronous calls; asynchronous ones report them to the webhook. */
 const SENDING = ['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const;
 
+const CHARGE = {
+  request: {
+    method: 'POST',
+    url: 'https://pay.example.com/v1/charges',
+    headers: [{ 'Content-Type': 'application/json' }],
+    body: '{"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}',
+  },
+  synchronous: true,
+};
+
+const FETCH = {
+  request: { method: 'GET', url: 'https://pay.example.com/v1/cards/4711' },
+  synchronous: true,
+};
+
 const post = defineRoute({
   ...COMMON,
   path: '/v1/proxy/post',
@@ -40,7 +55,7 @@ const post = defineRoute({
   description:
     'Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.',
   query: ProxyPostQuery,
-  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX, example: CHARGE },
   response: ProxyPostReply,
   errors: [...ITEM, ...RULES, 'template_limit', 'template_missing', ...ACCEPTING, ...SENDING, 'key_changed'],
   meter: ['proxy_attempt'],
@@ -78,7 +93,7 @@ const get = defineRoute({
   description:
     'Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.',
   query: ProxyGetQuery,
-  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX },
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX, example: FETCH },
   response: ProxyGetReply,
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],

@@ -237,7 +237,17 @@ export const FormSettings = Type.Object(
     field_options: fieldOptions(Type.Union([Type.Object(nullable(FIELD_OPTION)), Type.Null()])),
     theme: Type.Object(nullable(THEME), THEME_OPTIONS),
   }),
-  { $id: 'FormSettings' },
+  {
+    $id: 'FormSettings',
+    examples: [
+      {
+        display_mode: 'embedded',
+        color_mode: 'auto',
+        frame_ancestors: ['https://shop.example'],
+        theme: { style: 'modern', primary_color: '#0055cc' },
+      },
+    ],
+  },
 );
 export type FormSettings = Static<typeof FormSettings>;
 

@@ -29,7 +29,10 @@ export const CreateKeyBody = Type.Object(
       }),
     ),
   },
-  { $id: 'CreateKey' },
+  {
+    $id: 'CreateKey',
+    examples: [{ user: 'customers-2026', passphrase: 'correct-horse-battery-staple-9Zq4' }],
+  },
 );
 
 export const ChangePassphraseBody = Type.Object(
@@ -38,7 +41,16 @@ export const ChangePassphraseBody = Type.Object(
     passphrase: Passphrase('The current passphrase of the key.'),
     new_passphrase: Type.Optional(ChosenPassphrase('The new passphrase; generated if omitted.')),
   },
-  { $id: 'ChangePassphrase' },
+  {
+    $id: 'ChangePassphrase',
+    examples: [
+      {
+        user: 'customers-2026',
+        passphrase: 'correct-horse-battery-staple-9Zq4',
+        new_passphrase: 'another-long-passphrase-Zq4-kT9',
+      },
+    ],
+  },
 );
 
 export const KeyWithPassphrase = Type.Object(

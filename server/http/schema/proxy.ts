@@ -174,16 +174,16 @@ export const ProxyOrder = Type.Object(
     ),
     webhook: Type.Optional(ProxyWebhook),
   },
-  { $id: 'ProxyOrder', description: 'The request to send. Without `synchronous` the webhook is required.' },
+  {
+    $id: 'ProxyOrder',
+    description: 'The request to send. Without `synchronous` the webhook is required.',
+  },
 );
 
 /** What a capture endpoint is created with beside its parameters. */
 export const CaptureOrder = Type.Object(
   {
-    webhook: Type.Optional({
-      ...ProxyWebhook,
-      description: 'The webhook that is told of each capture.',
-    }),
+    webhook: Type.Optional(ProxyWebhook),
   },
   { $id: 'CaptureOrder', description: 'Where captures are reported.' },
 );

@@ -71,6 +71,9 @@ const Operations = Type.Array(Operation, {
   minItems: 1,
   maxItems: 64,
   description: 'Applied one after another.',
+  examples: [
+    [{ name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } }],
+  ],
 });
 
 /** The engine checks more than this schema: each operation has its own arguments, and an error names its place. */
@@ -106,12 +109,30 @@ export const RuleTest = Type.Object(
       },
     ),
   },
-  { $id: 'RuleTest', description: 'A rule, by its id or in full, and what it is applied to.' },
+  {
+    $id: 'RuleTest',
+    description: 'A rule, by its id or in full, and what it is applied to.',
+    examples: [
+      {
+        operations: [
+          { name: 'substr', input_field: 'expiry_year', output_field: 'year', arguments: { start: -2 } },
+        ],
+        input: { expiry_year: '2031' },
+      },
+    ],
+  },
 );
 
 export const RuleTestReply = Type.Object(
   {
-    output: Type.Object({}, { additionalProperties: true, description: 'The object after the rule.' }),
+    output: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'The object after the rule.',
+        examples: [{ expiry_year: '2031', year: '31' }],
+      },
+    ),
     steps: Type.Array(
       Type.Object(
         {

@@ -286,6 +286,7 @@ export const ItemsReply = Type.Unsafe<Static<typeof StoredObject> | Tree>(
       additionalProperties: true,
       description:
         'The stored object if one item was decrypted, as StoredObject; otherwise identifiers of keys, each with a list of TreeItem, as Tree.',
+      examples: [{ card_number: '************1111', expiry: '12/29', card_holder: 'A Person' }],
     },
   ),
 );
