@@ -1,15 +1,18 @@
 /**
- * Builds the guide that the server serves under `/guide` into `dist/guide`: pages, search index and assets, each also
- * compressed, with the hash of its bytes in its name, and `guide.json`, which maps paths to files. With `--if-changed`
+ * Builds the guide that the server serves under `/guide`, and the API reference under `/docs`, into `dist/guide`: pages,
+ * search index and assets, each also compressed, with the hash of its bytes in its name, and `guide.json`, which maps paths to files. With `--if-changed`
  * it does nothing if the sources have not changed.
  *
  *     bun scripts/build-guide.ts [--if-changed] [FOLDER]
  */
 import { folderOf, makeArtifact } from './artifact.ts';
 import { renderGuide } from './guide/render.ts';
+import { readApi } from './reference/document.ts';
+import { referenceOf } from './reference/pages.ts';
 import { writeSite } from './site/write.ts';
 
 const INDEX = 'guide.json';
+const API = new URL('../sdk/openapi.json', import.meta.url);
 
 const folder = folderOf('guide');
 const isMade = await makeArtifact({
@@ -18,12 +21,14 @@ const isMade = await makeArtifact({
   sources: [
     'docs/**/*.{md,png,svg}',
     'scripts/guide/**/*',
+    'scripts/reference/*',
+    'sdk/openapi.json',
     'bun.lock',
     'scripts/site/*',
     'scripts/{artifact,build-guide}.ts',
   ],
   index: INDEX,
-  make: async (work) => writeSite(work, INDEX, await renderGuide()),
+  make: async (work) => writeSite(work, INDEX, await renderGuide(referenceOf(await readApi(API)))),
 });
 if (isMade) {
   console.log(folder);

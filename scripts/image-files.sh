@@ -4,7 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 target=${1:?"the folder to lay the files out in"}
-reference=node_modules/@scalar/api-reference
 
 mkdir -p "$target"
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
@@ -18,12 +17,7 @@ cp sdk/openapi.json "$target/sdk"
 # A compiler that a package could use, and none does here.
 rm -rf "$target/node_modules/typescript" "$target/node_modules/.bin"
 
-# The API reference is one file of a package that is installed for the build alone.
-mkdir -p "$target/$reference/dist/browser"
-cp "$reference/package.json" "$target/$reference"
-cp "$reference/dist/browser/standalone.js" "$target/$reference/dist/browser"
-
-# The SDK of this version, the guide and the console, as the server gives them out.
+# The SDK of this version, the guide with the API reference, and the console, as the server gives them out.
 bun scripts/pack-sdk.ts --if-changed
 bun scripts/build-guide.ts --if-changed
 bun scripts/build-console.ts --if-changed

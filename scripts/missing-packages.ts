@@ -5,13 +5,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** Packages for development of which a server reads some files, so that what they depend on is not needed. */
-const READ_AS_FILES = ['@scalar/api-reference'];
-
 interface Manifest {
   readonly version?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 interface Found {
@@ -53,14 +49,8 @@ function addMissing({ folder, manifest }: Found, missing: Set<string>, seen: Set
   }
 }
 
-const manifest = readManifest(root);
 const missing = new Set<string>();
-addMissing({ folder: root, manifest }, missing, new Set());
-for (const name of READ_AS_FILES) {
-  if (name in (manifest.devDependencies ?? {}) && find(name, root) === undefined) {
-    missing.add(name);
-  }
-}
+addMissing({ folder: root, manifest: readManifest(root) }, missing, new Set());
 if (missing.size > 0) {
   process.stderr.write(`Missing packages: ${[...missing].toSorted().join(', ')}.\n`);
   process.exit(1);

@@ -11,11 +11,11 @@ if [ "${VAULT_ENV:-}" = production ] || [ "${NODE_ENV:-}" = production ]; then
   fi
   [ -d dist/sdk ] || echo "The SDK is not packed (bun run pack:sdk); the server cannot give it out." >&2
   [ -d dist/console ] || echo "The console is not built (bun run build:console); the server cannot show it." >&2
-  [ -d dist/guide ] || echo "The guide is not built (bun run build:guide); the server cannot show it." >&2
+  [ -d dist/guide ] || echo "The guide and the API reference are not built (bun run build:guide); the server cannot show them." >&2
   exec sh scripts/quiet.sh bun server/main.ts
 fi
 
-# Packages for development too: the SDK, the guide and the API reference are made of some. An image has them made.
+# Packages for development too: the SDK, the guide and the console are made of some. An image has them made.
 bun install --frozen-lockfile
 
 # Where one of these fails, all else works. They see nothing of the server's settings.

@@ -164,7 +164,7 @@ export const CONTENTS: readonly Group[] = [
       page('sdk.md', 'SDK', 'Every class, call and type of the client'),
       page('settings.md', 'Settings', 'Every environment variable of the server'),
     ],
-    beside: [{ path: '/docs', title: 'HTTP API', about: 'Every route, to read and to try' }],
+    beside: [{ path: '/docs', title: 'HTTP API', about: 'Every operation, with a request and its reply' }],
   },
   {
     title: 'Operating',

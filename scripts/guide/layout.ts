@@ -1,9 +1,9 @@
-import { contentsHtml } from './navigation.ts';
-
 /** The parts that differ from page to page. */
 export interface PageParts {
-  /** Undefined on pages that are not in the contents. */
-  readonly address: string | undefined;
+  /** Where it is served; undefined for the page of unknown paths. */
+  readonly path: string | undefined;
+  /** The table of contents, as HTML. */
+  readonly contents: string;
   readonly title: string;
   readonly about: string;
   /** The article as HTML, with its title. */
@@ -47,6 +47,19 @@ function summary(headings: string): string {
     : `<details class="headings-short"><summary>On this page</summary><nav aria-label="On this page, folded">${headings}</nav></details>`;
 }
 
+const PLACES = [
+  ['/guide', 'Guide'],
+  ['/docs', 'API reference'],
+] as const;
+
+/** The documents; the one that a page belongs to stands out. */
+function places(path = '/guide/'): string {
+  return PLACES.map(([root, title]) => {
+    const kind = path.startsWith(root) ? ' class="here"' : '';
+    return `<a href="${root}"${kind}${path === root ? ' aria-current="page"' : ''}>${title}</a>`;
+  }).join('');
+}
+
 /**
  * Assembles a page. Its own ids start with an underscore, as no anchor of a heading does. Its menu, links and outline
  * work without the script.
@@ -76,10 +89,10 @@ ${searchButton('Search')}
 <div class="contents-top">
 <button type="button" class="menu" popovertarget="_contents" popovertargetaction="hide" aria-label="Close the contents">${CROSS}</button>
 ${searchButton('Search')}
-<nav class="places" aria-label="Documents"><a href="/guide"${page.address === '' ? ' aria-current="page"' : ''}>Guide</a><a href="/docs">API reference</a></nav>
+<nav class="places" aria-label="Documents">${places(page.path)}</nav>
 </div>
 <nav aria-label="Contents">
-${contentsHtml(page.address)}
+${page.contents}
 </nav>
 </div>
 <main id="_page" tabindex="-1">

@@ -29,7 +29,7 @@ export interface RenderedPage {
 const WHOLE_MAX = 10;
 
 /** Lets names and paths break after separators and between words. */
-function breakable(text: string): string {
+export function breakable(text: string): string {
   return text.length <= WHOLE_MAX
     ? Bun.escapeHTML(text)
     : text

@@ -1,7 +1,7 @@
 import type { Entry } from './contents.ts';
 import { type AssetPaths, layOut } from './layout.ts';
 import type { RenderedPage } from './markdown.ts';
-import { headingsHtml, neighboursHtml, overviewHtml } from './navigation.ts';
+import { contentsHtml, headingsHtml, neighboursHtml, overviewHtml } from './navigation.ts';
 
 function sourceHtml({ file }: Entry): string {
   return `<p class="source">From <code>docs/${Bun.escapeHTML(file)}</code>, as it came with this server.</p>`;
@@ -11,7 +11,8 @@ function sourceHtml({ file }: Entry): string {
 export function entryPage(entry: Entry, rendered: RenderedPage, assets: AssetPaths): string {
   return layOut(
     {
-      address: entry.address,
+      path: `/guide/${entry.address}`,
+      contents: contentsHtml(entry.address),
       title: rendered.title,
       about: entry.about,
       article: rendered.html,
@@ -29,7 +30,8 @@ const LEAD =
 export function openingPage(assets: AssetPaths): string {
   return layOut(
     {
-      address: '',
+      path: '/guide',
+      contents: contentsHtml(''),
       title: 'Guide',
       about: 'How to use and run Cardvault, a card data vault of your own.',
       article: `<h1>Guide</h1>\n${LEAD}\n${overviewHtml()}`,
@@ -44,7 +46,8 @@ export function openingPage(assets: AssetPaths): string {
 export function missingPage(assets: AssetPaths): string {
   return layOut(
     {
-      address: undefined,
+      path: undefined,
+      contents: contentsHtml(undefined),
       title: 'No such page',
       about: 'The guide has no page here.',
       article: `<h1>No such page</h1>\n<p class="lead">The guide has no page here. These are the pages that it has.</p>\n${overviewHtml()}`,

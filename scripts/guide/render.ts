@@ -2,7 +2,9 @@ import { fileURLToPath } from 'node:url';
 import type { Site, SiteFile } from '../site/write.ts';
 import { makeAssets } from './assets.ts';
 import { ENTRIES, type Entry } from './contents.ts';
+import type { Found } from './found.ts';
 import { findImages, type Images } from './images.ts';
+import { layOut, type PageParts } from './layout.ts';
 import { type RenderedPage, renderMarkdown } from './markdown.ts';
 import { entryPage, missingPage, openingPage } from './pages.ts';
 import { indexOf } from './search-index.ts';
@@ -29,8 +31,14 @@ async function imageFile(path: string, { read }: Images): Promise<SiteFile> {
   };
 }
 
-/** Renders the guide from the Markdown files and the images of `docs/`. */
-export async function renderGuide(): Promise<Site> {
+/** Pages that come from elsewhere, and what the search finds in them. */
+export interface MorePages {
+  readonly pages: readonly PageParts[];
+  readonly found: readonly Found[];
+}
+
+/** Renders the guide from the Markdown files and the images of `docs/`, and more pages with its layout. */
+export async function renderGuide(more: MorePages): Promise<Site> {
   const images = await findImages(FOLDER);
   const { paths, files: assets } = await makeAssets();
   const rendered = await Promise.all(
@@ -42,11 +50,13 @@ export async function renderGuide(): Promise<Site> {
   const pages = rendered.map(([entry, page]) =>
     pageFile(`/guide/${entry.address}`, entryPage(entry, page, paths)),
   );
+  const found = [...indexOf(rendered), ...more.found];
   return {
     files: [
       pageFile('/guide', openingPage(paths)),
       ...pages,
-      textFile('/guide/search.json', 'application/json', JSON.stringify(indexOf(rendered))),
+      ...more.pages.map((page) => pageFile(page.path ?? '', layOut(page, paths))),
+      textFile('/guide/search.json', 'application/json', JSON.stringify(found)),
       ...(await Promise.all([...images.sizes.keys()].map((path) => imageFile(path, images)))),
       ...assets.map((asset) => ({ ...asset, isCompressible: true, isImmutable: true })),
     ],

@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia';
 import { buildOpenApi } from './openapi/document.ts';
 import { consolePages } from './pages/console.ts';
-import { docsPages } from './pages/docs.ts';
 import { elementPages } from './pages/element.ts';
 import { formBundlePages } from './pages/form-bundles.ts';
 import { formGalleryPages } from './pages/form-gallery.ts';
@@ -58,7 +57,6 @@ export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
     ...operatorPages(parts),
     ...landingPages(parts),
     documentPage(parts.http),
-    ...docsPages(),
     ...guidePages(),
     ...consolePages(parts.http),
     ...formBundlePages(parts),

@@ -14,7 +14,7 @@ const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };
 
 function input() {
-  return page.getByRole('combobox', { name: 'Search the guide' });
+  return page.getByRole('combobox', { name: 'Search guide and API' });
 }
 function options() {
   return page.getByRole('dialog').getByRole('option');

@@ -164,7 +164,7 @@ describe('on a page', () => {
     const { page } = await world.open('/guide', DESKTOP);
     await page.getByRole('link', { name: 'API reference' }).first().click();
     await page.waitForURL(`${world.url}/docs`);
-    await page.getByRole('link', { name: 'guide', exact: true }).first().click();
+    await page.getByRole('link', { name: 'Guide', exact: true }).first().click();
     await page.waitForURL(`${world.url}/guide`);
   });
 });

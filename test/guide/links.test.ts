@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { ENTRIES } from '../../scripts/guide/contents.ts';
+import api from '../../sdk/openapi.json' with { type: 'json' };
 import { buildGuide } from '../helpers/built-guide.ts';
 import { type Client, createClient } from '../http/client.ts';
 
-const PAGES = ['/guide', ...ENTRIES.map(({ address }) => `/guide/${address}`)];
-/** What the server has besides the guide. */
-const OUTSIDE = ['/docs', '/openapi.json'];
+const GUIDE = ['/guide', ...ENTRIES.map(({ address }) => `/guide/${address}`)];
+const PAGES = [...GUIDE, '/docs', ...api.tags.map(({ name }) => `/docs/${name}`)];
 
 const client: Client = createClient();
 const pages = new Map<string, string>();
@@ -26,7 +26,7 @@ function attributesOf(html: string, name: string): string[] {
 function faultOf(from: string, href: string): string | undefined {
   const [path, anchor] = href.split('#');
   const target = path === '' ? from : (path ?? '');
-  if (target.startsWith('https://') || OUTSIDE.includes(target) || target.startsWith('/guide/assets/')) {
+  if (target.startsWith('https://') || target === '/openapi.json' || target.startsWith('/guide/assets/')) {
     return undefined;
   }
   const html = pages.get(target);
@@ -41,7 +41,8 @@ describe.each(PAGES)('%s', (path) => {
   test('has links that lead somewhere', () => {
     const html = pages.get(path) ?? '';
     const hrefs = attributesOf(html, 'href');
-    expect(hrefs.length).toBeGreaterThan(ENTRIES.filter(({ address }) => !address.includes('/')).length);
+    const listed = GUIDE.includes(path) ? ENTRIES.filter(({ address }) => !address.includes('/')) : api.tags;
+    expect(hrefs.length).toBeGreaterThan(listed.length);
     expect(hrefs.flatMap((href) => faultOf(path, href) ?? [])).toEqual([]);
   });
 

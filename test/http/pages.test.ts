@@ -1,7 +1,10 @@
-import { describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient } from './client.ts';
 
 const NOBODY = { headers: { authorization: '' } };
+
+beforeAll(buildGuide, 60_000);
 
 describe('health', () => {
   test('live asks nobody', async () => {
@@ -88,38 +91,4 @@ test('the document for generators has no webhooks and no schema that only they u
   expect(calls.paths).toEqual(whole.paths);
   expect(Object.keys(calls.components.schemas)).not.toContain('PostWebhook');
   expect(Object.keys(calls.components.schemas)).toContain('GetWebhook');
-});
-
-describe('docs', () => {
-  test('the page names no other host, and its policy allows none', async () => {
-    const answer = await createClient().send('GET', '/docs', NOBODY);
-    const policy = answer.headers.get('Content-Security-Policy') ?? '';
-    expect(policy).toContain("default-src 'none'");
-    expect(answer.text + policy).not.toMatch(/https?:|\/\/\w/);
-    expect(policy).not.toContain('unsafe-eval');
-    expect(policy).toContain("script-src 'self';");
-  });
-
-  test('its scripts come from here, under versioned names, to be kept', async () => {
-    const client = createClient();
-    const page = await client.send('GET', '/docs', NOBODY);
-    const scripts = [...page.text.matchAll(/<script src="([^"]+)"/g)].map(([, path = '']) => path);
-    expect(scripts).toHaveLength(2);
-    for (const path of scripts) {
-      const script = await client.send('GET', path, NOBODY);
-      expect(script.status).toBe(200);
-      expect(script.headers.get('Content-Type')).toStartWith('text/javascript');
-      expect(script.headers.get('Cache-Control')).toContain('immutable');
-    }
-  });
-
-  test('the big one is packed for those who take it so', async () => {
-    const client = createClient();
-    const page = await client.send('GET', '/docs', NOBODY);
-    const [, path = ''] = /src="([^"]+reference\.js)"/.exec(page.text) ?? [];
-    const packed = await client.send('GET', path, {
-      headers: { authorization: '', 'Accept-Encoding': 'gzip' },
-    });
-    expect(packed.headers.get('Content-Encoding')).toBe('gzip');
-  });
 });

@@ -3,6 +3,7 @@ import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { acceptsGzip } from '../../server/http/plugins/accept.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
+import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient, samplePath } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
@@ -67,6 +68,8 @@ describe('HTTP/1.0 without Host', () => {
 });
 
 describe('gzip', () => {
+  beforeAll(buildGuide, 60_000);
+
   test.each([
     ['gzip', true],
     ['GZIP;q=0.5', true],

@@ -31,6 +31,7 @@ test('the build sees what the image is laid out from, and nothing else', async (
     'guide',
     'image-files.sh',
     'pack-sdk.ts',
+    'reference',
     'sbom.ts',
     'site',
   ];

@@ -96,10 +96,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
     const read = await fetch(`${url}/v1/vault?user=demo&token=${token}`, { headers });
     expect(await read.json()).toEqual({ card_number: '************1111' });
 
-    const page = await (await fetch(`${url}/docs`)).text();
-    const scripts = [...page.matchAll(/<script src="([^"]+)"/g)].map(([, path]) => `${url}${path}`);
-    const sizes = await Promise.all(scripts.map(async (path) => (await (await fetch(path)).bytes()).length));
-    expect(sizes[0]).toBeGreaterThan(1_000_000);
+    expect(await (await fetch(`${url}/docs/vault`)).text()).toContain('id="storeItem"');
     expect((await fetch(`${url}/v1/retrieve/iframe/pcd`)).status).toBe(200);
     expect((await fetch(`${url}/sdk/cardvault-sdk.tgz`)).status).toBe(200);
 

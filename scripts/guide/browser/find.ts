@@ -62,6 +62,8 @@ interface Doc {
 /** Pages for developers of the vault, ranked lower. */
 const ASIDE = /^\/guide\/(?:decisions|architecture|storage|testing|performance)\b/;
 const LOOKED_UP = /^\/guide\/(?:errors|settings)\b/;
+/** Lists of calls, which repeat the words of the guides. */
+const CALLS = /^\/(?:guide\/sdk|docs)\b/;
 
 /** A row of a table of names has its name in one of the first two cells. */
 function isRow({ headings, text }: Found): boolean {
@@ -72,7 +74,7 @@ function isRow({ headings, text }: Found): boolean {
 
 /**
  * The weight of an entry. For a name, pages that explain it rank above pages that mention it. For a word, the page with
- * that title ranks first; names that contain the word, rows of tables and the SDK reference rank lower, because they
+ * that title ranks first; names that contain the word, rows of tables and lists of calls rank lower, because they
  * repeat the same words.
  */
 function weightOf(found: Found, term: string, isNameAsked: boolean): number {
@@ -85,7 +87,7 @@ function weightOf(found: Found, term: string, isNameAsked: boolean): number {
     return 4;
   }
   const isName = isRow(found) || NAME.test(headings.at(-1) ?? '');
-  return (isName ? 0.15 : 1) * (path.startsWith('/guide/sdk') ? 0.3 : isAside ? 0.5 : 1);
+  return (isName ? 0.15 : 1) * (CALLS.test(path) ? 0.3 : isAside ? 0.5 : 1);
 }
 
 export type Finder = (query: string) => readonly Hit[];

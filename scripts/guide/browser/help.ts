@@ -9,13 +9,12 @@ function bring(link: HTMLElement | undefined): void {
   list.scrollTop += Math.min(0, place.top - box.top - 40) + Math.max(0, place.bottom - box.bottom + 40);
 }
 
-/** Marks the current heading in the outline at the side. */
+/** Marks the current heading in the outline at the side, or in the contents where they have the headings. */
 export function followHeadings(): void {
   const links = new Map(
-    [...document.querySelectorAll<HTMLAnchorElement>('.headings a')].map((link) => [
-      decodeURIComponent(link.hash.slice(1)),
-      link,
-    ]),
+    [...document.querySelectorAll<HTMLAnchorElement>('.headings a, .contents li a[href^="#"]')].map(
+      (link) => [decodeURIComponent(link.hash.slice(1)), link],
+    ),
   );
   const headings = [...links.keys()].flatMap((id) => document.getElementById(id) ?? []);
   const mark = (): void => {

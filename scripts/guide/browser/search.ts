@@ -53,11 +53,11 @@ function makeBox(): Box {
   const input = make('input', {
     type: 'search',
     role: 'combobox',
-    'aria-label': 'Search the guide',
+    'aria-label': 'Search guide and API',
     'aria-controls': '_results',
     'aria-expanded': 'false',
     'aria-autocomplete': 'list',
-    placeholder: 'Search the guide',
+    placeholder: 'Search guide and API',
     autocomplete: 'off',
     autocapitalize: 'off',
     spellcheck: 'false',

@@ -13,10 +13,12 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The guide under `/guide`, as `scripts/build-guide.ts` has built it. */
+/** The guide under `/guide` and the API reference under `/docs`, as `scripts/build-guide.ts` has built them. */
 export function guidePages(folder = new URL('../../../dist/guide/', import.meta.url)): readonly Page[] {
-  return builtPages({
-    ...{ root: '/guide', folder, index: 'guide.json', policy: POLICY },
-    notBuilt: 'This server has no built guide. Run `bun run build:guide` in its checkout.\n',
-  });
+  return ['/guide', '/docs'].flatMap((root) =>
+    builtPages({
+      ...{ root, folder, index: 'guide.json', policy: POLICY },
+      notBuilt: 'This server has no built guide. Run `bun run build:guide` in its checkout.\n',
+    }),
+  );
 }

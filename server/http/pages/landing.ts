@@ -37,7 +37,7 @@ const POLICY = [
 
 const PLACES = [
   ['/guide', 'Guide', 'Learn the terms, store the first card, and look tasks up.'],
-  ['/docs', 'API reference', 'Every request and reply, to try out.'],
+  ['/docs', 'API reference', 'Every operation: what it takes, what it replies, and its errors.'],
   ['/console', 'Console', 'Items, keys, endpoints, forms, jobs and logs of an account.'],
 ] as const;
 const FORMS = [

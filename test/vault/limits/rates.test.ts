@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sourceOf } from '../../../server/domain/text/source.ts';
+import { buildGuide } from '../../helpers/built-guide.ts';
 import { type AccountClient, type Answer, answerOf, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -12,6 +13,7 @@ let account: AccountClient;
 let lastSource = 0;
 
 beforeAll(async () => {
+  await buildGuide();
   vault = await openTestVault({
     ratePerSource: SOURCE_MAX,
     ratePerAccount: ACCOUNT_MAX,

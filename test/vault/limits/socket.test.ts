@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { VaultApiError } from '../../../sdk/index.ts';
 import { listen } from '../../../server/http/listen/listen.ts';
+import { buildGuide } from '../../helpers/built-guide.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -9,6 +10,7 @@ let server: ReturnType<typeof listen>;
 let client: AccountClient;
 
 beforeAll(async () => {
+  await buildGuide();
   vault = await openTestVault({ workers: 2 });
   server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
   const base = `http://127.0.0.1:${server.port}`;

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import api from '../../sdk/openapi.json' with { type: 'json' };
+import { axeFaults } from './axe.ts';
+import { type GuideWorld, openGuideWorld } from './guide-world.ts';
+
+const DESKTOP = { viewport: { width: 1280, height: 900 } };
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+const PAGES = ['/docs', ...api.tags.map(({ name }) => `/docs/${name}`)];
+/** All kinds of them. */
+const KINDS = ['/docs', '/docs/capture', '/docs/webhook'];
+/** It takes a small part of that: more says that something is waited for, and not that the machine is busy. */
+const USABLE_MS_MAX = 10_000;
+
+setDefaultTimeout(120_000);
+let world: GuideWorld;
+beforeAll(async () => {
+  world = await openGuideWorld();
+});
+afterAll(() => world?.close());
+
+/** Opens the first page, and gathers the hosts that it and all after it ask. */
+async function open(path: string, options: Parameters<GuideWorld['open']>[1]) {
+  const { page, faults } = await world.open(path, options);
+  const hosts = new Set<string>();
+  page.on('request', (request) => hosts.add(new URL(request.url()).origin));
+  return { page, faults, hosts };
+}
+
+function focused<Result>(page: Page, expression: string): Promise<Result> {
+  return page.evaluate<Result>(`((focus) => ${expression})(document.activeElement)`);
+}
+
+/** What axe, the browser and the policy of the pages find wrong with some of them, and with whom they speak. */
+async function inspect(paths: readonly string[], options: Parameters<GuideWorld['open']>[1]) {
+  const { page, faults, hosts } = await open('/docs', options);
+  for (const path of paths) {
+    await page.goto(`${world.url}${path}`);
+    faults.push(...(await axeFaults(page)).map((fault) => `${path}: ${fault}`));
+    const outside = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+    expect([path, await page.evaluate<number>(outside)]).toEqual([path, 0]);
+  }
+  return { faults, hosts: [...hosts] };
+}
+
+describe('axe and the browser find nothing, and no other host is asked', () => {
+  test.each(PAGES)('%s', async (path) => {
+    expect(await inspect([path], DESKTOP)).toEqual({ faults: [], hosts: [world.url] });
+  });
+
+  test.each([
+    ['dark', 'a desk', DESKTOP],
+    ['light', 'a phone', PHONE],
+    ['dark', 'a phone', PHONE],
+  ] as const)('%s, on %s', async (colorScheme, _name, options) => {
+    expect(await inspect(KINDS, { ...options, colorScheme })).toEqual({ faults: [], hosts: [world.url] });
+  });
+});
+
+test('an operation is there at once, and a link of the contents leads to the next', async () => {
+  const { page } = await open('/guide', DESKTOP);
+  const begin = performance.now();
+  await page.goto(`${world.url}/docs/vault#readItems`);
+  expect(await page.locator(':target').textContent()).toStartWith('Decrypt an item, or list items');
+  await page.locator('#_contents').getByRole('link', { name: 'Update an item' }).click();
+  await page.locator('#updateItem:target').waitFor();
+  expect(performance.now() - begin).toBeLessThan(USABLE_MS_MAX);
+  await page.locator('#_contents [aria-current]', { hasText: 'Update an item' }).waitFor();
+});
+
+test('without a script all is there, and leads on', async () => {
+  const { page } = await open('/docs', { ...PHONE, javaScriptEnabled: false });
+  await page.getByRole('link', { name: 'Store an object', exact: true }).first().click();
+  expect(page.url()).toBe(`${world.url}/docs/vault#storeItem`);
+  expect(await page.getByText('http://127.0.0.1:8080/v1/vault?user=customers-2026').first().isVisible()).toBe(
+    true,
+  );
+  await page.getByRole('button', { name: 'Contents', exact: true }).click();
+  await page.locator('#_contents').getByRole('link', { name: 'Keys', exact: true }).click();
+  expect(page.url()).toBe(`${world.url}/docs/key`);
+});
+
+test('the keyboard passes over the contents, and what it reaches is marked', async () => {
+  const { page } = await open('/docs/key', DESKTOP);
+  await page.keyboard.press('Tab');
+  expect(await focused(page, 'focus.textContent')).toBe('Skip to the page');
+  expect(await focused<number>(page, 'focus.getBoundingClientRect().left')).toBeGreaterThanOrEqual(0);
+  await page.keyboard.press('Enter');
+  expect(await focused(page, 'focus.id')).toBe('_page');
+  await page.keyboard.press('Tab');
+  expect(await focused(page, "focus.closest('article') !== null")).toBe(true);
+  expect(await focused(page, 'getComputedStyle(focus).outlineStyle')).toBe('solid');
+});
+
+test('the colours are those that were chosen in the guide', async () => {
+  const { page } = await open('/guide', { ...DESKTOP, colorScheme: 'light' });
+  const back = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  await page.getByLabel('Colours').selectOption('dark');
+  await page.goto(`${world.url}/docs`);
+  expect(await back()).toBe('rgb(15, 15, 15)');
+  expect(await page.getByLabel('Colours').inputValue()).toBe('dark');
+});
+
+test('the search finds an operation by its name and by its path', async () => {
+  const { page } = await open('/docs', DESKTOP);
+  for (const words of ['decryptItems', '/v1/vault/batch/decrypt']) {
+    await page.getByRole('button', { name: 'Search' }).filter({ visible: true }).click();
+    await page.getByRole('combobox', { name: 'Search guide and API' }).fill(words);
+    await page.getByRole('option', { name: 'API›Items›Decrypt many items' }).first().click();
+    await page.waitForURL(`${world.url}/docs/vault#decryptItems`);
+  }
+});

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { callsOf, readApi } from '../../scripts/reference/document.ts';
+import { commandOf } from '../../scripts/reference/request.ts';
+import { exampleOf } from '../../scripts/reference/schema.ts';
+import { listen } from '../../server/http/listen/listen.ts';
+import { routeErrors } from '../../server/http/plugins/route.ts';
+import { ROUTES } from '../../server/http/routes/table.ts';
+import { buildGuide } from '../helpers/built-guide.ts';
+import { openTestVault } from '../helpers/vault.ts';
+import { createClient } from '../http/client.ts';
+
+const client = createClient();
+const api = await readApi(new URL('../../sdk/openapi.json', import.meta.url));
+const calls = callsOf(api);
+
+beforeAll(buildGuide, 60_000);
+
+/** The part of a page that is about one operation, as text without places to break a line. */
+async function sectionOf(noun: string, operationId: string): Promise<string> {
+  const { status, text } = await client.send('GET', `/docs/${noun}`);
+  expect(status).toBe(200);
+  const [, section = ''] = text.replaceAll('<wbr>', '').split(`<h2 id="${operationId}">`);
+  return section.split('<h2 id=')[0] ?? '';
+}
+
+describe.each(ROUTES.map((route) => [route.operationId, route] as const))('%s', (name, route) => {
+  const call = calls.find(({ operationId }) => operationId === name);
+
+  test('has its place, with all that it takes and all its errors', async () => {
+    const section = await sectionOf(route.noun, name);
+    expect(section).toContain(`>${route.method}</b> <code>${route.path}</code>`);
+    const names = [...Object.keys(route.params.properties), ...Object.keys(route.query.properties)];
+    for (const each of names) {
+      expect(section).toContain(`<code>${each}</code>`);
+    }
+    for (const code of routeErrors(route)) {
+      expect(section).toContain(`href="/guide/errors#${code}"`);
+    }
+  });
+
+  test('has an example of a reply that is one', () => {
+    const { schema } = call?.responses['200']?.content?.['application/json'] ?? {};
+    expect(schema === undefined).toBe(route.html === 'always' || route.file !== undefined);
+    if (schema !== undefined) {
+      expect([...TypeCompiler.Compile(route.response).Errors(exampleOf(schema))]).toEqual([]);
+    }
+  });
+});
+
+test('the calls of webhooks have their places, with the names of what they contain', async () => {
+  const hooks = calls.filter(({ path }) => path === undefined);
+  expect(hooks).toHaveLength(Object.keys(api.webhooks).length);
+  for (const { operationId } of hooks) {
+    expect(await sectionOf('webhook', operationId)).toContain('<code>webhook-signature</code>');
+  }
+});
+
+test('the overview leads to every operation, once', async () => {
+  const { text } = await client.send('GET', '/docs');
+  const led = [...text.matchAll(/href="\/docs\/\w+#(\w+)"/g)].map(([, id = '']) => id);
+  expect(led.sort()).toEqual(calls.map(({ operationId }) => operationId).sort());
+});
+
+describe('the requests that the pages show', () => {
+  const CREDENTIALS = { AUTH: '', SECRET: 'vcs1_none' };
+  let url = '';
+  let close = async (): Promise<void> => undefined;
+  beforeAll(async () => {
+    const vault = await openTestVault({ workers: 2 });
+    const server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+    const account = await vault.account();
+    CREDENTIALS.AUTH = `${account.name}:${account.password}`;
+    url = `http://127.0.0.1:${server.port}`;
+    close = async () => {
+      await server.stop(true);
+      await vault.close();
+    };
+  });
+  afterAll(() => close());
+
+  /** The first make what the others use, and the last take it away. */
+  const rankOf = (name: string): number => {
+    const first = ['createKey', 'storeItem'].indexOf(name);
+    return first >= 0 ? first : /^(?:change|delete)/.test(name) ? 3 : 2;
+  };
+  /** They ask a third party, or need one that an operator has set up. */
+  const ABROAD = ['proxyGet', 'requestNetworkToken'];
+  const asked = calls.filter(({ path, operationId }) => path !== undefined && !ABROAD.includes(operationId));
+  const sorted = asked.toSorted((a, b) => rankOf(a.operationId) - rankOf(b.operationId));
+
+  test.each(sorted.map((call) => [call.operationId, call] as const))(
+    '%s is well-formed for the server',
+    async (_name, call) => {
+      const command = commandOf(call, call.path ?? '').replace('http://127.0.0.1:8080', url);
+      const shell = Bun.spawn(['sh', '-c', `${command} -o /dev/null -w '%{http_code}'`], {
+        env: { PATH: process.env['PATH'], ...CREDENTIALS },
+        stdout: 'pipe',
+      });
+      // What an example names is not there for most operations; what it asks is understood by all.
+      expect(await new Response(shell.stdout).text()).toMatch(/^(?:200|403|404|409)$/);
+    },
+  );
+});
