@@ -3,7 +3,7 @@ import { StartError } from '../core/errors.ts';
 import { createRandomId } from '../services/common/clock.ts';
 import { createCursors } from '../services/common/cursor.ts';
 import { createRewrites } from '../services/maintenance/rewrite.ts';
-import { isHalfRestored, probeRedis } from '../store/installation.ts';
+import { isHalfRestored, probeRedis, readLastBackup } from '../store/installation.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import { readRedisStats } from '../store/redis/info.ts';
 import { findRedis } from '../store/redis/open.ts';
@@ -81,6 +81,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     threads: pool.stats,
     isRedisConnected: redis.isConnected,
     redis: () => readRedisStats(redis),
+    lastBackup: () => readLastBackup(redis),
     jobs: jobs.figures,
     work: admission.stats,
     isSadRewritten: rewrites.isOk,

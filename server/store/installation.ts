@@ -61,6 +61,16 @@ export async function claimRestore(
   return reply === 'ok' || reply === 'again' || reply === 'other' ? reply : 'taken';
 }
 
+/** Notes a complete backup that began at this time, in ms. */
+export async function noteBackup(redis: RedisLink, madeAt: number): Promise<void> {
+  await redis.write('SET', [redisKeys.lastBackup, madeAt]);
+}
+
+/** When the newest complete backup began, in ms; 0 if there was none. */
+export async function readLastBackup(redis: RedisLink): Promise<number> {
+  return Number((await redis.command('GET', [redisKeys.lastBackup])) ?? 0);
+}
+
 /** Marks the restore as finished, so that servers can start. */
 export async function finishRestore(redis: RedisLink): Promise<void> {
   await redis.write('HDEL', [redisKeys.installation, RESTORING]);

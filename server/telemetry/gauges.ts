@@ -42,6 +42,8 @@ export interface GaugeSources {
   readonly threads: () => ThreadStats;
   readonly isRedisConnected: () => boolean;
   readonly redis: () => Promise<RedisStats>;
+  /** When the newest complete backup began, in ms; 0 if there was none. */
+  readonly lastBackup: () => Promise<number>;
   readonly jobs: JobStats;
   readonly work: () => AdmissionGauges;
   /** Whether expired verification codes have left the append-only files; undefined while there are none. */
@@ -54,6 +56,7 @@ export interface GaugeSources {
 interface RedisSnapshot {
   readonly redis?: RedisStats | undefined;
   readonly jobsQueued?: number | undefined;
+  readonly lastBackup?: number | undefined;
 }
 
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
@@ -194,6 +197,10 @@ function addRedisGauges(registry: Registry, snapshot: () => RedisSnapshot): void
     'Asynchronous requests in the queue, over all servers.',
     () => snapshot().jobsQueued,
   );
+  add('vault_last_backup_timestamp_seconds', 'When the newest complete backup began; 0 = none yet.', () => {
+    const at = snapshot().lastBackup;
+    return at === undefined ? undefined : at / 1_000;
+  });
 }
 
 /** Reads the values of Redis. A value that cannot be read is undefined; never rejects. */
@@ -201,11 +208,12 @@ async function readSnapshot(sources: GaugeSources): Promise<RedisSnapshot> {
   if (!sources.isRedisConnected()) {
     return {};
   }
-  const [redis, jobsQueued] = await Promise.all([
+  const [redis, jobsQueued, lastBackup] = await Promise.all([
     sources.redis().catch(() => undefined),
     sources.jobs.queued().catch(() => undefined),
+    sources.lastBackup().catch(() => undefined),
   ]);
-  return { redis, jobsQueued };
+  return { redis, jobsQueued, lastBackup };
 }
 
 /**

@@ -61,6 +61,7 @@ export async function renderAll(): Promise<string> {
       isAofEnabled: true,
       isAofWriteOk: true,
     }),
+    lastBackup: async () => 0,
     jobs: { queued: async () => 0, inFlight: () => 0 },
     isSadRewritten: () => true,
     sink: () => ({ isOk: true, backlog: 0 }),

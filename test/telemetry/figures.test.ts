@@ -22,6 +22,7 @@ async function figuresOf(busy: number, isRedisConnected: boolean, requests: read
     redis: async () => ({
       ...{ memoryUsedBytes: 100 + busy, memoryMaxBytes: 0, isAofEnabled: true, isAofWriteOk: busy > 1 },
     }),
+    lastBackup: async () => 1_000 * busy,
     jobs: { queued: async () => 7, inFlight: () => busy },
     isSadRewritten: () => busy > 1,
     sink: () => ({ isOk: true, backlog: 0 }),
@@ -70,6 +71,7 @@ test('counters and histograms are summed, gauges by their meaning', async () => 
   // All processes see the same Redis: a sum would lie.
   expect(read('vault_proxy_jobs_queued')).toBe(7);
   expect(read('vault_redis_memory_used_bytes')).toBe(102);
+  expect(read('vault_last_backup_timestamp_seconds')).toBe(2);
   expect(read('vault_redis_aof_write_ok')).toBe(0);
   expect(read('vault_redis_connected')).toBe(1);
   expect(read('vault_build_info{version="1",environment="staging"}')).toBe(1);

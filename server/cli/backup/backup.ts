@@ -1,5 +1,5 @@
 import { version } from '../../../package.json';
-import { readInstallation } from '../../store/installation.ts';
+import { noteBackup, readInstallation } from '../../store/installation.ts';
 import { CommandError, defineCommand } from '../commands/command.ts';
 import { copyVault } from './copy.ts';
 import { createBackupWriter } from './file.ts';
@@ -36,6 +36,8 @@ export const backupCommand = defineCommand({
     const { damaged, ...counts } = await copyVault(session, installation, add, shown.at);
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
+    // A damaged one does not count, so that the alert about old backups stays until the damage was looked at.
+    await (damaged === 0 ? noteBackup(vault.redis, madeAt) : undefined);
     shown.end();
     const data = {
       file: argument,

@@ -1,11 +1,14 @@
+import type { ComponentChildren } from 'preact';
 import { useLoad } from '../app/load.ts';
-import { percentile, readFigures, sumOf } from '../app/metrics.ts';
+import { type Figures, percentile, readFigures, sumOf } from '../app/metrics.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { BarChart } from '../ui/chart.tsx';
-import { Badge, Facts, Loaded, Panel, Screen } from '../ui/parts.tsx';
+import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 
 const JOBS_SHOWN = 100;
+/** The age from which a backup is too old, as in the rules for alerts. */
+const BACKUP_HOURS = 26;
 
 function monthBefore(now: Date): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 7);
@@ -65,6 +68,41 @@ function Account({ session: { client, may } }: { readonly session: Session }) {
   );
 }
 
+/** When the newest backup was made, and a warning if that was too long ago. */
+function Backup({ seconds }: { readonly seconds: number }) {
+  const hours = Math.round((Date.now() / 1_000 - seconds) / 3_600);
+  const days = Math.round(hours / 24);
+  const ago = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+  return (
+    <>
+      {seconds > 0 && (
+        <>
+          <Time at={new Date(1_000 * seconds).toISOString()} />{' '}
+          {days < 2 ? ago.format(-hours, 'hour') : ago.format(-days, 'day')}{' '}
+        </>
+      )}
+      {hours > BACKUP_HOURS && <Badge kind="bad">{seconds > 0 ? T.home.backupOld : T.home.backupNone}</Badge>}
+    </>
+  );
+}
+
+/** What the metrics tell; nothing where another listener has them. */
+function factsOf(figures: Figures): (readonly [string, ComponentChildren])[] {
+  if (figures.size === 0) {
+    return [];
+  }
+  const [backup] = figures.get('vault_last_backup_timestamp_seconds') ?? [];
+  const milliseconds = (share: number): string => {
+    const seconds = percentile(figures, 'vault_http_request_duration_seconds', share);
+    return seconds === undefined ? '–' : `${Math.round(10_000 * seconds) / 10} ms`;
+  };
+  return [
+    ...(backup ? [[T.home.backup, <Backup seconds={backup.value} />] as const] : []),
+    [T.home.errors, sumOf(figures, 'vault_http_errors_total')],
+    [T.home.latency, `${milliseconds(0.5)}, ${milliseconds(0.99)}`],
+  ];
+}
+
 /** How the server is that answers here. */
 function Server() {
   const state = useLoad(async () => {
@@ -74,8 +112,6 @@ function Server() {
     ]);
     return { ready, figures };
   });
-  const milliseconds = (seconds: number | undefined): string =>
-    seconds === undefined ? '–' : `${Math.round(1_000 * seconds * 10) / 10} ms`;
   return (
     <Panel title={T.home.server}>
       <Loaded of={state}>
@@ -92,15 +128,7 @@ function Server() {
                     {ready.unsafe && `${T.home.unsafe}${ready.unsafe.join(', ')}`}
                   </>,
                 ],
-                [T.home.errors, sumOf(figures, 'vault_http_errors_total')],
-                [
-                  T.home.latency,
-                  [0.5, 0.99]
-                    .map((share) =>
-                      milliseconds(percentile(figures, 'vault_http_request_duration_seconds', share)),
-                    )
-                    .join(', '),
-                ],
+                ...factsOf(figures),
               ]}
             />
           );

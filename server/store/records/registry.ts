@@ -156,6 +156,8 @@ export const RECORD_KINDS = {
   rewrite: { name: vaultName('rewrite'), backup: 'none' },
   /** String: the server that rewrites now. */
   rewriteLease: { name: vaultName('rewrite', 'lease'), backup: 'none' },
+  /** String: when the newest complete backup began, in ms. A restored vault has had none. */
+  lastBackup: { name: vaultName('backup'), backup: 'none' },
   /** Hash: account name -> sealed account record. */
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */

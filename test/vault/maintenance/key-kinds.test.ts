@@ -14,6 +14,7 @@ const NOT_FURNISHED: Readonly<Record<string, string>> = {
   fence: 'begins with the first change of a passphrase',
   goneAccounts: 'there while an account is being removed',
   keyChanges: 'there while a passphrase is being changed',
+  lastBackup: 'begins with the first backup',
   outbox: 'there where a sink has not got the log of a deleted item',
   passwordChanges: 'counts for a minute',
   purge: 'there while a key is being removed',
