@@ -1,5 +1,6 @@
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import type { Scope } from '../../sdk/transport/types.ts';
+import { useNotice } from './app/notice.ts';
 import { linkTo, type Route, useRoute } from './app/route.ts';
 import { type Session, watchIdle } from './app/session.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
@@ -18,7 +19,7 @@ import { RuleScreen, RulesScreen } from './screens/rules.tsx';
 import { SignInScreen } from './screens/sign-in.tsx';
 import { UsageScreen } from './screens/usage.tsx';
 import { T } from './text/text.ts';
-import { Failure } from './ui/parts.tsx';
+import { Failure, Screen } from './ui/parts.tsx';
 
 type Scopes = readonly Scope[];
 
@@ -28,8 +29,10 @@ interface ScreenParts {
 }
 
 interface Entry {
-  /** Its text in the menu; a screen that others lead to has none. */
+  /** Its text in the menu; a screen that another one leads to has none. */
   readonly title?: string;
+  /** The screen that leads to it. */
+  readonly of?: string;
   /** It is shown to who may do one of these; without any, to everybody. */
   readonly scopes: Scopes;
   readonly show: (parts: ScreenParts) => preact.JSX.Element;
@@ -38,8 +41,8 @@ interface Entry {
 const SCREENS: Readonly<Record<string, Entry>> = {
   '': { title: T.home.title, scopes: [], show: HomeScreen },
   keys: { title: T.keys.title, scopes: ['key:read'], show: KeysScreen },
-  items: { title: T.items.title, scopes: ['vault:list', 'vault:read'], show: ItemsScreen },
-  item: { scopes: ['vault:list', 'vault:read', 'vault:log'], show: ItemScreen },
+  items: { title: T.items.title, scopes: ['vault:list'], show: ItemsScreen },
+  item: { of: 'items', scopes: ['vault:list', 'vault:read', 'vault:log'], show: ItemScreen },
   capture: {
     title: T.endpoints.capture,
     scopes: ['capture:write'],
@@ -51,11 +54,11 @@ const SCREENS: Readonly<Record<string, Entry>> = {
     show: ({ session }) => <EndpointsScreen session={session} kind="retrieve" />,
   },
   forms: { title: T.forms.title, scopes: ['form:write'], show: FormsScreen },
-  form: { scopes: ['form:write'], show: FormScreen },
-  rules: { title: T.rules.title, scopes: ['rule:read', 'rule:write'], show: RulesScreen },
-  rule: { scopes: ['rule:read', 'rule:write'], show: RuleScreen },
+  form: { of: 'forms', scopes: ['form:write'], show: FormScreen },
+  rules: { title: T.rules.title, scopes: ['rule:read'], show: RulesScreen },
+  rule: { of: 'rules', scopes: ['rule:read'], show: RuleScreen },
   jobs: { title: T.jobs.title, scopes: ['job:read'], show: JobsScreen },
-  job: { scopes: ['job:read'], show: JobScreen },
+  job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },
   certificates: { title: T.certificates.title, scopes: ['cert:write'], show: CertificatesScreen },
   log: { title: T.log.title, scopes: ['audit:read'], show: LogScreen },
@@ -67,6 +70,13 @@ function mayShow({ may }: Session, { scopes }: Entry): boolean {
   return scopes.length === 0 || may(...scopes);
 }
 
+function entryOf(screen: string): Entry | undefined {
+  return Object.hasOwn(SCREENS, screen) ? SCREENS[screen] : undefined;
+}
+
+/** Up to this width the menu is above the content, as in the styles. */
+const NARROW_MAX = 900;
+
 type Theme = keyof typeof T.themes;
 
 /** Colours as the system has them, or as chosen here. The choice lasts as long as the page. */
@@ -77,7 +87,7 @@ function ThemeChoice() {
   }, [theme]);
   return (
     <label class="theme">
-      {T.theme}{' '}
+      <span>{T.theme}</span>{' '}
       <select value={theme} onChange={({ currentTarget: { value } }) => setTheme(value as Theme)}>
         {Object.entries(T.themes).map(([each, label]) => (
           <option key={each} value={each}>
@@ -89,16 +99,23 @@ function ThemeChoice() {
   );
 }
 
+/** The screens; beside the content, or above it where there is no room, and then closed once one was chosen. */
 function Menu({ session, screen }: { readonly session: Session; readonly screen: string }) {
+  const [isOpen, setOpen] = useState(innerWidth > NARROW_MAX);
   const entries = Object.entries(SCREENS).filter(([, entry]) => entry.title && mayShow(session, entry));
+  const present = entryOf(screen)?.of ?? screen;
   return (
-    <details class="menu" open={innerWidth > 900}>
+    <details class="menu" open={isOpen} onToggle={({ currentTarget: { open } }) => setOpen(open)}>
       <summary>{T.menu}</summary>
       <nav aria-label={T.menu}>
         <ul>
           {entries.map(([name, { title }]) => (
             <li key={name}>
-              <a href={linkTo(name)} aria-current={name === screen ? 'page' : undefined}>
+              <a
+                href={linkTo(name)}
+                aria-current={name === present ? 'page' : undefined}
+                onClick={() => setOpen(innerWidth > NARROW_MAX)}
+              >
                 {title}
               </a>
             </li>
@@ -119,6 +136,15 @@ function Guarded({ entry: { show: Shown }, session, params }: ScreenParts & { re
   );
 }
 
+/** What was just done. The element stays, so that readers of the screen notice a new text in it. */
+function Notice() {
+  return (
+    <p class="notice" role="status">
+      {useNotice()}
+    </p>
+  );
+}
+
 /** The whole console, behind the sign-in. */
 export function Shell() {
   const [session, setSession] = useState<Session>();
@@ -128,7 +154,7 @@ export function Shell() {
     return <SignInScreen onSignedIn={setSession} />;
   }
   const { who } = session;
-  const entry = Object.hasOwn(SCREENS, screen) ? SCREENS[screen] : undefined;
+  const entry = entryOf(screen);
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
@@ -154,12 +180,13 @@ export function Shell() {
       <div class="frame">
         <Menu session={session} screen={screen} />
         <main id="content" tabIndex={-1}>
-          {entry === undefined ? (
-            <p class="empty">{T.unknownScreen}</p>
-          ) : mayShow(session, entry) ? (
+          <Notice />
+          {entry !== undefined && mayShow(session, entry) ? (
             <Guarded key={screen} entry={entry} session={session} params={params} />
           ) : (
-            <p class="empty">{T.notAllowed}</p>
+            <Screen title={entry === undefined ? T.unknownScreen : T.notAllowed}>
+              <a href={linkTo('')}>{T.toHome}</a>
+            </Screen>
           )}
         </main>
       </div>

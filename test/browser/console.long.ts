@@ -137,7 +137,7 @@ describe('signing in', () => {
     await page.evaluate(() => {
       location.hash = '#/credentials';
     });
-    await page.getByText('This credential may not do that.').waitFor();
+    await page.getByRole('heading', { name: 'This credential may not do that' }).waitFor();
     expect(faults).toEqual([]);
   });
 });
@@ -170,7 +170,7 @@ describe('a person at work', () => {
     await page.keyboard.press('Enter');
     await page.getByText('************1111').waitFor();
     expect(await page.getByText(HOSTILE).count()).toBeGreaterThan(1);
-    await page.getByRole('button', { name: 'Forget' }).click();
+    await page.getByRole('button', { name: 'Hide' }).click();
     expect(await page.getByText('************1111').count()).toBe(0);
     expect(page.url()).not.toContain(PASSPHRASE);
     await page.goBack();
@@ -183,10 +183,11 @@ describe('a person at work', () => {
     const { page } = await openConsole();
     await signIn(page);
     await goTo(page, 'capture');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('button', { name: 'New endpoint' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Key').selectOption(USER);
     await dialog.getByLabel('Passphrase').fill(PASSPHRASE);
+    await dialog.getByText('More fields').click();
     await dialog.getByLabel('Id', { exact: true }).fill('from-console');
     await page.keyboard.press('Enter');
     await dialog.getByText('Shown once').waitFor();

@@ -1,5 +1,5 @@
 /** What a screen reads from the vault: on its way, there, or failed. */
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 /** The state of a reading. */
 export type Load<T> = (
@@ -8,7 +8,10 @@ export type Load<T> = (
   | { readonly kind: 'ready'; readonly data: T }
 ) & { readonly reload: () => void };
 
-/** Reads when the screen is shown, when one of `of` changes, and at `reload`. Only the newest reading counts. */
+/**
+ * Reads when the screen is shown, when one of `of` changes, and at `reload`, which leaves what is shown until the new is
+ * there. Only the newest reading counts.
+ */
 export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []): Load<T> {
   const [state, setState] = useState<{
     kind: 'loading' | 'failed' | 'ready';
@@ -16,10 +19,13 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
     error?: unknown;
   }>({ kind: 'loading' });
   const [round, setRound] = useState(0);
+  const shown = useRef(round);
   // `read` is a new function at each rendering; `of` says when it reads something else.
   useEffect(() => {
     let isCurrent = true;
-    setState({ kind: 'loading' });
+    const isReload = shown.current !== round;
+    shown.current = round;
+    setState((before) => (isReload && before.kind === 'ready' ? before : { kind: 'loading' }));
     read().then(
       (data) => isCurrent && setState({ kind: 'ready', data }),
       (error: unknown) => isCurrent && setState({ kind: 'failed', error }),
@@ -36,7 +42,8 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
 export interface Listing<Item> {
   readonly load: Load<readonly Item[]>;
   readonly hasMore: boolean;
-  readonly more: () => void;
+  /** Adds the next page; rejects if it cannot be read. */
+  readonly more: () => Promise<void>;
 }
 
 interface ReadPage<Item> {
@@ -60,6 +67,10 @@ export function useListing<Item>(
   return {
     load: load.kind === 'ready' ? { ...load, data } : load,
     hasMore: last?.next_token !== undefined,
-    more: () => void read(last?.next_token).then((page) => setPages([...pages, page])),
+    more: async () => {
+      const page = await read(last?.next_token);
+      // Another list may have been asked for meanwhile.
+      setPages((now) => (now === pages ? [...now, page] : now));
+    },
   };
 }

@@ -11,14 +11,14 @@ const SOON_MS = 30 * 86_400_000;
 function Expiry({ at }: { readonly at: string }) {
   const left = Date.parse(at) - Date.now();
   return (
-    <>
+    <div>
       <Time at={at} />{' '}
       {left < SOON_MS && (
         <Badge kind={left < 0 ? 'bad' : 'wait'}>
           {left < 0 ? T.certificates.expired : T.certificates.soon}
         </Badge>
       )}
-    </>
+    </div>
   );
 }
 
@@ -58,7 +58,7 @@ function Csrs({
           <Table
             label={T.certificates.csrs}
             rows={rows}
-            empty={T.certificates.empty}
+            empty={T.certificates.none}
             keyOf={({ id }) => id}
             columns={[
               { title: 'Id', cell: ({ id }) => <code>{id}</code> },
@@ -85,7 +85,8 @@ function Csrs({
                     </Opener>
                     <Confirm
                       label={T.remove}
-                      question={T.certificates.removeQuestion}
+                      question={`${id}: ${T.certificates.removeQuestion}`}
+                      done={T.removed(id)}
                       onConfirm={async () => {
                         await client.certificates.deleteCsr({ id });
                         csrs.reload();
@@ -123,7 +124,8 @@ export function CertificatesScreen({ session }: { readonly session: Session }) {
                 cell: ({ id }) => (
                   <Confirm
                     label={T.remove}
-                    question={T.certificates.removeQuestion}
+                    question={`${id}: ${T.certificates.removeQuestion}`}
+                    done={T.removed(id)}
                     onConfirm={async () => {
                       await client.certificates.delete({ id });
                       certificates.reload();

@@ -4,7 +4,7 @@ import { useLoad } from '../app/load.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm, Once, Opener } from '../ui/dialog.tsx';
-import { type Entered, Form } from '../ui/form.tsx';
+import { type Entered, type Field, Form } from '../ui/form.tsx';
 import { Loaded, Screen, Table, Time } from '../ui/parts.tsx';
 
 type Preset = keyof typeof T.credentials.presets;
@@ -41,15 +41,16 @@ interface Parts {
 
 function Create({ session: { client, may }, onChange }: Parts) {
   const [secret, setSecret] = useState<string>();
+  const [preset, setPreset] = useState<string>();
   if (secret !== undefined) {
     return <Once label={T.credentials.secret} text={secret} />;
   }
   const create = async ({ needed, list, text, isOn }: Entered): Promise<void> => {
-    const preset = needed('preset');
+    const chosen = needed('preset');
     const made = await client.credentials.create({
       name: needed('name'),
-      scopes: isRole(preset)
-        ? [...PRESETS[preset]]
+      scopes: isRole(chosen)
+        ? [...PRESETS[chosen]]
         : SCOPES.filter((scope) => list('scopes').includes(scope)),
       keys: given(list('keys')),
       hosts: given(list('hosts')),
@@ -60,31 +61,44 @@ function Create({ session: { client, may }, onChange }: Parts) {
     setSecret(made.secret);
     onChange();
   };
+  const roles = Object.entries(T.credentials.presets).filter(
+    ([role]) => !isRole(role) || PRESETS[role].every((scope) => may(scope)),
+  );
+  const role = preset ?? roles[0]?.[0] ?? 'own';
+  const more: readonly Field[] = [
+    { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
+    { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
+    { name: 'ips', label: T.credentials.ips, hint: T.endpoints.masksHint },
+    { name: 'expires_in', label: T.credentials.expiresIn, hint: T.credentials.expiresHint },
+    { name: 'unmasked', label: T.credentials.unmasked, kind: 'checkbox' },
+  ];
   return (
-    <Form
-      fields={[
-        { name: 'name', label: T.credentials.name, required: true },
-        {
-          name: 'preset',
-          label: T.credentials.preset,
-          kind: 'select',
-          options: Object.entries(T.credentials.presets),
-        },
-        {
-          name: 'scopes',
-          label: T.credentials.own,
-          kind: 'many',
-          options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
-        },
-        { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
-        { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
-        { name: 'ips', label: T.credentials.ips, hint: T.endpoints.masksHint },
-        { name: 'expires_in', label: T.credentials.expiresIn, hint: T.endpoints.ttlHint },
-        { name: 'unmasked', label: T.credentials.unmasked, kind: 'checkbox' },
-      ]}
-      send={T.credentials.create}
-      onSend={create}
-    />
+    <div
+      onChange={({ target }) =>
+        target instanceof HTMLSelectElement && target.name === 'preset' && setPreset(target.value)
+      }
+    >
+      <Form
+        fields={[
+          { name: 'name', label: T.credentials.name, required: true, hint: T.credentials.nameHint },
+          {
+            ...({ name: 'preset', label: T.credentials.preset, kind: 'select', options: roles } as const),
+            hint: isRole(role) ? PRESETS[role].join(', ') : '',
+          },
+          ...(isRole(role)
+            ? []
+            : [
+                {
+                  ...({ name: 'scopes', label: T.credentials.own, kind: 'many' } as const),
+                  options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
+                },
+              ]),
+          ...more.map((field) => ({ ...field, isMore: true })),
+        ]}
+        send={T.credentials.create}
+        onSend={create}
+      />
+    </div>
   );
 }
 
@@ -94,7 +108,9 @@ function Roll({ session: { client }, id }: { readonly session: Session; readonly
     <>
       <p>{T.credentials.rollAbout}</p>
       <Form
-        fields={[{ name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.endpoints.ttlHint }]}
+        fields={[
+          { name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.credentials.overlapHint },
+        ]}
         send={T.credentials.roll}
         onSend={async ({ text }) =>
           setSecret((await client.credentials.roll({ id, overlap: text('overlap') })).secret)
@@ -137,10 +153,10 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
               {
                 title: T.credentials.scopes,
                 cell: (credential) => (
-                  <>
+                  <div>
                     {credential.scopes.join(', ')}
                     <span class="soft"> {limitsOf(credential)}</span>
-                  </>
+                  </div>
                 ),
               },
               { title: T.credentials.used, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
@@ -155,6 +171,7 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
                     <Confirm
                       label={T.remove}
                       question={`${name}: ${T.credentials.removeQuestion}`}
+                      done={T.removed(name)}
                       onConfirm={async () => {
                         await client.credentials.delete({ id });
                         credentials.reload();

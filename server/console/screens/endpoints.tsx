@@ -7,7 +7,8 @@ import { T } from '../text/text.ts';
 import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
 import { type Entered, Form } from '../ui/form.tsx';
 import { Badge, Copy, Loaded, Screen, Short, Table, Time } from '../ui/parts.tsx';
-import { useKeyNames } from './items.tsx';
+import { isDraft } from './form-draft.ts';
+import { useKeyField } from './items.tsx';
 
 type Kind = 'capture' | 'retrieve';
 
@@ -58,7 +59,7 @@ interface CreateParts {
 
 function Create({ session, kind, onChange }: CreateParts) {
   const { client, may } = session;
-  const users = useKeyNames(session);
+  const keyField = useKeyField(session);
   const forms = useLoad(async () => (may('form:write') ? await client.forms.list() : []));
   const [made, setMade] = useState<{ readonly made: Made; readonly form: string }>();
   if (made !== undefined) {
@@ -82,30 +83,36 @@ function Create({ session, kind, onChange }: CreateParts) {
     setMade({ made: { ...endpoint, token, reference }, form: needed('form') });
     onChange();
   };
-  return (
+  return keyField === undefined || forms.kind === 'loading' ? (
+    <p class="loading" role="status">
+      {T.loading}
+    </p>
+  ) : (
     <Form
-      key={`${users.join()} ${forms.kind}`}
       fields={[
-        {
-          ...{ name: 'user', label: T.key, required: true },
-          ...(users.length > 0 && { kind: 'select', options: users.map((user) => [user, user] as const) }),
-        },
+        keyField,
         { name: 'passphrase', label: T.passphrase, kind: 'password', required: true, hint: T.passphraseHint },
-        { name: 'unique_id', label: T.endpoints.id, hint: T.endpoints.idHint },
-        { name: 'ttl', label: T.endpoints.ttl, hint: T.endpoints.ttlHint },
-        { name: 'token', label: T.endpoints.token },
-        { name: 'reference', label: T.endpoints.reference },
-        ...(kind === 'retrieve'
-          ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint }]
-          : []),
         {
           name: 'form',
           label: T.endpoints.form,
           kind: 'select',
-          options: ['pcd', 'ach', ...(forms.kind === 'ready' ? forms.data.map(({ id }) => id) : [])].map(
-            (id) => [id, id] as const,
-          ),
+          options: [
+            ['pcd', T.endpoints.builtIn(T.forms.types.pcd)],
+            ['ach', T.endpoints.builtIn(T.forms.types.ach)],
+            ...(forms.kind === 'ready'
+              ? forms.data.filter(({ id }) => !isDraft(id)).map(({ id }) => [id, id] as const)
+              : []),
+          ],
         },
+        { name: 'ttl', label: T.endpoints.ttl, hint: T.endpoints.ttlHint },
+        { name: 'reference', label: T.endpoints.reference, hint: T.endpoints.referenceHint[kind] },
+        ...[
+          { name: 'unique_id', label: T.endpoints.id, hint: T.endpoints.idHint },
+          { name: 'token', label: T.endpoints.token, hint: T.endpoints.tokenHint[kind] },
+          ...(kind === 'retrieve'
+            ? [{ name: 'mask_fields', label: T.endpoints.masks, hint: T.endpoints.masksHint }]
+            : []),
+        ].map((field) => ({ ...field, isMore: true })),
       ]}
       send={T.endpoints.create}
       onSend={create}
@@ -115,7 +122,7 @@ function Create({ session, kind, onChange }: CreateParts) {
 
 function columnsOf({ session: { client, may }, kind, onChange }: CreateParts) {
   return [
-    { title: T.endpoints.id, cell: ({ unique_id }: Endpoint) => <code>{unique_id}</code> },
+    { title: T.endpoints.id, cell: ({ unique_id }: Endpoint) => <code>{unique_id}</code>, isLong: true },
     { title: T.key, cell: ({ user }: Endpoint) => user },
     {
       title: T.endpoints.state,
@@ -141,6 +148,7 @@ function columnsOf({ session: { client, may }, kind, onChange }: CreateParts) {
           <Confirm
             label={T.endpoints.stop}
             question={`${unique_id}: ${T.endpoints.stopQuestion}`}
+            done={T.endpoints.wasStopped(unique_id)}
             onConfirm={async () => {
               await client[kind].delete({ unique_id });
               onChange();
@@ -171,7 +179,7 @@ export function EndpointsScreen({ session, kind }: { readonly session: Session; 
           <Table
             label={T.endpoints[kind]}
             rows={rows}
-            empty={T.endpoints.empty}
+            empty={T.endpoints.empty[kind]}
             keyOf={({ unique_id }) => unique_id}
             columns={columnsOf(parts)}
           />

@@ -1,13 +1,15 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
-import { goTo, type Route } from '../app/route.ts';
+import { notify } from '../app/notice.ts';
+import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
 import { type FormType, useDraft } from './form-draft.ts';
+import { type ExtraField, ExtraFields, extraOf, fieldsIn } from './form-extra.tsx';
 
 const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
 const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
@@ -27,24 +29,6 @@ const { names } = T.forms;
 function choice(name: string, label: string, values: readonly string[], value: string | undefined): Field {
   const options = [['', names.default] as const, ...values.map((each) => [each, each] as const)];
   return { name, label, kind: 'select', value: value ?? '', options };
-}
-
-function fieldLines(fields: FormSettings['additional_fields']): string {
-  return (fields ?? [])
-    .map(({ name, label, required }) => [name, label ?? name, ...(required ? ['required'] : [])].join(', '))
-    .join('\n');
-}
-
-/** The fields that were typed; what else those of before have, such as their types, stays. */
-function fieldsIn(text: string, before: FormSettings['additional_fields']): object[] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => {
-      const [name = '', label = '', required] = line.split(',').map((part) => part.trim());
-      const known = before?.find((field) => field.name === name);
-      return { ...known, name, ...(label !== '' && { label }), required: required === 'required' };
-    });
 }
 
 /** The fields of the builder for a form as it is. */
@@ -79,12 +63,8 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
         ]
       : []),
     {
-      ...{ name: 'fields', label: T.forms.fields, kind: 'textarea', hint: T.forms.fieldsHint },
-      value: fieldLines(settings.additional_fields),
-    },
-    {
-      ...{ name: 'frame_ancestors', label: names.frame_ancestors, hint: T.endpoints.masksHint },
-      value: (settings.frame_ancestors ?? []).join(', '),
+      ...{ name: 'frame_ancestors', label: names.frame_ancestors, hint: T.forms.originsHint },
+      ...{ value: (settings.frame_ancestors ?? []).join(', '), isMore: true },
     },
     {
       name: 'other',
@@ -92,6 +72,7 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
       kind: 'textarea',
       hint: T.forms.moreHint,
       value: otherText(settings),
+      isMore: true,
     },
   ];
 }
@@ -114,7 +95,11 @@ function otherText(settings: FormSettings): string {
 }
 
 /** The settings that were entered; parts that the builder has no field for stay as they were. */
-function settingsIn({ text, isOn, list }: Entered, before: FormSettings): FormSettings {
+function settingsIn(
+  { text, isOn, list }: Entered,
+  before: FormSettings,
+  extra: readonly ExtraField[],
+): FormSettings {
   const chosen = Object.keys(CHOICES).map((name) => [name, text(name)] as const);
   const flags = FLAGS.map((name) => [name, isOn(name) || undefined] as const);
   const colours = ['style', ...COLOURS].map((name) => [name, text(name)] as const);
@@ -132,7 +117,7 @@ function settingsIn({ text, isOn, list }: Entered, before: FormSettings): FormSe
         hidden.map((name) => [name, { ...before.field_options?.[name], visible: false }]),
       ),
     },
-    additional_fields: fieldsIn(text('fields') ?? '', before.additional_fields),
+    additional_fields: fieldsIn(extra),
     ...(ancestors.length > 0 && { frame_ancestors: ancestors }),
     ...(jsonIn(text('other') ?? '{}') as FormSettings),
   } as FormSettings; // The vault checks them, and names the place of an error.
@@ -150,39 +135,41 @@ interface BuilderParts {
 }
 
 function Builder({ session, form }: BuilderParts) {
-  const { client } = session;
+  const { client, may } = session;
   const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
   const [settings, setSettings] = useState<FormSettings>(form);
-  const [isSaved, setSaved] = useState(false);
-  const { id: known, url: _, form_type: __, ...shown } = settings as Partial<HostedForm>;
+  const [extra, setExtra] = useState(extraOf(form.additional_fields));
+  // An input in their rows is followed before it is rendered.
+  const latest = useRef(extra);
+  const place = useRef<HTMLDivElement>(null);
+  const { id: _, url: __, form_type: ___, ...shown } = settings as Partial<HostedForm>;
   const preview = useDraft(session, type, shown);
   const save = async (entered: Entered): Promise<void> => {
-    const entries = settingsIn(entered, form);
-    if (form.id !== undefined) {
+    const entries = settingsIn(entered, form, extra);
+    if (form.id === undefined) {
+      const made = await client.forms.create({
+        ...{ ...entries, form_type: type },
+        form_id: entered.text('form_id'),
+      });
+      goTo('form', { id: made.id });
+    } else {
       await client.forms.replace({ ...entries, form_id: form.id });
-      setSaved(true);
-      return;
     }
-    const made = await client.forms.create({ ...entries, form_type: type, form_id: entered.text('form_id') });
-    goTo('form', { id: made.id });
+    notify(T.forms.saved);
   };
-  const follow = (event: Event): void => {
-    const element = event.currentTarget;
-    const inner = element instanceof HTMLElement ? element.querySelector('form') : null;
-    setSaved(false);
-    if (inner !== null) {
-      try {
-        setSettings(settingsIn(enteredIn(inner), form));
-      } catch {
-        // JSON that is not complete yet: the preview follows once it is.
-      }
+  const follow = (): void => {
+    const inner = place.current?.querySelector('form');
+    try {
+      inner && setSettings(settingsIn(enteredIn(inner), form, latest.current));
+    } catch {
+      // JSON that is not complete yet: the preview follows once it is.
     }
   };
   return (
     <div class="halves">
       <Panel title={T.forms.settings}>
         {form.id === undefined && (
-          <label class="field">
+          <label class="field first">
             {T.forms.type}
             <select value={type} onChange={({ currentTarget: { value } }) => setType(value as FormType)}>
               {Object.entries(T.forms.types).map(([each, label]) => (
@@ -193,7 +180,7 @@ function Builder({ session, form }: BuilderParts) {
             </select>
           </label>
         )}
-        <div onInput={follow}>
+        <div ref={place} onInput={follow}>
           <Form
             key={type}
             fields={[
@@ -205,19 +192,31 @@ function Builder({ session, form }: BuilderParts) {
             send={T.forms.save}
             onSend={save}
           >
-            <p role="status">{isSaved && T.forms.saved}</p>
+            <ExtraFields
+              fields={extra}
+              setFields={(fields) => {
+                latest.current = fields;
+                setExtra(fields);
+                follow();
+              }}
+            />
           </Form>
         </div>
       </Panel>
-      <div>
+      <div class="beside">
         <Panel title={T.forms.preview}>
           {preview.error !== undefined && <Failure error={preview.error} />}
           {preview.url !== undefined && <iframe class="preview" src={preview.url} title={T.forms.preview} />}
           <p class="soft">{T.forms.draft}</p>
         </Panel>
-        {(known ?? form.id) !== undefined && (
-          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(form.id ?? '')} />}>
-            <pre>{snippetOf(form.id ?? '')}</pre>
+        {form.id !== undefined && (
+          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(form.id)} />}>
+            <pre>{snippetOf(form.id)}</pre>
+            {may('capture:write') && (
+              <p>
+                {T.forms.needsEndpoint} <a href={linkTo('capture')}>{T.endpoints.capture}</a>
+              </p>
+            )}
           </Panel>
         )}
       </div>
@@ -232,7 +231,10 @@ export function FormScreen({ session, params: { id } }: { session: Session; para
     [id],
   );
   return (
-    <Screen title={id === undefined ? T.forms.builder : `${T.forms.builder}: ${id}`}>
+    <Screen
+      title={id === undefined ? T.forms.builder : `${T.forms.builder}: ${id}`}
+      up={[linkTo('forms'), T.forms.title]}
+    >
       <Loaded of={form}>{(found) => <Builder key={id} session={session} form={found} />}</Loaded>
     </Screen>
   );

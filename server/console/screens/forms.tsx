@@ -39,6 +39,7 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
                     <Confirm
                       label={T.remove}
                       question={`${id}: ${T.forms.removeQuestion}`}
+                      done={T.removed(id)}
                       onConfirm={async () => {
                         await client.forms.delete({ form_id: id });
                         forms.reload();

@@ -3,7 +3,7 @@ import { useLoad } from '../app/load.ts';
 import { type Figures, percentile, readFigures, sumOf } from '../app/metrics.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { BarChart } from '../ui/chart.tsx';
+import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Badge, Facts, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 
 const JOBS_SHOWN = 100;
@@ -12,6 +12,16 @@ const BACKUP_HOURS = 26;
 
 function monthBefore(now: Date): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 7);
+}
+
+/** A figure, which leads to the screen that it is of, if that may be seen. */
+function Tile({ name, value, to }: { name: string; value: string; to: string | false }) {
+  const content = (
+    <>
+      <span>{name}</span> <strong>{value}</strong>
+    </>
+  );
+  return <li>{to === false ? <div>{content}</div> : <a href={to}>{content}</a>}</li>;
 }
 
 /** What the account has and used. */
@@ -27,40 +37,35 @@ function Account({ session: { client, may } }: { readonly session: Session }) {
     return { now, last, bill, jobs };
   });
   const number = new Intl.NumberFormat();
-  const barsOf = (month: string, days: readonly number[] = []) =>
-    days.map((value, at) => ({ name: `${month}-${String(at + 1).padStart(2, '0')}`, value }));
+  const showsItems = may('vault:list');
   return (
     <Loaded of={usage}>
       {({ now, last, bill, jobs }) => (
         <>
+          {now.keys === 0 && may('key:write') && may('key:read') && (
+            <Panel title={T.home.start}>
+              <p>{T.keys.about}</p>
+              <a class="button primary" href="#/keys">
+                {T.keys.create}
+              </a>
+            </Panel>
+          )}
           <ul class="tiles">
-            {(
-              [
-                [T.home.items, number.format(now.tokens), '#/items'],
-                [T.home.keys, number.format(now.keys), '#/keys'],
-                [T.home.requests, number.format(now.api_requests), '#/usage'],
-                [T.home.cost, `${bill.amount} ${bill.currency}`, '#/usage'],
-                ...(jobs
-                  ? [
-                      [
-                        T.home.webhooks,
-                        `${jobs.data.length}${jobs.next_token === undefined ? '' : '+'}`,
-                        '#/jobs?status=reporting',
-                      ],
-                    ]
-                  : []),
-              ] as const
-            ).map(([name, value, link]) => (
-              <li key={name}>
-                <a href={link}>
-                  <span>{name}</span> <strong>{value}</strong>
-                </a>
-              </li>
-            ))}
+            <Tile name={T.home.items} value={number.format(now.tokens)} to={showsItems && '#/items'} />
+            <Tile name={T.home.keys} value={number.format(now.keys)} to={may('key:read') && '#/keys'} />
+            <Tile name={T.home.requests} value={number.format(now.api_requests)} to="#/usage" />
+            <Tile name={T.home.cost} value={`${bill.amount} ${bill.currency}`} to="#/usage" />
+            {jobs && (
+              <Tile
+                name={T.home.webhooks}
+                value={`${jobs.data.length}${jobs.next_token === undefined ? '' : '+'}`}
+                to="#/jobs?status=reporting"
+              />
+            )}
           </ul>
           <div class="halves">
-            <BarChart title={T.home.byDay} unit={T.home.unit} bars={barsOf(now.month, now.days)} />
-            <BarChart title={T.home.before} unit={T.home.unit} bars={barsOf(last.month, last.days)} />
+            <BarChart title={T.home.byDay} unit={T.home.unit} bars={daysOf(now.month, now.days)} />
+            <BarChart title={T.home.before} unit={T.home.unit} bars={daysOf(last.month, last.days)} />
           </div>
         </>
       )}
@@ -99,7 +104,7 @@ function factsOf(figures: Figures): (readonly [string, ComponentChildren])[] {
   return [
     ...(backup ? [[T.home.backup, <Backup seconds={backup.value} />] as const] : []),
     [T.home.errors, sumOf(figures, 'vault_http_errors_total')],
-    [T.home.latency, `${milliseconds(0.5)}, ${milliseconds(0.99)}`],
+    [T.home.latency, T.home.latencies(milliseconds(0.5), milliseconds(0.99))],
   ];
 }
 

@@ -3,55 +3,77 @@ import type { TreeItem } from '../../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
+import { localOf, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { Opener } from '../ui/dialog.tsx';
-import { type Entered, Form, pairsOf } from '../ui/form.tsx';
+import { type Entered, type Field, Form, pairsOf } from '../ui/form.tsx';
 import { ListTable, Screen, Short, Time } from '../ui/parts.tsx';
 
-const FILTERS = ['reference_prefix', 'stored_after', 'stored_before', 'expires_before'] as const;
+const TIMES = ['stored_after', 'stored_before', 'expires_before'] as const;
+const FILTERS = ['reference_prefix', ...TIMES] as const;
 /** Keys that a screen offers to choose from; a longer list is typed. */
 const KEYS_SHOWN = 200;
+
+/** A reference up to this length stays in one line. */
+const WORD_MAX = 24;
 
 /** A time of a field, which is in the reader's zone, in UTC. */
 export function timeOf({ text }: Entered, name: string): string | undefined {
   const local = text(name);
-  return local === undefined ? undefined : `${new Date(local).toISOString().slice(0, 19)}Z`;
+  return local === undefined ? undefined : utcOf(new Date(local));
 }
 
-/** Names of keys to choose from; none for a credential that may not list them. */
-export function useKeyNames({ client, may }: Session): readonly string[] {
+/** A field for a time, with the one that the place has. */
+export function timeField(name: string, label: string, params: Route['params']): Field {
+  return { name, label, kind: 'datetime-local', value: localOf(params[name]), isMore: true };
+}
+
+/** A field for the name of a key: a choice, or a text for a credential that may not list them, or for very many. */
+export function useKeyField({ client, may }: Session, value?: string): Field | undefined {
   const keys = useLoad(async () =>
-    may('key:read') ? (await client.keys.list({ limit: KEYS_SHOWN })).data.map(({ user }) => user) : [],
+    may('key:read') ? client.keys.list({ limit: KEYS_SHOWN }) : { data: [], next_token: undefined },
   );
-  return keys.kind === 'ready' ? keys.data : [];
+  if (keys.kind === 'loading') {
+    return undefined;
+  }
+  const { data, next_token } = keys.kind === 'ready' ? keys.data : { data: [], next_token: undefined };
+  const users = data.map(({ user }) => user);
+  const field = { name: 'user', label: T.key, required: true, value: value ?? '' };
+  return users.length === 0 || next_token !== undefined
+    ? field
+    : {
+        ...field,
+        kind: 'select',
+        options: [
+          ...(users.length === 1 ? [] : [['', T.choose] as const]),
+          ...users.map((user) => [user, user] as const),
+        ],
+      };
 }
 
-function Filters({ session, params }: { readonly session: Session; readonly params: Route['params'] }) {
-  const users = useKeyNames(session);
+function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
+  const { options } = keyField;
   return (
     <Form
-      key={users.join()}
       isCompact
       fields={[
-        users.length > 0
-          ? {
-              name: 'user',
-              label: T.key,
-              kind: 'select',
-              value: params['user'] ?? '',
-              options: users.map((user) => [user, user] as const),
-            }
-          : { name: 'user', label: T.key, required: true, value: params['user'] ?? '' },
+        {
+          ...{ ...keyField, required: false, value: params['user'] ?? '' },
+          ...(options && {
+            options: [['', T.all] as const, ...options.filter(([user]) => user !== '')],
+          }),
+        },
         { name: 'reference_prefix', label: T.items.prefix, value: params['reference_prefix'] ?? '' },
-        { name: 'stored_after', label: T.items.after, kind: 'datetime-local' },
-        { name: 'stored_before', label: T.items.before, kind: 'datetime-local' },
-        { name: 'expires_before', label: T.items.expires, kind: 'datetime-local' },
-        { name: 'metadata', label: T.items.metadata, kind: 'textarea', value: params['metadata'] ?? '' },
+        ...TIMES.map((name) => timeField(name, T.items[name], params)),
+        {
+          ...{ name: 'metadata', label: T.items.metadata, kind: 'textarea', hint: T.items.metadataHint },
+          ...{ value: params['metadata'] ?? '', isMore: true },
+        },
       ]}
       send={T.search}
       onSend={(entered) =>
         goTo('items', {
-          ...Object.fromEntries(FILTERS.slice(1).map((name) => [name, timeOf(entered, name)])),
+          ...Object.fromEntries(TIMES.map((name) => [name, timeOf(entered, name)])),
           user: entered.text('user'),
           reference_prefix: entered.text('reference_prefix'),
           metadata: entered.text('metadata'),
@@ -61,16 +83,21 @@ function Filters({ session, params }: { readonly session: Session; readonly para
   );
 }
 
-function Erase({ session: { client }, user, onChange }: ErasedParts) {
+function Erase({ session: { client }, keyField, reference, onChange }: ErasedParts) {
   const [deleted, setDeleted] = useState<number>();
   return (
     <>
       <p class="warning">{T.items.eraseAbout}</p>
       <Form
-        fields={[{ name: 'reference', label: T.items.reference, required: true }]}
+        fields={[
+          keyField,
+          { name: 'reference', label: T.items.reference, required: true, value: reference ?? '' },
+        ]}
         send={T.items.erase}
+        kind="danger"
         onSend={async ({ needed }) => {
-          setDeleted(await client.vault.eraseReference({ user, reference: needed('reference') }));
+          const erased = { user: needed('user'), reference: needed('reference') };
+          setDeleted(await client.vault.eraseReference(erased));
           onChange();
         }}
       />
@@ -81,64 +108,43 @@ function Erase({ session: { client }, user, onChange }: ErasedParts) {
 
 interface ErasedParts {
   readonly session: Session;
-  readonly user: string;
+  readonly keyField: Field;
+  readonly reference: string | undefined;
   readonly onChange: () => void;
 }
 
 /** A card as its key's summary tells it: brand, last four digits, expiry. */
-function cardOf({ card }: TreeItem): string {
+export function cardOf({ card }: TreeItem): string {
   const expiry = [card?.expiry_month, card?.expiry_year].filter((part) => part !== undefined).join('/');
   return card === undefined
     ? ''
-    : [card.brand, card.last_four && `•••• ${card.last_four}`, expiry].filter(Boolean).join(' ');
+    : [card.brand, card.last_four && `••••\u00a0${card.last_four}`, expiry].filter(Boolean).join(' ');
 }
 
-function Items({ session, user, params }: { session: Session; user: string; params: Route['params'] }) {
-  const { client, may } = session;
+/** Metadata in one line. */
+export function metadataOf({ metadata = {} }: TreeItem): string {
+  return Object.entries(metadata)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+}
+
+/** An item of the list, with the key that it is under. */
+type Listed = TreeItem & { readonly user: string };
+
+/** The items that the filters of the place match, of one key or of all. */
+function useItems({ client }: Session, params: Route['params']) {
+  const { user, metadata } = params;
   const filters = Object.fromEntries(FILTERS.map((name) => [name, params[name]]));
-  const items = useListing(
+  return useListing<Listed>(
     async (next_token) => {
-      const query = { user, ...filters, metadata: pairsOf(params['metadata']), next_token, limit: 50 };
+      const query = { user, ...filters, metadata: pairsOf(metadata), next_token, limit: 50 };
       const page = await client.vault.list(query);
-      return { data: page.data[user] ?? [], next_token: page.next_token };
+      const data = Object.entries(page.data).flatMap(([of, items]) =>
+        items.map((item) => ({ ...item, user: of })),
+      );
+      return { data, next_token: page.next_token };
     },
-    [user, ...Object.values(filters), params['metadata']],
-  );
-  return (
-    <>
-      {may('vault:delete') && (
-        <Opener label={T.items.erase} kind="danger">
-          {() => <Erase session={session} user={user} onChange={items.load.reload} />}
-        </Opener>
-      )}
-      <ListTable
-        label={T.items.title}
-        listing={items}
-        empty={T.items.empty}
-        keyOf={({ token, reference = '' }) => `${token} ${reference}`}
-        columns={[
-          {
-            title: T.items.token,
-            cell: ({ token, reference }) => (
-              <a href={linkTo('item', { user, token, reference })}>
-                <Short text={token} />
-              </a>
-            ),
-          },
-          { title: T.items.reference, cell: ({ reference }) => reference },
-          { title: T.items.card, cell: cardOf },
-          { title: T.items.stored, cell: ({ stored_at }) => <Time at={stored_at} /> },
-          { title: T.items.expiry, cell: ({ expires_at }) => <Time at={expires_at} /> },
-          {
-            title: T.items.metadata,
-            cell: ({ metadata = {} }) =>
-              Object.entries(metadata)
-                .map(([name, value]) => `${name}=${value}`)
-                .join(', '),
-          },
-        ]}
-      />
-    </>
+    [user, ...Object.values(filters), metadata],
   );
 }
 
@@ -149,15 +155,51 @@ export function ItemsScreen({
   readonly session: Session;
   readonly params: Route['params'];
 }) {
-  const { user } = params;
+  const { user, reference_prefix } = params;
+  const items = useItems(session, params);
+  const keyField = useKeyField(session, user);
+  const isFiltered = Object.keys(params).some((name) => name !== 'user');
   return (
-    <Screen title={T.items.title}>
-      <Filters session={session} params={params} />
-      {user === undefined ? (
-        <p class="empty">{T.items.choose}</p>
-      ) : (
-        <Items session={session} user={user} params={params} />
-      )}
+    <Screen
+      title={T.items.title}
+      actions={
+        session.may('vault:delete') &&
+        keyField && (
+          <Opener label={T.items.erase} kind="danger">
+            {() => (
+              <Erase {...{ session, keyField }} reference={reference_prefix} onChange={items.load.reload} />
+            )}
+          </Opener>
+        )
+      }
+    >
+      {keyField && <Filters keyField={keyField} params={params} />}
+      <ListTable
+        label={T.items.title}
+        listing={items}
+        empty={isFiltered ? T.items.empty : T.items.none}
+        keyOf={({ user: of, token, reference = '' }) => `${of} ${token} ${reference}`}
+        columns={[
+          {
+            title: T.items.token,
+            cell: (item) => (
+              <a href={linkTo('item', { user: item.user, token: item.token, reference: item.reference })}>
+                <Short text={item.token} />
+              </a>
+            ),
+          },
+          {
+            title: T.items.reference,
+            cell: ({ reference = '' }) =>
+              reference.length > WORD_MAX ? reference : <span class="short">{reference}</span>,
+          },
+          { title: T.items.card, cell: cardOf },
+          ...(user === undefined ? [{ title: T.key, cell: (item: Listed) => item.user }] : []),
+          { title: T.items.stored, cell: ({ stored_at }) => <Time at={stored_at} /> },
+          { title: T.items.expiry, cell: ({ expires_at }) => <Time at={expires_at} /> },
+          { title: T.items.metadata, cell: metadataOf },
+        ]}
+      />
     </Screen>
   );
 }

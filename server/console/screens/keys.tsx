@@ -87,7 +87,7 @@ export function KeysScreen({ session }: { readonly session: Session }) {
             title: T.actions,
             cell: ({ user }) => (
               <div class="actions">
-                {may('vault:list', 'vault:read') && (
+                {may('vault:list') && (
                   <a class="button" href={linkTo('items', { user })}>
                     {T.keys.items}
                   </a>
@@ -100,6 +100,7 @@ export function KeysScreen({ session }: { readonly session: Session }) {
                     <Confirm
                       label={T.keys.remove}
                       question={`${user}: ${T.keys.removeQuestion}`}
+                      done={T.removed(user)}
                       onConfirm={async () => {
                         await client.keys.delete({ user, safe: true });
                         keys.load.reload();

@@ -1,11 +1,15 @@
+import { useState } from 'preact/hooks';
 import type { AuditEntry, ReadAudit } from '../../../sdk/transport/types.ts';
 import { useListing } from '../app/load.ts';
-import { goTo, type Route } from '../app/route.ts';
+import { notify } from '../app/notice.ts';
+import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
+import { dayBefore, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { Form } from '../ui/form.tsx';
-import { Badge, ListTable, Screen, Time } from '../ui/parts.tsx';
-import { timeOf } from './items.tsx';
+import { Badge, Failure, ListTable, Screen, Time } from '../ui/parts.tsx';
+import { timeField, timeOf } from './items.tsx';
+import { ACTIONS } from './log-actions.ts';
 
 /** Saves entries as a file, one JSON object a line. */
 function save(entries: readonly AuditEntry[]): void {
@@ -34,56 +38,123 @@ function Chain({ entries, isFiltered }: { entries: readonly AuditEntry[]; isFilt
   );
 }
 
-function Filters({ params: { action = '', token = '', object = '' } }: { readonly params: Route['params'] }) {
+/** The days that people ask for, in the reader's own zone. */
+const PERIODS = [
+  [T.log.today, 0, -1],
+  [T.log.yesterday, 1, 0],
+  [T.log.week, 7, 0],
+] as const;
+
+function Filters({ params }: { readonly params: Route['params'] }) {
   return (
-    <Form
-      isCompact
-      fields={[
-        { name: 'action', label: T.log.action, value: action, placeholder: 'item.decrypt' },
-        { name: 'token', label: T.log.token, value: token },
-        { name: 'object', label: T.log.object, value: object },
-        { name: 'after', label: T.log.after, kind: 'datetime-local' },
-        { name: 'before', label: T.log.before, kind: 'datetime-local' },
-      ]}
-      send={T.search}
-      onSend={(entered) =>
-        goTo('log', {
-          action: entered.text('action'),
-          token: entered.text('token'),
-          object: entered.text('object'),
-          after: timeOf(entered, 'after'),
-          before: timeOf(entered, 'before'),
-        })
-      }
-    />
+    <>
+      <Form
+        isCompact
+        fields={[
+          {
+            ...({ name: 'action', label: T.log.action, kind: 'select' } as const),
+            value: params['action'] ?? '',
+            options: [['', T.all], ...ACTIONS.map((action) => [action, action] as const)],
+          },
+          { name: 'object', label: T.log.object, value: params['object'] ?? '' },
+          { name: 'token', label: T.log.token, value: params['token'] ?? '', isMore: true },
+          timeField('after', T.log.after, params),
+          timeField('before', T.log.before, params),
+        ]}
+        send={T.search}
+        onSend={(entered) =>
+          goTo('log', {
+            action: entered.text('action'),
+            token: entered.text('token'),
+            object: entered.text('object'),
+            after: timeOf(entered, 'after'),
+            before: timeOf(entered, 'before'),
+          })
+        }
+      />
+      <nav class="line" aria-label={T.log.period}>
+        {PERIODS.map(([label, from, to]) => {
+          const period = { after: utcOf(dayBefore(from)), before: utcOf(dayBefore(to)) };
+          return (
+            <a
+              key={label}
+              class="button small"
+              href={linkTo('log', { ...params, ...period })}
+              aria-current={params['after'] === period.after && params['before'] === period.before}
+            >
+              {label}
+            </a>
+          );
+        })}
+        {Object.keys(params).length > 0 && (
+          <a class="button small" href={linkTo('log')}>
+            {T.log.clear}
+          </a>
+        )}
+      </nav>
+    </>
   );
 }
 
+/** Whether an entry is about an object of which a part was typed. */
+function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
+  return part === undefined || object?.includes(part) === true;
+}
+
+/** Saves all entries that the filters match, also those that are not shown yet. */
+function Export({ session: { client }, query, part }: ExportParts) {
+  const [state, setState] = useState<{ readonly isBusy?: boolean; readonly error?: unknown }>({});
+  const run = async (): Promise<void> => {
+    setState({ isBusy: true });
+    try {
+      const entries: AuditEntry[] = [];
+      for await (const { data } of client.audit.pages(query)) {
+        entries.push(...data.filter((entry) => isAbout(entry, part)));
+      }
+      if (entries.length > 0) {
+        save(entries);
+      }
+      notify(entries.length > 0 ? T.log.exported(entries.length) : T.log.exportedNone);
+      setState({});
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  return (
+    <>
+      <button type="button" aria-disabled={state.isBusy} onClick={() => !state.isBusy && run()}>
+        {state.isBusy ? T.log.exporting : T.log.export}
+      </button>
+      {state.error !== undefined && <Failure error={state.error} />}
+    </>
+  );
+}
+
+interface ExportParts {
+  readonly session: Session;
+  readonly query: ReadAudit;
+  readonly part: string | undefined;
+}
+
 /** The security log of the account, newest first. */
-export function LogScreen({ session: { client }, params }: { session: Session; params: Route['params'] }) {
-  const { action, token, after, before, object } = params;
+export function LogScreen({ session, params }: { session: Session; params: Route['params'] }) {
+  const { token, after, before, object } = params;
+  const action = ACTIONS.find((known) => known === params['action']);
+  const query: ReadAudit = { action, token, after, before };
   const log = useListing(
-    (next_token) => {
-      // An action that there is not is refused by the vault, in words.
-      const query = { action, token, after, before, next_token, limit: 100 } as ReadAudit;
-      return client.audit.list(query);
-    },
+    (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
     [action, token, after, before],
   );
   const all = log.load.kind === 'ready' ? log.load.data : [];
-  const shown = all.filter((entry) => object === undefined || entry.object?.includes(object));
+  const shown = all.filter((entry) => isAbout(entry, object));
   const load = log.load.kind === 'ready' ? { ...log.load, data: shown } : log.load;
   return (
     <Screen
       title={T.log.title}
       about={T.log.about}
-      actions={
-        <button type="button" onClick={() => save(shown)}>
-          {T.log.export}
-        </button>
-      }
+      actions={<Export session={session} query={query} part={object} />}
     >
-      <Filters params={params} key={JSON.stringify(params)} />
+      <Filters params={params} />
       <Chain entries={all} isFiltered={Object.keys(params).length > 0} />
       <ListTable
         label={T.log.title}
@@ -99,7 +170,7 @@ export function LogScreen({ session: { client }, params }: { session: Session; p
             cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
           },
           { title: T.log.actor, cell: ({ actor }) => actor },
-          { title: T.log.what, cell: (entry) => entry.object },
+          { title: T.log.what, cell: (entry) => entry.object, isLong: true },
           { title: T.log.source, cell: ({ source_ip }) => source_ip },
         ]}
       />

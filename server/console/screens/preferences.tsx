@@ -104,6 +104,7 @@ export function PreferencesScreen({ session }: { readonly session: Session }) {
                       <Confirm
                         label={T.preferences.reset}
                         question={`${key}: ${T.preferences.reset}?`}
+                        done={`${key}: ${T.preferences.wasReset}`}
                         onConfirm={async () => {
                           await client.admin.deletePreference({ key });
                           preferences.reload();

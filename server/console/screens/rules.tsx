@@ -1,6 +1,7 @@
 import { useId, useState } from 'preact/hooks';
 import type { CreateRule, Rule, RuleTestReply } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
+import { notify } from '../app/notice.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
@@ -192,6 +193,7 @@ function Editor({ session: { client, may }, operations }: EditorParts) {
             onSend={async ({ needed }) => {
               await client.rules.create({ id: needed('id'), operations: list() });
               goTo('rules');
+              notify(T.rules.saved);
             }}
           />
         )}
@@ -229,7 +231,7 @@ export function RuleScreen({ session, params: { id } }: { session: Session; para
     [id],
   );
   return (
-    <Screen title={T.rules.editor}>
+    <Screen title={T.rules.editor} up={[linkTo('rules'), T.rules.title]}>
       <Loaded of={template}>{(operations) => <Editor session={session} operations={operations} />}</Loaded>
     </Screen>
   );
@@ -242,9 +244,11 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
       title={T.rules.title}
       about={T.rules.about}
       actions={
-        <a class="button primary" href={linkTo('rule')}>
-          {T.rules.create}
-        </a>
+        may('rule:write') && (
+          <a class="button primary" href={linkTo('rule')}>
+            {T.rules.create}
+          </a>
+        )
       }
     >
       <Loaded of={rules}>
@@ -271,6 +275,7 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
                       <Confirm
                         label={T.remove}
                         question={`${id}: ${T.rules.removeQuestion}`}
+                        done={T.removed(id)}
                         onConfirm={async () => {
                           await client.rules.delete({ id });
                           rules.reload();

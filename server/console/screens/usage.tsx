@@ -2,11 +2,17 @@ import { useLoad } from '../app/load.ts';
 import { goTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { BarChart } from '../ui/chart.tsx';
+import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Form } from '../ui/form.tsx';
 import { Facts, Loaded, Panel, Screen, Table } from '../ui/parts.tsx';
 
 const MONTHS = 12;
+
+/** A month such as `2026-11` in words. */
+function nameOf(month: string): string {
+  const format = { month: 'long', year: 'numeric', timeZone: 'UTC' } as const;
+  return new Date(`${month}-01`).toLocaleDateString(undefined, format);
+}
 
 function months(): readonly (readonly [string, string])[] {
   const now = new Date();
@@ -14,7 +20,7 @@ function months(): readonly (readonly [string, string])[] {
     const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back))
       .toISOString()
       .slice(0, 7);
-    return [month, month] as const;
+    return [month, nameOf(month)] as const;
   });
 }
 
@@ -34,13 +40,13 @@ export function UsageScreen({ session: { client }, params }: { session: Session;
         onSend={({ text }) => goTo('usage', { month: text('month') })}
       />
       <Loaded of={usage}>
-        {({ month: shown, api_requests, days = [] }) => (
+        {({ month: shown, api_requests, days }) => (
           <>
-            <Facts of={[[T.home.requests, api_requests]]} />
+            <Facts of={[[T.usage.requests, new Intl.NumberFormat().format(api_requests)]]} />
             <BarChart
-              title={`${T.home.byDay}, ${shown}`}
+              title={`${T.home.byDay}, ${nameOf(shown)}`}
               unit={T.home.unit}
-              bars={days.map((value, at) => ({ name: `${shown}-${at + 1}`, value }))}
+              bars={daysOf(shown, days)}
             />
           </>
         )}
@@ -52,7 +58,7 @@ export function UsageScreen({ session: { client }, params }: { session: Session;
               <Table
                 label={T.home.cost}
                 rows={items.filter(({ count }) => count > 0)}
-                empty="–"
+                empty={T.usage.free}
                 keyOf={({ operation }) => operation}
                 columns={[
                   { title: T.usage.operation, cell: ({ operation }) => operation },

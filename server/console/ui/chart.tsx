@@ -1,5 +1,6 @@
-/** A bar chart as plain SVG, with the same figures as a table for those who do not see it. */
+/** A bar chart as plain SVG, with the same figures as a table for those who want or need it. */
 import { useId } from 'preact/hooks';
+import { T } from '../text/text.ts';
 
 const WIDTH = 640;
 const HEIGHT = 160;
@@ -9,6 +10,11 @@ const GAP = 3;
 export interface Bar {
   readonly name: string;
   readonly value: number;
+}
+
+/** The requests of a month by day, as the vault tells them, as bars. */
+export function daysOf(month: string, days: readonly number[] = []): readonly Bar[] {
+  return days.map((value, at) => ({ name: `${month}-${String(at + 1).padStart(2, '0')}`, value }));
 }
 
 /** A chart of bars; the highest value is written beside the top. */
@@ -38,17 +44,24 @@ export function BarChart({ title, unit, bars }: { title: string; unit: string; b
           );
         })}
       </svg>
-      <table class="hidden">
-        <caption>{title}</caption>
-        <tbody>
-          {bars.map(({ name, value }) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {bars.length > 0 && (
+        <p class="axis soft" aria-hidden="true">
+          <span>{bars[0]?.name}</span> <span>{bars.at(-1)?.name}</span>
+        </p>
+      )}
+      <details>
+        <summary>{T.figures}</summary>
+        <table>
+          <tbody>
+            {bars.map(({ name, value }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="number">{number.format(value)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
     </figure>
   );
 }

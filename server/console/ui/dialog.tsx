@@ -1,9 +1,10 @@
 /** Dialogs, on the browser's own element: it keeps the focus inside, closes with Escape, and gives the focus back. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { encode } from 'uqr';
+import { notify } from '../app/notice.ts';
 import { T } from '../text/text.ts';
-import { Form } from './form.tsx';
+import { Form, focusFirst } from './form.tsx';
 import { Copy } from './parts.tsx';
 
 /** A dialog that is open as long as it is shown. */
@@ -18,8 +19,10 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // At once, so that a key that follows the click goes into the first field.
+  useLayoutEffect(() => {
     element.current?.showModal();
+    focusFirst(element.current);
   }, []);
   return (
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
@@ -62,27 +65,34 @@ export function Opener({
   );
 }
 
-/** A button for what cannot be undone: asks first, naming what it is about. */
+/** A button that asks first, naming what it is about, and tells what it has done. */
 export function Confirm({
   label,
   question,
+  done,
+  kind = 'danger',
   onConfirm,
 }: {
   readonly label: string;
   readonly question: string;
+  readonly done: string;
+  /** `danger` is for what cannot be undone. */
+  readonly kind?: 'primary' | 'danger';
   readonly onConfirm: () => Promise<void>;
 }) {
   return (
-    <Opener label={label} kind="danger">
+    <Opener label={label} kind={kind}>
       {(close) => (
         <>
           <p>{question}</p>
           <Form
             fields={[]}
             send={label}
+            kind={kind}
             onSend={async () => {
               await onConfirm();
               close();
+              notify(done);
             }}
           />
         </>
@@ -91,10 +101,13 @@ export function Confirm({
   );
 }
 
-/** A secret that is shown this once, and gone with the dialog. */
+/** A secret that is shown this once, and gone with the dialog. It takes the focus from the form that was sent. */
 export function Once({ label, text }: { readonly label: string; readonly text: string }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => element.current?.focus(), []);
   return (
-    <div class="once">
+    // biome-ignore lint/a11y/useSemanticElements: a group of form fields is what the element would be.
+    <div class="once" ref={element} tabIndex={-1} role="group" aria-label={label}>
       <p>
         <strong>{label}</strong> {T.shownOnce}
       </p>

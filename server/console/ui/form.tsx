@@ -1,6 +1,6 @@
 /** Forms: described by their fields, sent by one function, with the vault's errors beside the field they are about. */
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { VaultApiError } from '../../../sdk/transport/errors.ts';
 import { messageOf } from '../app/session.ts';
 import { T } from '../text/text.ts';
@@ -26,6 +26,8 @@ export interface Field {
   /** Of a select, or of many: values with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[];
   readonly autocomplete?: string;
+  /** Shown only where somebody asks for more. */
+  readonly isMore?: boolean;
 }
 
 /** What a form gives to its function. */
@@ -64,6 +66,11 @@ export function pairsOf(text: string | undefined): Record<string, string> | unde
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }
 
+/** Focuses the first field, if there is one. */
+export function focusFirst(place: Element | null): void {
+  place?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+}
+
 const PLAIN = { autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const;
 
 function Control({ field, id, describedBy, isWrong }: ControlParts) {
@@ -80,7 +87,8 @@ function Control({ field, id, describedBy, isWrong }: ControlParts) {
     return (
       <select {...shared}>
         {options.map(([each, label]) => (
-          <option key={each} value={each} selected={each === given}>
+          // The types do not know what a form is reset to.
+          <option key={each} value={each} {...{ defaultSelected: each === given }}>
             {label}
           </option>
         ))}
@@ -152,13 +160,34 @@ function fieldOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** A form. `onSend` gets what was entered; what it throws is shown, and the form stays as it is. */
+/** Fields that few people need, below a line that opens them; open from the start if one of them has a value. */
+function More({ fields, error }: { readonly fields: readonly Field[]; readonly error: ErrorOf }) {
+  const isUsed = fields.some(({ value }) => value !== undefined && value !== '' && value !== false);
+  return (
+    <details class="more" open={isUsed || fields.some(({ name }) => error(name) !== undefined)}>
+      <summary>{T.moreFields}</summary>
+      <div>
+        {fields.map((field) => (
+          <FieldRow key={field.name} field={field} error={error(field.name)} />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+type ErrorOf = (name: string) => string | undefined;
+
+/**
+ * A form. `onSend` gets what was entered; what it throws is shown, and the form stays as it is. In a dialog its first
+ * field has the focus.
+ */
 export function Form({
   fields,
   send,
   onSend,
   children,
   isCompact = false,
+  kind = 'primary',
 }: {
   readonly fields: readonly Field[];
   /** The text of its button. */
@@ -166,45 +195,64 @@ export function Form({
   readonly onSend: (entered: Entered) => Promise<void> | void;
   readonly children?: ComponentChildren;
   readonly isCompact?: boolean;
+  readonly kind?: 'primary' | 'danger';
 }) {
+  const form = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const about = fieldOf(error);
   const isBeside = fields.some(({ name }) => name === about);
+  const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
+  useEffect(() => {
+    // One that comes later than its dialog, since it waited for its choices.
+    if (form.current?.closest('dialog')) {
+      focusFirst(form.current);
+    }
+  }, []);
+  // Filters follow the place, also on the way back.
+  const given = isCompact ? JSON.stringify(fields.map(({ value }) => value)) : '';
+  const shown = useRef(given);
+  useEffect(() => {
+    if (shown.current !== given) {
+      form.current?.reset();
+    }
+    shown.current = given;
+  }, [given]);
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), [error]);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    const form = event.currentTarget;
-    if (!(form instanceof HTMLFormElement) || isBusy) {
+    if (form.current === null || isBusy) {
       return;
     }
     setBusy(true);
     setError(undefined);
     try {
-      await onSend(enteredIn(form));
+      await onSend(enteredIn(form.current));
     } catch (thrown) {
       setError(thrown);
     } finally {
       setBusy(false);
     }
   };
+  const more = fields.filter(({ isMore }) => isMore);
   return (
-    <form class={isCompact ? 'compact' : undefined} onSubmit={submit}>
-      {fields.map((field) => (
-        <FieldRow
-          key={field.name}
-          field={field}
-          error={field.name === about && error !== undefined ? messageOf(error) : undefined}
-        />
-      ))}
+    <form ref={form} class={isCompact ? 'compact' : undefined} onSubmit={submit}>
+      {fields
+        .filter(({ isMore }) => !isMore)
+        .map((field) => (
+          <FieldRow key={field.name} field={field} error={errorOf(field.name)} />
+        ))}
       {children}
+      {!isCompact && more.length > 0 && <More fields={more} error={errorOf} />}
       {error !== undefined && !isBeside && (
         <p class="failure" role="alert">
           {messageOf(error)}
         </p>
       )}
-      <button type="submit" class="primary" aria-disabled={isBusy}>
+      <button type="submit" class={kind === 'danger' ? 'primary danger' : 'primary'} aria-disabled={isBusy}>
         {isBusy ? T.sending : send}
       </button>
+      {isCompact && more.length > 0 && <More fields={more} error={errorOf} />}
     </form>
   );
 }

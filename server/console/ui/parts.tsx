@@ -13,9 +13,16 @@ interface With {
 export function Screen({
   title,
   about,
+  up,
   actions,
   children,
-}: With & { readonly title: string; readonly about?: string; readonly actions?: ComponentChildren }) {
+}: With & {
+  readonly title: string;
+  readonly about?: string;
+  /** The list that the screen shows one of: its place and its title. */
+  readonly up?: readonly [href: string, title: string];
+  readonly actions?: ComponentChildren;
+}) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${T.product}`;
@@ -24,6 +31,11 @@ export function Screen({
   return (
     <>
       <header class="screen-head">
+        {up !== undefined && (
+          <a class="up" href={up[0]}>
+            {`← ${up[1]}`}
+          </a>
+        )}
         <h1 tabIndex={-1} ref={heading}>
           {title}
         </h1>
@@ -70,6 +82,13 @@ export function Loaded<D>({
   readonly of: Load<D>;
   readonly children: (data: D) => ComponentChildren;
 }) {
+  const data = of.kind === 'ready' ? of.data : undefined;
+  useEffect(() => {
+    // What had the focus may be gone with what was shown before, such as the row of something that was deleted.
+    if (document.activeElement === document.body) {
+      document.querySelector('h1')?.focus({ preventScroll: true });
+    }
+  }, [data]);
   if (of.kind === 'failed') {
     return <Failure error={of.error} retry={of.reload} />;
   }
@@ -87,6 +106,12 @@ export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: boolean;
+  /** Long words in it may be broken. */
+  readonly isLong?: boolean;
+}
+
+function classOf({ isNumber, isLong }: { isNumber?: boolean; isLong?: boolean }): string | undefined {
+  return isNumber ? 'number' : isLong ? 'long' : undefined;
 }
 
 /** A table; without rows a sentence that says what to do. */
@@ -112,9 +137,9 @@ export function Table<Row>({
       <table>
         <thead>
           <tr>
-            {columns.map(({ title, isNumber }) => (
-              <th key={title} scope="col" class={isNumber ? 'number' : undefined}>
-                {title}
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={classOf(column)}>
+                {column.title}
               </th>
             ))}
           </tr>
@@ -122,9 +147,9 @@ export function Table<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber }) => (
-                <td key={title} data-title={title} class={isNumber ? 'number' : undefined}>
-                  {cell(row)}
+              {columns.map((column) => (
+                <td key={column.title} data-title={column.title} class={classOf(column)}>
+                  {column.cell(row)}
                 </td>
               ))}
             </tr>
@@ -135,20 +160,41 @@ export function Table<Row>({
   );
 }
 
-/** A list that comes in pages, as a table with a button for more. */
+/** A list that comes in pages, as a table with their number and a button for more. */
 export function ListTable<Row>({
   listing: { load, hasMore, more },
   ...table
 }: Omit<Parameters<typeof Table<Row>>[0], 'rows'> & { readonly listing: Listing<Row> }) {
+  const [state, setState] = useState<{ readonly isBusy?: boolean; readonly error?: unknown }>({});
+  const count = useRef<HTMLParagraphElement>(null);
+  const show = async (): Promise<void> => {
+    setState({ isBusy: true });
+    try {
+      await more();
+      setState({});
+    } catch (error) {
+      setState({ error });
+    }
+    // The button that had the focus may be gone.
+    count.current?.focus({ preventScroll: true });
+  };
   return (
     <Loaded of={load}>
       {(rows) => (
         <>
           <Table {...table} rows={rows} />
-          {hasMore && (
-            <button type="button" onClick={more}>
-              {T.more}
-            </button>
+          {state.error !== undefined && <Failure error={state.error} />}
+          {(rows.length > 0 || hasMore) && (
+            <p class="line" ref={count} tabIndex={-1}>
+              <span class="soft" role="status">
+                {hasMore ? T.shownSoFar(rows.length) : T.shownAll(rows.length)}
+              </span>
+              {hasMore && (
+                <button type="button" aria-disabled={state.isBusy} onClick={() => !state.isBusy && show()}>
+                  {state.isBusy ? T.loading : T.more}
+                </button>
+              )}
+            </p>
           )}
         </>
       )}
