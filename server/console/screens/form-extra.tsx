@@ -36,6 +36,7 @@ function choicesIn(text: string, before: FormAdditionalField['options'] = []) {
   return values.map((value) => before.find((option) => choiceText(option) === value) ?? value);
 }
 
+/** Its controls follow `input`, before the builder does: what it renders would undo a change that is told later. */
 function Row({
   field,
   change,
@@ -65,7 +66,7 @@ function Row({
         {T.forms.type}
         <select
           value={type}
-          onChange={({ currentTarget: { value } }) => change({ ...field, type: value as FieldType })}
+          onInput={({ currentTarget: { value } }) => change({ ...field, type: value as FieldType })}
         >
           {Object.entries(T.forms.extra.types).map(([each, shown]) => (
             <option key={each} value={each}>
@@ -90,7 +91,7 @@ function Row({
         <input
           type="checkbox"
           checked={required}
-          onChange={({ currentTarget: { checked } }) => change({ ...field, required: checked })}
+          onInput={({ currentTarget: { checked } }) => change({ ...field, required: checked })}
         />{' '}
         {T.forms.extra.required}
       </label>
