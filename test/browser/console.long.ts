@@ -1,13 +1,11 @@
 /** The console in a real browser, at a real vault. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { PASSPHRASE } from '../helpers/clients.ts';
-import { run } from '../helpers/packed-sdk.ts';
 import { axeFaults } from './axe.ts';
-import { type FormsWorld, openFormsWorld, USER } from './forms-world.ts';
+import { goTo, openConsoleWorld, openConsole as openIn, signIn as signInTo } from './console-world.ts';
+import { type FormsWorld, USER } from './forms-world.ts';
 
-const ROOT = join(import.meta.dir, '..', '..');
 const HOSTILE = '<img src=x onerror=document.title=1>';
 const CARD = { card_number: '4111111111111111', expiry: '12/29', card_holder: HOSTILE };
 const SCREENS = [
@@ -29,8 +27,7 @@ let world: FormsWorld;
 let token: string;
 
 beforeAll(async () => {
-  await run([process.execPath, join(ROOT, 'scripts/build-console.ts'), '--if-changed'], ROOT);
-  world = await openFormsWorld();
+  world = await openConsoleWorld();
   const { sdk } = world.owner;
   const stored = { user: USER, reference: HOSTILE, data: CARD, metadata: { plan: HOSTILE } };
   token = (await sdk.vault.store({ ...stored, passphrase: PASSPHRASE })).token;
@@ -46,30 +43,8 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-/** A page that reports what the browser complains of: scripts, styles and connections that the policy forbids, too. */
-async function openConsole(options: Parameters<FormsWorld['page']>[0] = {}) {
-  const page = await world.page(options);
-  const faults: string[] = [];
-  page.on('console', (message) => faults.push(message.text()));
-  page.on('pageerror', (error) => faults.push(error.message));
-  await page.goto(`${world.url}/console`);
-  return { page, faults };
-}
-
-async function signIn(page: Page, name = world.owner.name, secret = world.owner.password): Promise<void> {
-  await page.getByLabel('Account name').fill(name);
-  await page.getByLabel('Password, or secret').fill(secret);
-  await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Home' }).waitFor();
-}
-
-async function goTo(page: Page, place: string): Promise<void> {
-  await page.evaluate((at) => {
-    location.hash = `#/${at}`;
-  }, place);
-  await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.locator('.loading').first().waitFor({ state: 'detached' });
-}
+const openConsole = (options?: Parameters<typeof openIn>[1]) => openIn(world, options);
+const signIn = (page: Page, name?: string, secret?: string) => signInTo(world, page, name, secret);
 
 describe.each([
   ['a desk, light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],

@@ -3,8 +3,12 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ACTIONS } from '../../server/console/screens/log-actions.ts';
 import { ARGUMENTS } from '../../server/console/screens/rule-arguments.ts';
+import { FORMS } from '../../server/console/text/en-forms.ts';
 import { compileOperation } from '../../server/domain/rule/operations.ts';
+import { AUDIT_ACTIONS } from '../../server/http/schema/audit.ts';
+import { ADDITIONAL_TYPES } from '../../server/http/schema/form.ts';
 import { OPERATION_NAMES } from '../../server/http/schema/rule.ts';
 import { run } from '../helpers/packed-sdk.ts';
 
@@ -20,6 +24,12 @@ test('it offers the operations that there are, with their arguments', () => {
     const names = Object.keys(ARGUMENTS[name]).map((argument) => `\`${argument}\``);
     expect(expected).toBe(names.length === 0 ? 'must be empty' : `may only have ${names.join(', ')}`);
   }
+});
+
+test('it offers the actions that the log of an account has, and the types of additional fields', () => {
+  const own: readonly string[] = AUDIT_ACTIONS.slice(0, AUDIT_ACTIONS.indexOf('server.start'));
+  expect<readonly string[]>(ACTIONS).toEqual(own);
+  expect(Object.keys(FORMS.extra.types)).toEqual([...ADDITIONAL_TYPES]);
 });
 
 test('it stays small', async () => {

@@ -8,7 +8,7 @@ import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
 import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { openTestVault, type TestVault } from '../helpers/vault.ts';
+import { openTestVault, type TestVault, type VaultSettings } from '../helpers/vault.ts';
 import { launchChromium } from './chromium.ts';
 
 /** An endpoint as a shop's server hands it to its page. */
@@ -67,8 +67,9 @@ function startShop() {
 }
 
 /** The vault listens on 127.0.0.1 and the shop under the name localhost: these are two sites. */
-async function startVault(bundles: FormBundles) {
-  const vault = await openTestVault({ bundles });
+async function startVault(settings: VaultSettings & { readonly bundles: FormBundles }) {
+  const { bundles } = settings;
+  const vault = await openTestVault(settings);
   const port = freePort();
   const publicUrl = `http://127.0.0.1:${port}`;
   const formPages = createFormPages({
@@ -108,10 +109,10 @@ function createShopkeeper(owner: AccountClient) {
   };
 }
 
-/** Opens it all. */
-export async function openFormsWorld(): Promise<FormsWorld> {
+/** Opens it all; the settings are those of the vault. */
+export async function openFormsWorld(settings: VaultSettings = {}): Promise<FormsWorld> {
   const [bundles, browser] = await Promise.all([buildForms(), launchChromium()]);
-  const { vault, url, server } = await startVault(bundles);
+  const { vault, url, server } = await startVault({ ...settings, bundles });
   const owner = await vault.account();
   await owner.key(USER);
   const shop = startShop();

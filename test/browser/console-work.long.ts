@@ -1,0 +1,290 @@
+/** The console at work: where the focus is, what the place holds, how it lies on a phone, what few rights show. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import type { Scope } from '../../sdk/transport/types.ts';
+import { PASSPHRASE } from '../helpers/clients.ts';
+import { useEndpoint } from '../helpers/endpoints.ts';
+import { localProxy } from '../helpers/proxy.ts';
+import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
+import { axeFaults } from './axe.ts';
+import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
+import { type FormsWorld, USER } from './forms-world.ts';
+
+const ITEMS = 55;
+
+declare const document: {
+  activeElement: { tagName: string; textContent: string | null; getAttribute(name: string): string | null };
+};
+
+setDefaultTimeout(120_000);
+let world: FormsWorld;
+let party: ThirdParty;
+
+beforeAll(async () => {
+  [party, world] = await Promise.all([startThirdParty(), openConsoleWorld({ proxy: await localProxy() })]);
+  party.script('/broken', 500);
+  const { sdk } = world.owner;
+  const items = Array.from({ length: ITEMS }, (_, at) => ({
+    reference: `order-${1_000 + at}`,
+    data: { card_number: '4111111111111111', expiry: '12/29' },
+  }));
+  await Array.fromAsync(sdk.vault.storeMany({ user: USER, items, passphrase: PASSPHRASE }));
+  await sdk.rules.create({ id: 'nothing', operations: [{ name: 'noop', input_field: 'a' }] });
+  await sdk.forms.create({ form_id: 'donation' });
+  await sdk.certificates.createCsr({ cn: 'shop.example' });
+  await world.capture({ unique_id: 'to-stop' });
+});
+afterAll(async () => {
+  party?.stop();
+  await world?.close();
+});
+
+async function open(options: Parameters<typeof openConsole>[1] = {}): Promise<Page> {
+  const { page } = await openConsole(world, options);
+  await signIn(world, page);
+  return page;
+}
+
+/** What has the focus, as its kind and how it is called. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    const { activeElement: element } = document;
+    const name = element.getAttribute('aria-label') ?? element.getAttribute('name') ?? element.textContent;
+    return `${element.tagName} ${name}`;
+  });
+}
+
+/** Waits until this has the focus; fails with what has it in the end. */
+async function waitForFocus(page: Page, wanted: string): Promise<void> {
+  const end = performance.now() + 10_000;
+  while ((await focused(page)) !== wanted && performance.now() < end) {
+    await page.waitForTimeout(20);
+  }
+  expect(await focused(page)).toBe(wanted);
+}
+
+describe('the keyboard', () => {
+  test('walks through Items in the order of the page, and into an item', async () => {
+    const page = await open();
+    await goTo(page, `items?user=${USER}&reference_prefix=order-1001`);
+    await page.getByRole('link', { name: /…/ }).waitFor();
+    await waitForFocus(page, 'H1 Items');
+    const walked: string[] = [];
+    for (let step = 0; step < 7; step += 1) {
+      await page.keyboard.press('Tab');
+      walked.push(await focused(page));
+    }
+    const link = (await page.getByRole('link', { name: /…/ }).textContent()) ?? '';
+    expect(walked).toEqual([
+      ...['BUTTON Erase a reference', 'SELECT user', 'INPUT reference_prefix', 'BUTTON Search'],
+      ...['SUMMARY More fields', 'SECTION Items', `A ${link}`],
+    ]);
+    await page.keyboard.press('Enter');
+    await waitForFocus(page, 'H1 Item order-1001');
+  });
+
+  test('finds itself in the first field of a dialog, and on the page again after it', async () => {
+    const page = await open();
+    await goTo(page, 'credentials');
+    await page.getByRole('button', { name: 'New credential' }).press('Enter');
+    expect(await focused(page)).toBe('INPUT name');
+    await page.keyboard.type('by-keyboard');
+    await page.keyboard.press('Enter');
+    await waitForFocus(page, 'DIV Secret of the credential.');
+    await page.keyboard.press('Tab');
+    expect(await focused(page)).toBe('BUTTON Copy');
+    await page.keyboard.press('Escape');
+    await waitForFocus(page, 'BUTTON New credential');
+  });
+
+  test('is not lost with what was deleted, which is said', async () => {
+    const page = await open();
+    await goTo(page, 'capture');
+    const row = page.getByRole('row', { name: 'to-stop' });
+    await row.getByRole('button', { name: 'Stop' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).press('Enter');
+    await row.waitFor({ state: 'detached' });
+    await waitForFocus(page, 'H1 Capture endpoints');
+    expect(await page.getByRole('status').filter({ hasText: 'to-stop: stopped.' }).count()).toBe(1);
+  });
+});
+
+describe('the place', () => {
+  test('has the filters, also on the way back', async () => {
+    const page = await open();
+    await goTo(page, 'items');
+    const reference = page.getByLabel('Reference starts with');
+    for (const wanted of ['order-1001', 'order-1002']) {
+      await reference.fill(wanted);
+      await reference.press('Enter');
+      await page.waitForURL((url) => url.hash === `#/items?reference_prefix=${wanted}`);
+      await page.getByText('1 shown; there are no more.').waitFor();
+      await page.getByRole('cell', { name: wanted }).waitFor();
+    }
+    await page.goBack();
+    await page.getByRole('cell', { name: 'order-1001' }).waitFor();
+    expect(await reference.inputValue()).toBe('order-1001');
+  });
+
+  test('has a day of the log, which is exported whole', async () => {
+    const page = await open({ timezoneId: 'Asia/Tokyo', acceptDownloads: true });
+    await goTo(page, 'log');
+    await page.getByRole('link', { name: 'Today' }).click();
+    await page.waitForURL(/after=.*T15%3A00%3A00Z&before=.*T15%3A00%3A00Z/);
+    await page.getByText('More fields').waitFor();
+    expect(await page.getByLabel('At or after').inputValue()).toEndWith('T00:00');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export all that match' }).click(),
+    ]);
+    const lines = (await Bun.file(await download.path()).text()).trimEnd().split('\n');
+    await page.getByText(`${lines.length} entries saved`).waitFor();
+    expect(lines.join()).toContain('"endpoint.create"');
+  });
+
+  test('of a list goes on where its page ends', async () => {
+    const page = await open();
+    await goTo(page, `items?user=${USER}`);
+    await page.getByText('50 shown, and there are more.').waitFor();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText(`${ITEMS} shown; there are no more.`).waitFor();
+    expect(await page.getByRole('row').count()).toBe(ITEMS + 1);
+  });
+});
+
+test('a webhook that failed is told in words, and called again', async () => {
+  const { sdk } = world.owner;
+  const webhook = { url: party.url('/broken'), max_attempts: 1 };
+  const endpoint = await sdk.capture.create({ user: USER, passphrase: PASSPHRASE, webhook });
+  const body = { number: '4242424242424242' };
+  await useEndpoint(world.vault, 'POST', new URL(endpoint.url, world.url).pathname, {
+    ...{ secret: endpoint.secret, body },
+  });
+  const page = await open();
+  await goTo(page, 'jobs?status=failed');
+  while ((await page.getByRole('link', { name: /…/ }).count()) === 0) {
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.waitForTimeout(200);
+  }
+  await page.getByRole('link', { name: /…/ }).click();
+  await page.getByText('The webhook’s server answered 500 to the last call').waitFor();
+  await page.getByRole('button', { name: 'Deliver again' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Deliver again' }).click();
+  await page.getByText('The webhook is being called.', { exact: true }).waitFor();
+  await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
+});
+
+test('an additional field has its type, in the preview and in what is saved', async () => {
+  const page = await open();
+  await goTo(page, 'form?id=donation');
+  await page.getByRole('button', { name: 'Add a field' }).press('Enter');
+  await page.locator('.extra input:focus').waitFor();
+  await page.getByLabel('Name in the stored data').fill('email');
+  await page.getByLabel('Label').fill('E-mail');
+  await page.getByRole('group', { name: 'Additional fields' }).getByLabel('Type').selectOption('email');
+  await page.getByLabel('Must be filled in').check();
+  await page.frameLocator('iframe').getByLabel('E-mail').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect((await world.owner.sdk.forms.get({ form_id: 'donation' })).additional_fields).toEqual([
+    { name: 'email', label: 'E-mail', type: 'email', required: true },
+  ]);
+});
+
+describe('a credential with few rights', () => {
+  const few: readonly (readonly Scope[])[] = [
+    ['vault:list'],
+    ['vault:read', 'vault:log'],
+    ['key:read'],
+    ['rule:read'],
+    ['rule:write'],
+    ['capture:write'],
+    ['form:write'],
+    ['job:read'],
+    ['audit:read'],
+    ['usage:read'],
+    ['cert:write'],
+    ['credential:write'],
+    ['preference:write'],
+  ];
+
+  test.each(few.map((scopes) => [scopes.join(), scopes] as const))(
+    'with %s is led to nothing that it may not do',
+    async (name, scopes) => {
+      const { secret } = await world.owner.sdk.credentials.create({ name, scopes: [...scopes] });
+      const { page, faults } = await openConsole(world);
+      await signIn(world, page, '', secret);
+      const places = await page
+        .getByRole('navigation', { name: 'Menu' })
+        .getByRole('link')
+        .evaluateAll((links: { getAttribute(name: string): string | null }[]) =>
+          links.map((link) => link.getAttribute('href')?.slice(2) ?? ''),
+        );
+      for (const place of places) {
+        await goTo(page, place);
+        await page.waitForLoadState('networkidle');
+      }
+      // A reply that refuses something is a message of the browser.
+      expect(faults).toEqual([]);
+    },
+  );
+});
+
+describe.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+] as const)('dialogs, %s', (_name, options) => {
+  test('are accessible', async () => {
+    const page = await open(options);
+    const found: string[] = [];
+    for (const [place, button] of [
+      ['keys', 'Create a key'],
+      ['keys', 'Change passphrase'],
+      ['keys', 'Delete key'],
+      [`items?user=${USER}`, 'Erase a reference'],
+      ['retrieve', 'New endpoint'],
+      ['credentials', 'New credential'],
+      ['preferences', 'Set a preference'],
+    ] as const) {
+      await goTo(page, place);
+      await page.getByRole('button', { name: button }).first().click();
+      await page.getByRole('dialog').locator('form').waitFor();
+      found.push(...(await axeFaults(page)).map((fault) => `${button}: ${fault}`));
+      await page.keyboard.press('Escape');
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a phone', () => {
+  test('has the header in two rows, cards in place of table heads, and a menu that closes', async () => {
+    const page = await open({ viewport: { width: 390, height: 844 } });
+    await goTo(page, `items?user=${USER}`);
+    const box = async (selector: string) => {
+      const found = await page.locator(selector).first().boundingBox();
+      return found ?? { x: 0, y: 0, width: 0, height: 0 };
+    };
+    expect((await box('header.bar')).height).toBeLessThan(110);
+    expect((await box('thead')).height).toBeLessThan(2);
+    const [title, reference] = [await box('tbody td >> nth=0'), await box('tbody td >> nth=1')];
+    expect([reference.x, reference.y > title.y, title.width <= 390]).toEqual([title.x, true, true]);
+    await page.getByText('Menu', { exact: true }).click();
+    await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Forms' }).click();
+    await page.getByRole('heading', { name: 'Forms' }).waitFor();
+    await page.getByRole('navigation', { name: 'Menu' }).waitFor({ state: 'hidden' });
+  });
+
+  test('has buttons that a finger hits, none beyond its edge', async () => {
+    const page = await open({ viewport: { width: 390, height: 844 } });
+    const small: string[] = [];
+    for (const place of ['keys', 'capture', 'forms', 'jobs', 'credentials', 'log', 'preferences']) {
+      await goTo(page, place);
+      for (const button of await page.locator('main :is(button, .button):visible').all()) {
+        const { x, width, height } = (await button.boundingBox()) ?? { x: 0, width: 0, height: 0 };
+        const isGood = height >= 24 && width >= 24 && x >= 0 && x + width <= 390;
+        small.push(...(isGood ? [] : [`${place}: ${await button.textContent()}`]));
+      }
+    }
+    expect(small).toEqual([]);
+  });
+});
