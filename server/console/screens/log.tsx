@@ -169,7 +169,7 @@ export function LogScreen({ session, params }: { session: Session; params: Route
             title: T.log.outcome,
             cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
           },
-          { title: T.log.actor, cell: ({ actor }) => actor },
+          { title: T.log.actor, cell: ({ actor }) => actor, isLong: true },
           { title: T.log.what, cell: (entry) => entry.object, isLong: true },
           { title: T.log.source, cell: ({ source_ip }) => source_ip },
         ]}
