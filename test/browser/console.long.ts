@@ -43,8 +43,13 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-const openConsole = (options?: Parameters<typeof openIn>[1]) => openIn(world, options);
-const signIn = (page: Page, name?: string, secret?: string) => signInTo(world, page, name, secret);
+function openConsole(options?: Parameters<typeof openIn>[1]) {
+  return openIn(world, options);
+}
+
+function signIn(page: Page, name?: string, secret?: string): Promise<void> {
+  return signInTo(world, page, name, secret);
+}
 
 describe.each([
   ['a desk, light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
