@@ -110,6 +110,13 @@ export function hasControl(text: string): boolean {
   return false;
 }
 
+const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
+
+/** Whether a path takes a step up or stays somewhere, also for servers that decode it before they take it apart. */
+export function hasDotSegment(path: string): boolean {
+  return DOT_SEGMENT.test(path);
+}
+
 /** Whether a text can be a header's value on the wire: no control characters, nothing beyond ISO 8859-1. */
 export function isHeaderText(text: string): boolean {
   for (let at = 0; at < text.length; at++) {

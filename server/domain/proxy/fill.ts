@@ -6,7 +6,7 @@ import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
 import { findMissing, renderTemplate, type TemplateEscape, type TemplateMeter } from '../template/render.ts';
 import type { Template } from '../template/template.ts';
 import { isShownName } from '../text/unknown-name.ts';
-import { hasControl, invalidAt, isHeaderText } from './fields.ts';
+import { hasControl, hasDotSegment, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
 import type { ParsedRequest, ProxyMethod } from './request.ts';
 
@@ -40,9 +40,6 @@ const URL_FIELD = 'body.request.url';
 /** As long as what goes out may be. */
 const FILLED_URL_MAX = 8_192;
 
-/** A segment that takes a step up or stays, also for servers that decode a path before they take it apart. */
-const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)/i;
-
 /** Rejects a name outside of sections that the data does not have: an empty card number must never be sent. */
 function rejectMissing(template: Template, view: JsonObject, field: string): void {
   const name = findMissing(template, view);
@@ -75,7 +72,7 @@ function createFill(view: JsonObject, now: () => number, { allowMissing }: FillO
 function fillUrl(request: ParsedRequest, fill: Fill): string {
   const target = fill(request.target, percentEscape, URL_FIELD);
   const path = target.split(/[?#]/, 1)[0] ?? '';
-  if (hasControl(target) || DOT_SEGMENT.test(path)) {
+  if (hasControl(target) || hasDotSegment(path)) {
     throw invalidAt(URL_FIELD, 'must be filled without control characters and dot segments');
   }
   const url = new URL(request.origin + target);

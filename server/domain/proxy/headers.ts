@@ -15,6 +15,9 @@ export interface ProxyHeaders {
   readonly format: BodyFormat;
 }
 
+/** The name of a header and its value. */
+export type HeaderLine = readonly [name: string, value: string];
+
 /** A field name of HTTP (RFC 9110, section 5.6.2). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -49,17 +52,22 @@ function isReserved(name: string): boolean {
   return RESERVED.has(name) || name.startsWith('proxy-');
 }
 
-function readEntry(entry: JsonValue, field: string): [string, string] {
-  if (!(entry instanceof Map) || entry.size !== 1) {
-    throw invalidAt(field, 'must be an object with one member, the name of a header and its value');
-  }
-  const [[name, value] = []] = entry;
-  if (name === undefined || !NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
+/** Rejects what is no name of a header, or one that callers may not set. */
+export function checkHeaderName(name: string, field: string): void {
+  if (!NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
     throw invalidAt(field, `must have a header name of 1 to ${PROXY_LIMITS.headerNameMax} characters`);
   }
   if (isReserved(name.toLowerCase())) {
     throw invalidAt(field, 'must not be a header of the connection, of framing or of the vault');
   }
+}
+
+function readEntry(entry: JsonValue, field: string): HeaderLine {
+  if (!(entry instanceof Map) || entry.size !== 1) {
+    throw invalidAt(field, 'must be an object with one member, the name of a header and its value');
+  }
+  const [[name = '', value] = []] = entry;
+  checkHeaderName(name, field);
   if (typeof value !== 'string' || value.length > PROXY_LIMITS.headerValueMax || !isHeaderText(value)) {
     const text = `a text of at most ${PROXY_LIMITS.headerValueMax} characters of ISO 8859-1`;
     throw invalidAt(field, `must have ${text} without control characters`);
@@ -67,33 +75,48 @@ function readEntry(entry: JsonValue, field: string): [string, string] {
   return [name, value];
 }
 
+/** Whether a header says how the body is written (`Content-Type`). */
+function isContentType([name]: HeaderLine): boolean {
+  return name.toLowerCase() === 'content-type';
+}
+
 /**
- * Reads `request.headers`: a list of at most 64 objects with one member each, its name a header's name, its value
- * a template. Rejected, at the place of the entry: anything else, control characters, characters beyond
- * ISO 8859-1, headers of the connection and of framing (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-*`
- * and their like), and what the service sets: `X-Vault-Request-Id` and the headers of webhook calls. A name may come again, `Content-Type` may
- * not, and that one contains no tags: how the body is escaped must not depend on stored data.
+ * Reads a list of at most 64 objects with one member each, its name a header's name. Rejected, at the place of the entry:
+ * anything else, control characters, characters beyond ISO 8859-1, headers of the connection and of framing (`Host`,
+ * `Content-Length`, `Transfer-Encoding`, `Proxy-*` and their like), and what the service sets: `X-Vault-Request-Id` and the
+ * headers of webhook calls. A name may come again, `Content-Type` may not.
+ */
+export function readHeaderLines(value: JsonValue | undefined, field: string): readonly HeaderLine[] {
+  if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
+    throw invalidAt(field, `must be a list of at most ${PROXY_LIMITS.headersMax} headers`);
+  }
+  const lines: HeaderLine[] = [];
+  for (const [at, entry] of (value ?? []).entries()) {
+    const line = readEntry(entry, `${field}[${at}]`);
+    if (isContentType(line) && lines.some(isContentType)) {
+      throw invalidAt(`${field}[${at}]`, 'must be the only Content-Type');
+    }
+    lines.push(line);
+  }
+  return lines;
+}
+
+/**
+ * Reads `request.headers` as `readHeaderLines` does; their values are templates. `Content-Type` contains no tags: how the
+ * body is escaped must not depend on stored data.
  */
 export function readHeaders(
   value: JsonValue | undefined,
   field: string,
   options: TextOptions = {},
 ): ProxyHeaders {
-  if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
-    throw invalidAt(field, `must be a list of at most ${PROXY_LIMITS.headersMax} headers`);
-  }
-  const headers: ProxyHeader[] = [];
-  let contentType: string | undefined;
-  for (const [at, entry] of (value ?? []).entries()) {
-    const place = `${field}[${at}]`;
-    const [name, text] = readEntry(entry, place);
-    if (name.toLowerCase() === 'content-type') {
-      if (contentType !== undefined || (!options.literal && text.includes('{{'))) {
-        throw invalidAt(place, 'must be the only Content-Type, and must have no template tags');
-      }
-      contentType = text;
+  const lines = readHeaderLines(value, field);
+  const headers = lines.map((line, at) => {
+    const [name, text] = line;
+    if (isContentType(line) && !options.literal && text.includes('{{')) {
+      throw invalidAt(`${field}[${at}]`, 'must have no template tags in a Content-Type');
     }
-    headers.push({ name, value: templateAt(text, place, options) });
-  }
-  return { headers, format: bodyFormat(contentType) ?? 'json' };
+    return { name, value: templateAt(text, `${field}[${at}]`, options) };
+  });
+  return { headers, format: bodyFormat(lines.find(isContentType)?.[1]) ?? 'json' };
 }

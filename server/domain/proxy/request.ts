@@ -101,7 +101,7 @@ function originOf(text: string, field: string): string {
 }
 
 /** Cuts an https URL into its origin, in the form that `URL` gives it, and the rest as it is written. */
-function splitUrl(text: string, field: string): [string, string] {
+export function splitUrl(text: string, field: string): [string, string] {
   const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
   if (parts === null) {
     throw invalidAt(field, HTTPS_EXPECTED);
@@ -113,12 +113,21 @@ function isMethod(text: string): text is ProxyMethod {
   return PROXY_METHODS.some((method) => method === text);
 }
 
-function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
+/** The method at a place, in capital letters. */
+export function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
   const method = textAt(value, field, 16).toUpperCase();
   if (!isMethod(method)) {
     throw invalidAt(field, `must be one of ${PROXY_METHODS.map((each) => `\`${each}\``).join(', ')}`);
   }
   return method;
+}
+
+/** The id of a client certificate at a place; whether it exists is found when it is used. */
+export function readCertificateId(value: JsonValue, field: string): string {
+  if (typeof value !== 'string' || !isIdentifier(value)) {
+    throw invalidAt(field, 'must be the id of a certificate');
+  }
+  return value;
 }
 
 function readBody(value: JsonValue | undefined, field: string, options: TextOptions): Template | undefined {
@@ -143,9 +152,6 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
   const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
   const body = readBody(member(object, 'body'), `${field}.body`, options);
   const clientCertId = member(object, 'client_cert_id');
-  if (clientCertId !== undefined && (typeof clientCertId !== 'string' || !isIdentifier(clientCertId))) {
-    throw invalidAt(`${field}.client_cert_id`, 'must be the id of a certificate');
-  }
   const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
@@ -153,7 +159,9 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
     target,
     ...headers,
     ...(body === undefined ? {} : { body }),
-    ...(clientCertId === undefined ? {} : { clientCertId }),
+    ...(clientCertId === undefined
+      ? {}
+      : { clientCertId: readCertificateId(clientCertId, `${field}.client_cert_id`) }),
     ...(extra === undefined ? {} : { extraData: objectAt(extra, `${field}.extra_data`) }),
   };
 }

@@ -6,12 +6,12 @@ import {
   type KeyObject,
   publicEncrypt,
 } from 'node:crypto';
+import { HMAC_NAMES } from '../../http/schema/rule.ts';
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { inputText } from './text.ts';
 
 /** Digests without a key; md5 and sha-1 are for interoperability only. */
 const HASHES = ['md5', 'sha-1', 'sha-256', 'sha-384', 'sha-512'] as const;
-const HMACS = ['hmac-sha-1', 'hmac-sha-256', 'hmac-sha-384', 'hmac-sha-512'] as const;
 
 const HMAC_KEY_LENGTH_MAX = 4096;
 const NONCE_BYTES_MAX = 1024;
@@ -61,7 +61,7 @@ function readHmacKey(args: RuleArguments): Buffer {
  * arguments.
  */
 export function compileHash(args: RuleArguments): RuleStep {
-  const algorithm = args.choice('algorithm', [...HASHES, ...HMACS]);
+  const algorithm = args.choice('algorithm', [...HASHES, ...HMAC_NAMES]);
   const digestName = algorithm.replace('hmac-', '').replace('-', '');
   if (algorithm.startsWith('hmac-')) {
     const key = readHmacKey(args);
