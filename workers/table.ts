@@ -2,6 +2,7 @@
 import { AUDIT_JOBS } from './jobs/audit/jobs.ts';
 import { BATCH_JOBS } from './jobs/batch/jobs.ts';
 import { CERT_JOBS } from './jobs/cert/jobs.ts';
+import { CONNECTION_JOBS } from './jobs/connection/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
 import { EXPORT_JOBS } from './jobs/export/jobs.ts';
@@ -29,4 +30,5 @@ export const JOBS = numberJobs(
   MAINTENANCE_JOBS,
   ROOT_JOBS,
   EXPORT_JOBS,
+  CONNECTION_JOBS,
 );

@@ -6,6 +6,7 @@ import { selfTest } from './crypto/record/self-test.ts';
 import { AUDIT_HANDLERS } from './jobs/audit/audit.ts';
 import { BATCH_HANDLERS } from './jobs/batch/batch.ts';
 import { CERT_HANDLERS } from './jobs/cert/cert.ts';
+import { CONNECTION_HANDLERS } from './jobs/connection/connection.ts';
 import { createThreadContext, type ThreadData, type ThreadHandlers } from './jobs/context.ts';
 import { ENDPOINT_HANDLERS } from './jobs/endpoint/endpoint.ts';
 import { EXPORT_HANDLERS } from './jobs/export/export.ts';
@@ -50,6 +51,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...REENCRYPT_HANDLERS,
   ...ROOT_HANDLERS,
   ...EXPORT_HANDLERS,
+  ...CONNECTION_HANDLERS,
 };
 
 await selfTest();
