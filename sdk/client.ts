@@ -2,6 +2,7 @@ import { type AdminCalls, createAdminCalls } from './calls/admin.ts';
 import { type AuditCalls, createAuditCalls } from './calls/audit.ts';
 import { type CaptureCalls, createCaptureCalls } from './calls/capture.ts';
 import { type CertificateCalls, createCertificateCalls } from './calls/certificate.ts';
+import { type ConnectionCalls, createConnectionCalls } from './calls/connection.ts';
 import { type CredentialCalls, createCredentialCalls } from './calls/credential.ts';
 import { createFormCalls, type FormCalls } from './calls/form.ts';
 import { createJobCalls, type JobCalls } from './calls/job.ts';
@@ -53,6 +54,8 @@ export class Vault {
   readonly jobs: JobCalls;
   /** Client certificates, for third parties that want to see one. */
   readonly certificates: CertificateCalls;
+  /** Addresses and credentials of third parties, which are stored encrypted and never shown. */
+  readonly connections: ConnectionCalls;
   /** Luhn check and passphrase generator. */
   readonly utility: UtilityCalls;
   /** The account itself: bills, usage, preferences, password. */
@@ -76,6 +79,7 @@ export class Vault {
     this.proxy = createProxyCalls(transport, passphrase);
     this.jobs = createJobCalls(transport);
     this.certificates = createCertificateCalls(transport);
+    this.connections = createConnectionCalls(transport);
     this.utility = createUtilityCalls(transport);
     this.admin = createAdminCalls(transport);
     this.credentials = createCredentialCalls(transport);

@@ -7,6 +7,14 @@ export type { AuditCalls } from './calls/audit.ts';
 export type { CaptureCalls } from './calls/capture.ts';
 export { type CaptureClient, captureClient } from './calls/capture-client.ts';
 export type { CertificateCalls } from './calls/certificate.ts';
+export type {
+  Connection,
+  ConnectionCalls,
+  CreateConnection,
+  DeleteConnection,
+  ReadConnection,
+  ReplaceConnection,
+} from './calls/connection.ts';
 export type { CredentialCalls } from './calls/credential.ts';
 export type { EndpointOptions } from './calls/endpoint.ts';
 export type { FormCalls } from './calls/form.ts';

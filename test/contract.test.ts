@@ -27,12 +27,9 @@ function isLeftOut({ path, html }: (typeof ROUTES)[number]): boolean {
 /** The routes that change something and are told everything in the path and the query. */
 const BODILESS = ['POST /v1/capture', 'POST /v1/retrieve', 'POST /v1/proxy/job/{id}/redeliver'];
 
-/** Scopes that can be given before there is a route that needs them. A route that comes takes its scope off this list. */
-const RESERVED = ['connection:read', 'connection:write'];
-
-test('every scope is needed by a route, or reserved for one', () => {
+test('every scope is needed by a route', () => {
   const needed = new Set<string>(ROUTES.flatMap(({ scope }) => scopesOf(scope)));
-  expect(SCOPES.filter((scope) => !needed.has(scope))).toEqual(RESERVED as never);
+  expect(SCOPES.filter((scope) => !needed.has(scope))).toEqual([]);
 });
 
 test('operationIds are unique, and so are methods of a path', () => {

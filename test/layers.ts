@@ -136,7 +136,7 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
 
 /** Folders of services in the only order in which they may import each other: a later one an earlier one. */
 const SERVICE_ORDER =
-  'common request audit account key rule cert vault endpoint capture retrieve form proxy admin maintenance'.split(
+  'common request audit account key rule cert connection vault endpoint capture retrieve form proxy admin maintenance'.split(
     ' ',
   );
 

@@ -16,6 +16,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
   form: 'forms',
   rule: 'rules',
   proxy: 'requests to third parties and certificates for them',
+  connection: 'connections',
   job: 'jobs',
   admin: 'the account',
   credential: 'credentials',

@@ -19,6 +19,7 @@ import { createCerts } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
+import { createConnections } from '../services/connection/connection.ts';
 import { createEndpointAuth } from '../services/endpoint/auth.ts';
 import { createEndpoints } from '../services/endpoint/endpoint.ts';
 import { createHostedForms } from '../services/form/form.ts';
@@ -248,12 +249,13 @@ function createProxyServices(
   { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   { metering, idempotency, accounts, keys, rules, storing, refusals, queue }: Access & Items & Queued,
 ) {
-  const { certStore, itemStore, jobStore, keyStore } = stores;
+  const { certStore, connectionStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
   const thirdParties = createThirdParties({
     policy: createAddressPolicy({ allow: proxyAllow }),
     caPem: proxyCa,
   });
+  const connections = createConnections({ crypto, connectionStore, thirdParties, now, settings });
   const certs = createCerts({ crypto, certStore, metering, randomId });
   const sending = createProxySending({
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
@@ -278,6 +280,7 @@ function createProxyServices(
   };
   return {
     certs,
+    connections,
     proxy,
     jobListing,
     telling: createTelling({ crypto, jobStore, thirdParties, jobs, now, randomId, settings }),

@@ -3,6 +3,7 @@ import { createComplianceStore } from '../store/admin.ts';
 import { createAuditStore } from '../store/audit.ts';
 import { createBinStore } from '../store/bin.ts';
 import { createCertStore } from '../store/cert.ts';
+import { createConnectionStore } from '../store/connection.ts';
 import { createCredentialStore } from '../store/credential.ts';
 import { createEndpointStore } from '../store/endpoint.ts';
 import { createFormStore } from '../store/form.ts';
@@ -34,6 +35,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     binStore: createBinStore(redis),
     censusStore: createCensusStore(redis),
     certStore: createCertStore(redis),
+    connectionStore: createConnectionStore(redis),
     credentialStore: createCredentialStore(redis),
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),

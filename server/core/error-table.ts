@@ -76,6 +76,11 @@ export const ERRORS = defineErrors({
     advice:
       'Check the id; `GET /v1/proxy/cert` lists all certificates. Only the operator can load the certificate of compliance.',
   },
+  connection_not_found: {
+    status: 404,
+    text: 'The connection does not exist.',
+    advice: 'Check the id; `GET /v1/connection` lists all connections of the account.',
+  },
   endpoint_not_found: {
     status: 404,
     text: 'The endpoint does not exist.',
@@ -136,6 +141,11 @@ export const ERRORS = defineErrors({
     text: 'A rule with this id already exists.',
     advice: 'Choose another id, or delete the existing rule first.',
   },
+  connection_exists: {
+    status: 409,
+    text: 'A connection with this id already exists.',
+    advice: 'Choose another id, or replace the connection with `PUT /v1/connection/{id}`.',
+  },
   form_exists: {
     status: 409,
     text: 'This form id is already in use.',
@@ -175,6 +185,11 @@ export const ERRORS = defineErrors({
     status: 409,
     text: 'The account has reached its limit of rules.',
     advice: 'Delete rules that you no longer need.',
+  },
+  connections_full: {
+    status: 409,
+    text: 'The account has reached its limit of connections.',
+    advice: 'Delete connections that you no longer need.',
   },
   key_not_empty: {
     status: 409,

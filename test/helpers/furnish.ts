@@ -19,6 +19,13 @@ export const REPEATABLE: Sending & { readonly idempotencyKey: string } = {
   idempotencyKey: 'before',
 };
 
+/** The connection `pay`, of whose credentials nothing is ever shown. */
+const CONNECTION = {
+  id: 'pay',
+  base_url: 'https://127.0.0.1:9/v1/',
+  headers: [{ Authorization: 'Bearer 5Lq2-canary-of-a-header' }],
+};
+
 /** What was put into the vault; all items are in key `u` of the account. */
 export interface Furnished {
   readonly client: AccountClient;
@@ -75,6 +82,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
     }),
   );
   await good(client.send('POST', '/rule', { query: { id: 'r' }, body: [{ name: 'noop' }] }));
+  await good(client.send('POST', '/connection', { body: CONNECTION }));
   const csr = (await good(client.send('POST', '/proxy/csr', { body: { cn: 'shop.example' } }))).as<{
     readonly id: string;
     readonly data: string;

@@ -18,6 +18,8 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readRules: 'shows operations, which hold no data',
   listOperations: 'shows constants',
   testRule: 'keeps nothing, and shows its sender what he has sent',
+  listConnections: 'shows no value of a credential',
+  readConnection: 'shows no value of a credential',
   readCsrs: 'shows what was made to be shown',
   readCertificates: 'shows what was made to be shown',
   listCredentials: 'shows what was made to be shown',

@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
 import { createApp } from '../../server/http/app.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
-import type { ErrorBody } from '../../server/http/schema/error.ts';
+import type { ErrorBody } from '../../server/http/schema/common.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 

@@ -72,6 +72,9 @@ describe('what services are given', () => {
     ['GET', '/v1/rule', { operation: 'listRules' }],
     ['GET', '/v1/rule?id=r', { operation: 'readRule', input: 'r' }],
     ['DELETE', '/v1/rule?id=r', { operation: 'removeRule', input: 'r' }],
+    ['GET', '/v1/connection', { operation: 'listConnections' }],
+    ['GET', '/v1/connection/pay', { operation: 'readConnection', input: 'pay' }],
+    ['DELETE', '/v1/connection/pay', { operation: 'removeConnection', input: 'pay' }],
     ['GET', '/v1/rule/operations', { operation: 'operations' }],
   ])('%s %s', async (method, target, expected) => {
     const client = createClient();
@@ -177,6 +180,15 @@ describe('endpoints', () => {
       expect(answer.error.code).toBe('invalid_request');
     },
   );
+
+  test('a connection goes to its service as it came', async () => {
+    const client = createClient();
+    const body = ' {"id":"pay"} ';
+    expect((await client.send('POST', '/v1/connection', { body })).status).toBe(200);
+    expect(client.lastInput()).toEqual(new TextEncoder().encode(body));
+    expect((await client.send('PUT', '/v1/connection/pay', { body })).status).toBe(200);
+    expect(client.lastInput()).toEqual({ id: 'pay', body: new TextEncoder().encode(body) });
+  });
 
   test('a rule goes to its service as it came', async () => {
     const client = createClient();

@@ -2,6 +2,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
+import type { Connection } from '../../server/http/schema/connection.ts';
 import type { Credential } from '../../server/http/schema/credential.ts';
 import type { Job } from '../../server/http/schema/job.ts';
 import type { Rule } from '../../server/http/schema/rule.ts';
@@ -25,6 +26,14 @@ export function textOf(secret: SecretBytes): string {
 
 const CSR = { id: 'csr-1', cn: 'shop.example', data: 'PEM' };
 const CERTIFICATE = { id: 'cert-1', csr_id: CSR.id, data: 'PEM', expiry: '2030-01-01T00:00:00.000Z' };
+
+const CONNECTION: Connection = {
+  id: 'pay',
+  base_url: 'https://api.pay.example/v1',
+  headers: ['Authorization'],
+  created_at: '2026-01-31T12:00:00.000Z',
+  updated_at: '2026-01-31T12:00:00.000Z',
+};
 
 const NEW_ENDPOINT: EndpointWithSecret = {
   url: '/v1/capture/shop',
@@ -55,7 +64,7 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** The proxy and its certificates. */
-function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs'> {
+function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'connections'> {
   return {
     proxy: {
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
@@ -72,16 +81,31 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs'> {
       listCertificates: note('listCertificates', () => [CERTIFICATE]),
       removeCertificate: note('removeCertificate', () => undefined),
     },
+    connections: {
+      create: note('createConnection', () => CONNECTION),
+      replace: note('replaceConnection', () => CONNECTION),
+      read: note('readConnection', () => CONNECTION),
+      list: note('listConnections', () => textStream(JSON.stringify([CONNECTION]))),
+      remove: note('removeConnection', () => undefined),
+    },
   };
 }
 
-/** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
-export function createStubEndpoints(
-  note: Note,
-): Pick<
+type StubEndpoints = Pick<
   HttpParts,
-  'captures' | 'retrievals' | 'endpoints' | 'rules' | 'certs' | 'forms' | 'formPages' | 'proxy'
-> {
+  | 'captures'
+  | 'retrievals'
+  | 'endpoints'
+  | 'rules'
+  | 'certs'
+  | 'connections'
+  | 'forms'
+  | 'formPages'
+  | 'proxy'
+>;
+
+/** Services of endpoints, rules and third parties that answer at once and remember what they were asked, if they were let to. */
+export function createStubEndpoints(note: Note): StubEndpoints {
   const captured = note('capture', () => ({
     reply: { token: 'tok', user: 'u1', reference: 'shop' },
     replayed: false,

@@ -4,6 +4,7 @@ import { ADMIN } from './wires-admin.ts';
 import { AUDIT } from './wires-audit.ts';
 import { BATCHES } from './wires-batch.ts';
 import { CERTIFICATES } from './wires-certificate.ts';
+import { CONNECTIONS } from './wires-connection.ts';
 import { CREDENTIALS } from './wires-credential.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
@@ -389,6 +390,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
   ...RETRIEVE,
   ...PROXY,
   ...CERTIFICATES,
+  ...CONNECTIONS,
   ...CREDENTIALS,
   ...OTHERS,
   ...AUDIT,

@@ -1,5 +1,6 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
-import { CONNECTION_LIMITS, type Connection as Shown } from '../../http/schema/connection.ts';
+import type { Connection as Shown } from '../../http/schema/connection.ts';
+import { CONNECTION_LIMITS } from '../../http/schema/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { hasDotSegment, invalidAt, member, rejectOthers, textAt } from '../proxy/fields.ts';
 import { type HeaderLine, readHeaderLines } from '../proxy/headers.ts';

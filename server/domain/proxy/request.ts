@@ -1,4 +1,4 @@
-import { WEBHOOK_SECRET_PATTERN } from '../../http/schema/webhook.ts';
+import { WEBHOOK_SECRET_PATTERN } from '../../http/schema/third-party.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from '../json/json.ts';
 import type { Template } from '../template/template.ts';
 import { isIdentifier } from '../text/identifiers.ts';

@@ -6,7 +6,7 @@ import { SECRET_HEADERS } from '../plugins/call.ts';
 import { closed } from '../plugins/closed.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
 import { type BodyRule, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
-import { ErrorBody } from '../schema/error.ts';
+import { ErrorBody } from '../schema/common.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../schema/kinds.ts';
 import { Tree } from '../schema/vault.ts';
 import { tagsOf } from './tags.ts';

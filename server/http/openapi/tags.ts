@@ -19,6 +19,7 @@ const TAGS: Readonly<
   form: ['Hosted forms', 'Hosted forms that capture or display data.', 'forms'],
   rule: ['Rules', 'Named lists of operations that transform data.', 'rules'],
   proxy: ['Requests to third parties', 'Requests to third parties that contain stored data.', 'proxy'],
+  connection: ['Connections', 'Addresses and credentials of third parties, which are never shown.', 'relay'],
   job: ['Jobs', 'Asynchronous requests and webhooks: see, repeat and cancel them.', 'jobs'],
   webhook: ['Webhooks', 'Calls that the vault makes to you.', 'webhooks'],
   credential: ['Credentials', 'Credentials with a part of the rights of your account.', 'least-privilege'],

@@ -8,6 +8,7 @@ import type { Utility } from '../../services/admin/utility.ts';
 import type { Audit } from '../../services/audit/audit.ts';
 import type { Captures } from '../../services/capture/capture.ts';
 import type { Certs } from '../../services/cert/cert.ts';
+import type { Connections } from '../../services/connection/connection.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
 import type { HostedForms } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
@@ -55,6 +56,7 @@ export interface HttpServices {
   readonly retrievals: Retrievals;
   readonly rules: Omit<Rules, 'find'>;
   readonly certs: Omit<Certs, 'find'>;
+  readonly connections: Omit<Connections, 'find'>;
   readonly forms: Omit<HostedForms, 'sweep'>;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;

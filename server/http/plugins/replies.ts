@@ -1,5 +1,5 @@
 import type { VaultError } from '../../core/errors.ts';
-import type { ErrorBody } from '../schema/error.ts';
+import type { ErrorBody } from '../schema/common.ts';
 import type { Reply } from './route.ts';
 
 /** Header names and values, to be set on a reply. */

@@ -17,6 +17,7 @@ export type Noun =
   | 'key'
   | 'rule'
   | 'proxy'
+  | 'connection'
   | 'job'
   | 'admin'
   | 'credential'

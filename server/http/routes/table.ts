@@ -4,6 +4,7 @@ import { AUDIT_ROUTES } from './audit.ts';
 import { BATCH_ROUTES } from './batch.ts';
 import { CAPTURE_ROUTES } from './capture.ts';
 import { CERT_ROUTES } from './cert.ts';
+import { CONNECTION_ROUTES } from './connection.ts';
 import { CREDENTIAL_ROUTES } from './credential.ts';
 import { EXPORT_ROUTES } from './export.ts';
 import { FORM_ROUTES } from './form.ts';
@@ -29,6 +30,7 @@ export const ROUTES: readonly Route[] = [
   ...PROXY_ROUTES,
   ...JOB_ROUTES,
   ...CERT_ROUTES,
+  ...CONNECTION_ROUTES,
   ...ADMIN_ROUTES,
   ...CREDENTIAL_ROUTES,
   ...AUDIT_ROUTES,

@@ -1,25 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { CertificateId } from './cert.ts';
 import { NewIdentifier, Timestamp } from './common.ts';
-import { HMAC_NAMES } from './rule.ts';
+import { CONNECTION_LIMITS, HMAC_NAMES } from './third-party.ts';
 
 const ConnectionId = NewIdentifier('Identifier of the connection, unique in the account.');
 
 export const ConnectionPath = Type.Object({ id: ConnectionId });
-
-/** The limits of a connection, in UTF-16 units unless the name says otherwise. */
-export const CONNECTION_LIMITS = {
-  baseUrlMax: 2048,
-  headersMax: 64,
-  /** Names and values together: what one request can carry. */
-  headersBytesMax: 32_768,
-  pathsMax: 64,
-  pathMax: 512,
-  signKeyMax: 1024,
-  signPayloadMax: 2048,
-  timeoutMsMin: 1_000,
-  timeoutMsMax: 20_000,
-} as const;
 
 const HeaderName = Type.String({ minLength: 1, maxLength: 256, examples: ['Authorization'] });
 

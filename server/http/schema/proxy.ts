@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { CertificateId } from './cert.ts';
 import { Identifier, Reference, RuleIds, Token, User } from './common.ts';
 import { PUBLISHED } from './kinds.ts';
+import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from './third-party.ts';
 import { ALGORITHM, Algorithm } from './vault.ts';
-import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from './webhook.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-body.ts';
 
 /** The largest body of a proxy call, in bytes. */

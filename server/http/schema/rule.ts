@@ -25,9 +25,6 @@ export const OPERATION_NAMES = [
   'encrypt',
 ] as const;
 
-/** The keyed digests that rules compute and connections sign with. */
-export const HMAC_NAMES = ['hmac-sha-1', 'hmac-sha-256', 'hmac-sha-384', 'hmac-sha-512'] as const;
-
 export const Operation = Type.Object(
   {
     name: Type.String({

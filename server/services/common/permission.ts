@@ -2,6 +2,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { isInRanges } from '../../domain/text/network.ts';
 import type { Scope } from '../../http/schema/credential.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { Account } from './request-context.ts';
 
 /** The rejection of what is outside of a credential's rights; `missing` is what these do not include. */
@@ -32,6 +33,22 @@ export function requireSource({ credential }: Pick<Account, 'credential'>, ip: s
 /** Whether a caller may use the vault key of this name. */
 export function mayUseKey({ credential }: Pick<Account, 'credential'>, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
+}
+
+/**
+ * Rejects a destination that an account, or a credential, may not reach: one outside a credential's hosts with `not_allowed`,
+ * any other with `destination_refused` at `field`. What is sent later is checked again then.
+ */
+export async function vetTarget(
+  thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>,
+  { hosts, credential }: Pick<Account, 'credential' | 'hosts'>,
+  url: string,
+  field: string,
+): Promise<void> {
+  if (credential?.hosts && !thirdParties.isListed(url, credential.hosts)) {
+    throw outsideScope('this host');
+  }
+  await thirdParties.vet(url, hosts, field);
 }
 
 /** Rejects the use of another vault key than the credential is for. */

@@ -6,7 +6,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
-import { mayReveal, outsideScope } from '../common/permission.ts';
+import { mayReveal, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
@@ -111,15 +111,12 @@ export async function checkOrder(
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
 export async function vetOrder(
   { thirdParties }: Pick<PreparingParts, 'thirdParties'>,
-  { hosts, credential }: Account,
+  account: Account,
   { facts: { origin, webhook } }: CheckedOrder,
 ): Promise<void> {
-  if (origin !== undefined && credential?.hosts && !thirdParties.isListed(origin, credential.hosts)) {
-    throw outsideScope('this host');
-  }
   await Promise.all([
-    origin === undefined ? undefined : thirdParties.vet(origin, hosts, 'body.request.url'),
-    webhook && thirdParties.vet(webhook.url, hosts, webhook.field),
+    origin === undefined ? undefined : vetTarget(thirdParties, account, origin, 'body.request.url'),
+    webhook && thirdParties.vet(webhook.url, account.hosts, webhook.field),
   ]);
 }
 

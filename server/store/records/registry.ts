@@ -217,6 +217,8 @@ export const RECORD_KINDS = {
   passwordChanges: { name: accountName('w'), backup: 'none' },
   /** Hash: rule id -> sealed rule. */
   rules: { name: accountName('r'), sealed: entriesOf('rule'), backup: 'whole' },
+  /** Hash: connection id -> sealed connection. */
+  connections: { name: accountName('cn'), sealed: entriesOf('connection'), backup: 'whole' },
   /** Hash: id -> sealed API credential. */
   credentials: { name: accountName('v'), sealed: entriesOf('credential'), backup: 'whole' },
   /** Hash: id of a credential -> when it was used last, in ms. */

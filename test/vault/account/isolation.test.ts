@@ -18,6 +18,7 @@ interface Names {
   readonly reference: string | undefined;
   readonly user: string;
   readonly rule: string;
+  readonly connection: string;
   readonly capture: string;
   readonly retrieve: string;
   readonly form: string;
@@ -78,7 +79,7 @@ function itemCalls({ user, token, reference }: Names): readonly Call[] {
 
 /** The calls that name anything but an item. */
 function otherCalls(names: Names): readonly Call[] {
-  const { user, rule, capture, retrieve, csr, certificate, job } = names;
+  const { user, rule, connection, capture, retrieve, csr, certificate, job } = names;
   const passphrase = PASSPHRASE;
   const body = BODY;
   const withCert = { request: { ...ORDER, client_cert_id: certificate } };
@@ -86,6 +87,9 @@ function otherCalls(names: Names): readonly Call[] {
   const calls: Call[] = [
     { method: 'GET', path: '/rule', sending: { query: { id: rule } } },
     { method: 'DELETE', path: '/rule', sending: { query: { id: rule } } },
+    { method: 'GET', path: `/connection/${connection}` },
+    { method: 'PUT', path: `/connection/${connection}`, sending: { body: { base_url: ORDER.url } } },
+    { method: 'DELETE', path: `/connection/${connection}` },
     { method: 'GET', path: '/proxy/csr', sending: { query: { id: csr } } },
     { method: 'DELETE', path: '/proxy/csr', sending: { query: { id: csr } } },
     { method: 'GET', path: '/proxy/cert', sending: { query: { id: certificate } } },
@@ -131,7 +135,14 @@ function otherCalls(names: Names): readonly Call[] {
 /** The names of the owner, item by item and reference by reference, under each name of a key. */
 function ownersNames(): readonly Names[] {
   const fixed = {
-    ...{ rule: 'r', capture: owner.capture.unique_id, retrieve: owner.retrieve.unique_id, form, cursor },
+    ...{
+      rule: 'r',
+      connection: 'pay',
+      capture: owner.capture.unique_id,
+      retrieve: owner.retrieve.unique_id,
+      form,
+      cursor,
+    },
     ...{ csr: owner.csr, certificate: owner.certificate, job: owner.job },
   };
   const tokens = [owner.card, owner.opened, owner.luhn, owner.captured];
@@ -153,6 +164,7 @@ function randomNames({ token, reference, user, cursor: _, ...ids }: Names): Name
   return {
     ...any,
     rule: 'q',
+    connection: 'nil',
     form: `f-${anyOf('0000000000')}`,
     token: /^\d+$/.test(token) ? LUHN_OF_NOBODY : anyOf(token),
     reference: reference === undefined ? undefined : anyOf(reference),
@@ -262,6 +274,7 @@ describe("another account's names", () => {
     expect(JSON.parse(card)).toMatchObject({ card_holder: CARD.card_holder });
     for (const [method, path, query] of [
       ['GET', '/rule', { id: 'r' }],
+      ['GET', '/connection/pay', {}],
       ['GET', '/proxy/csr', { id: owner.csr }],
       ['GET', '/proxy/cert', { id: owner.certificate }],
     ] as const) {

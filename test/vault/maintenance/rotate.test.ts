@@ -57,6 +57,7 @@ async function readAll(server: TestVault): Promise<void> {
   expect((await client.send('GET', '/vault/metadata', { query })).outcome).toBe('200');
   for (const path of [
     '/rule',
+    '/connection/pay',
     '/capture',
     '/retrieve',
     '/proxy/csr',

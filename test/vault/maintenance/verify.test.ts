@@ -73,6 +73,7 @@ test('a vault with a record of every kind is right', async () => {
       form: 1,
       job: 2,
       credential: 1,
+      connection: 1,
     },
     ...{ endpoint: 2, 'endpoint wrap': 2, reply: 1, item: 5, sad: 1, identity: 1, fence: 32 },
   });
@@ -90,6 +91,7 @@ describe('a flipped bit is found in', () => {
   test.each([
     ['account', () => inField('{accounts}', made.client.name)],
     ['rule r', () => inField(own('r'), 'r')],
+    ['connection pay', () => inField(own('cn'), 'pay')],
     ['csr', () => inField(own('q'), made.csr)],
     ['csr key', () => inField(own('qk'), made.csr)],
     ['certificate', () => inField(own('qc'), made.certificate)],

@@ -79,6 +79,9 @@ const OUTCOMES = [
   'job_not_finished',
   'job_cancelled',
   'metadata_sensitive',
+  'connection_not_found',
+  'connection_exists',
+  'connections_full',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -1,5 +1,5 @@
 -- create-named
--- Adds a rule or a credential to an account.
+-- Adds a rule, a credential or a connection to an account.
 -- KEYS  1 records of its kind (hash: id -> sealed record)
 -- ARGV  1 id  2 sealed record  3 maximum number of records
 -- Reply 'ok' | 'exists' | 'full'

@@ -1,3 +1,4 @@
+/** Patterns, names and limits of what goes to third parties, which schemas publish and threads check. */
 const BASE64 = '[A-Za-z0-9+/]';
 const ENCODED = `whsec_(?=.)(?:${BASE64}{4})*(?:${BASE64}{2}==|${BASE64}{3}=)?`;
 /** One character beyond control characters and the space, without the flag `u`, which schemas do not set. */
@@ -12,3 +13,20 @@ export const WEBHOOK_SECRET_PATTERN = `^(?:${ENCODED}|(?!whsec_)${VISIBLE}(?: *$
 
 /** The same without what only JavaScript reads, for the published document: neither Base64 nor surrogates. */
 export const HEADER_TEXT_PATTERN = '^[^\\x00-\\x20\\x7f](?:[^\\x00-\\x1f\\x7f]*[^\\x00-\\x20\\x7f])?$';
+
+/** The keyed digests that rules compute and connections sign with. */
+export const HMAC_NAMES = ['hmac-sha-1', 'hmac-sha-256', 'hmac-sha-384', 'hmac-sha-512'] as const;
+
+/** The limits of a connection, in UTF-16 units unless the name says otherwise. */
+export const CONNECTION_LIMITS = {
+  baseUrlMax: 2048,
+  headersMax: 64,
+  /** Names and values together: what one request can carry. */
+  headersBytesMax: 32_768,
+  pathsMax: 64,
+  pathMax: 512,
+  signKeyMax: 1024,
+  signPayloadMax: 2048,
+  timeoutMsMin: 1_000,
+  timeoutMsMax: 20_000,
+} as const;

@@ -1,0 +1,144 @@
+import type { SealConnectionParams } from '../../../workers/jobs/connection/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { Connection } from '../../http/schema/connection.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { ConnectionStore } from '../../store/connection.ts';
+import { bindParts } from '../common/bind.ts';
+import { listStreamOf } from '../common/byte-stream.ts';
+import type { Clock } from '../common/clock.ts';
+import { vetTarget } from '../common/permission.ts';
+import type { Account, AccountContext } from '../common/request-context.ts';
+import type { ServiceSettings } from '../common/settings.ts';
+
+/** Connections that are read at once for a list. */
+const STEP = 8;
+/** How often a replacement is tried while others change the connection. */
+const TRIES_MAX = 8;
+
+interface ConnectionParts {
+  readonly crypto: Pick<Crypto, 'describeConnections' | 'sealConnection'>;
+  readonly connectionStore: ConnectionStore;
+  readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
+  readonly now: Clock;
+  readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
+}
+
+/** A connection as it is stored, with its credentials. */
+export interface SealedConnection {
+  readonly id: string;
+  readonly record: Buffer;
+}
+
+/** Connections: addresses and credentials of third parties, which only threads open. */
+export type Connections = ReturnType<typeof createConnections>;
+
+/** Makes the connections of a server. */
+export function createConnections(parts: ConnectionParts) {
+  return bindParts(parts, { find, create, replace, read, list, remove });
+}
+
+/** The sealed connection of this id. Rejects with `connection_not_found`. */
+async function find(
+  { connectionStore }: ConnectionParts,
+  aid: string,
+  id: string,
+): Promise<SealedConnection> {
+  const [record] = await connectionStore.read(aid, [id]);
+  if (record === undefined) {
+    throw new VaultError('connection_not_found');
+  }
+  return { id, record };
+}
+
+/** Seals what a caller has sent, once its host may be reached. */
+async function seal(
+  { crypto, thirdParties, now, settings: { refuseUnknown } }: ConnectionParts,
+  account: Account,
+  body: Uint8Array,
+  previous?: SealedConnection,
+) {
+  const params: SealConnectionParams = { aid: account.aid, id: previous?.id, now: now(), refuseUnknown };
+  const sealed = await crypto.sealConnection({ params, previous: previous?.record, body });
+  await vetTarget(thirdParties, account, sealed.origin, 'body.base_url');
+  return sealed;
+}
+
+/**
+ * Creates a connection of JSON text as it was sent. Rejects an invalid one with its place, a destination that may not be
+ * reached, `connection_exists` and `connections_full`.
+ */
+async function create(
+  parts: ConnectionParts,
+  { account }: AccountContext,
+  body: Uint8Array,
+): Promise<Connection> {
+  const { id, shown, record } = await seal(parts, account, body);
+  const outcome = await parts.connectionStore.create(account.aid, id, record);
+  if (outcome !== 'ok') {
+    throw new VaultError(outcome === 'full' ? 'connections_full' : 'connection_exists', { field: 'body.id' });
+  }
+  return shown;
+}
+
+/** Replaces all of a connection but its id and its time of creation. Rejects as `create` does, and `connection_not_found`. */
+async function replace(
+  parts: ConnectionParts,
+  { account }: AccountContext,
+  { id, body }: { readonly id: string; readonly body: Uint8Array },
+): Promise<Connection> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const previous = await find(parts, account.aid, id);
+    const { shown, record } = await seal(parts, account, body, previous);
+    if (await parts.connectionStore.replace(account.aid, id, previous.record, record)) {
+      return shown;
+    }
+  }
+  throw new VaultError('overloaded');
+}
+
+/** Rejects with `connection_not_found`. */
+async function read(
+  parts: ConnectionParts,
+  { account: { aid } }: AccountContext,
+  id: string,
+): Promise<Connection> {
+  const found = await find(parts, aid, id);
+  const [shown] = await parts.crypto.describeConnections({ aid, connections: [found] });
+  if (shown === undefined) {
+    throw new VaultError('internal');
+  }
+  return shown;
+}
+
+async function* readAll(
+  { crypto, connectionStore }: ConnectionParts,
+  aid: string,
+): AsyncGenerator<readonly Connection[]> {
+  const ids = [...(await connectionStore.ids(aid))].sort();
+  for (let at = 0; at < ids.length; at += STEP) {
+    const some = ids.slice(at, at + STEP);
+    const records = await connectionStore.read(aid, some);
+    const connections = some.flatMap((id, i) => {
+      const record = records[i];
+      return record ? [{ id, record }] : [];
+    });
+    yield crypto.describeConnections({ aid, connections });
+  }
+}
+
+/** All connections of the account in the order of their ids, as the JSON text of a list. */
+function list(parts: ConnectionParts, { account }: AccountContext): Promise<ReadableStream<Uint8Array>> {
+  return listStreamOf(readAll(parts, account.aid));
+}
+
+/** Rejects with `connection_not_found`. */
+async function remove(
+  { connectionStore }: ConnectionParts,
+  { account }: AccountContext,
+  id: string,
+): Promise<void> {
+  if (!(await connectionStore.remove(account.aid, id))) {
+    throw new VaultError('connection_not_found');
+  }
+}
