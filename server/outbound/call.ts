@@ -1,6 +1,6 @@
 import type { Secret } from '../core/secret.ts';
 import type { HeaderEntries } from './headers.ts';
-import type { OutboundReply } from './reply.ts';
+import type { OutboundReply, StreamedReply } from './reply.ts';
 
 /** The methods of requests to third parties. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -13,8 +13,15 @@ export interface OutboundRequest {
   readonly owner: string;
   /** The hosts that the account may call, see `checkDestination`; absent or empty: any. */
   readonly hosts?: readonly string[] | undefined;
-  /** Host and Content-Length are added, and User-Agent and Accept-Encoding if they are missing. */
+  /**
+   * Sent in this order and spelling, after Host. Content-Length and Connection follow; before them, unless it is `bare`,
+   * User-Agent and Accept-Encoding if they are missing.
+   */
   readonly headers: HeaderEntries;
+  /** Adds no header but Host, Content-Length and Connection, which HTTP needs. */
+  readonly bare?: true | undefined;
+  /** See `StreamingRequest`. */
+  readonly stream?: undefined;
   readonly body?: Uint8Array | undefined;
   /**
    * The client certificate for targets that ask for one; the private key is only used in the TLS handshake. Its connection
@@ -25,6 +32,12 @@ export interface OutboundRequest {
   readonly deadlineMs: number;
   /** Called once, directly before the first byte of the request is sent. If it throws, nothing is sent. */
   readonly onWritten?: (() => void) | undefined;
+}
+
+/** A request whose reply is given as soon as its head is there. */
+export interface StreamingRequest extends Omit<OutboundRequest, 'stream'> {
+  /** The deadline includes the body: whoever does not read it in time gets an error instead of the rest. */
+  readonly stream: true;
 }
 
 /** The cause of a failure, for the log; never text of the target, the runtime or the request. */
@@ -42,6 +55,9 @@ export interface OutboundFailure {
 
 /** The result of a request. */
 export type OutboundResult = ({ readonly ok: true } & OutboundReply) | OutboundFailure;
+
+/** The result of a streaming request: a failure before the head of its reply, or a reply whose body may still fail. */
+export type StreamingResult = ({ readonly ok: true } & StreamedReply) | OutboundFailure;
 
 /** Limits of one request besides its deadline. */
 export interface OutboundLimits {

@@ -12,24 +12,29 @@ import {
   type OutboundRequest,
   type OutboundResult,
   outboundFailure,
+  type StreamingRequest,
+  type StreamingResult,
 } from './call.ts';
 import type { Destination } from './destination.ts';
-import { readReply } from './reply.ts';
+import { type OpenReply, openReply, readReply } from './reply.ts';
 import { limitReply } from './reply-limits.ts';
 
 const USER_AGENT = 'cardvault';
 
 /** A flat list, for which node:http keeps the order and duplicate names. */
-function wireHeaders({ method, headers, body }: OutboundRequest, { authority }: Destination): string[] {
+function wireHeaders(
+  { method, headers, bare, body }: HttpExchange['call'],
+  { authority }: Destination,
+): string[] {
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
   const list: [string, string][] = [
     ['Host', authority],
     ...headers.map(([n, v]): [string, string] => [n, v]),
   ];
-  if (!names.has('user-agent')) {
+  if (!bare && !names.has('user-agent')) {
     list.push(['User-Agent', USER_AGENT]);
   }
-  if (!names.has('accept-encoding')) {
+  if (!bare && !names.has('accept-encoding')) {
     list.push(['Accept-Encoding', 'identity']);
   }
   if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
@@ -61,7 +66,7 @@ function isTrusted(socket: TLSSocket, pinned: readonly string[], { host, isAddre
 
 /** The checked input of one exchange. */
 export interface HttpExchange {
-  readonly call: OutboundRequest;
+  readonly call: OutboundRequest | StreamingRequest;
   readonly destination: Destination;
   /** Permitted addresses in normal form, in the order of connection attempts. */
   readonly addresses: readonly string[];
@@ -132,27 +137,31 @@ function onPeer(outgoing: ClientRequest, sendTo: (socket: TLSSocket) => void): v
  * Connects, and sends the request only to a trusted peer. The connection is destroyed at the end, unless the whole request
  * was sent, the whole reply has come, and the agent keeps it.
  */
-export function exchange(given: HttpExchange): Promise<OutboundResult> {
+export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
   const { call, destination, addresses, limits, remainingMs } = given;
-  const { promise, resolve, reject } = Promise.withResolvers<OutboundResult>();
+  const { promise, resolve, reject } = Promise.withResolvers<OutboundResult | StreamingResult>();
   const outgoing = startRequest(given);
   let sent = false;
   let answered = false;
   let finished = false;
-  const finish = (result: OutboundResult): void => {
-    if (finished) {
-      return;
+  let opened: OpenReply | undefined;
+  const end = (isWhole: boolean): void => {
+    if (!finished) {
+      clearTimeout(connectTimer);
+      clearTimeout(deadline);
+      finished = true;
+      if (!(isWhole && outgoing.writableFinished)) {
+        outgoing.destroy();
+      }
     }
-    clearTimeout(connectTimer);
-    clearTimeout(deadline);
-    finished = true;
-    if (!(result.ok && outgoing.writableFinished)) {
-      outgoing.destroy();
-    }
-    resolve(result);
   };
-  const fail = (code: OutboundFailure['code'], reason?: FailureReason): void =>
-    finish(outboundFailure(code, sent, reason));
+  const fail = (code: OutboundFailure['code'], reason?: FailureReason): void => {
+    end(false);
+    resolve(outboundFailure(code, sent, reason));
+    opened?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
+  };
+  const failReply = (code: OutboundFailure['code']): void =>
+    code === 'target_unreachable' ? failBroken() : fail(code);
   const failBroken = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
   const connectTimer = setTimeout(() => sent || fail('target_timeout'), limits.connectMs);
   const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
@@ -182,20 +191,22 @@ export function exchange(given: HttpExchange): Promise<OutboundResult> {
     socket.destroy();
     failBroken();
   });
-  limitReply(outgoing, limits, (code) => (code === 'target_unreachable' ? failBroken() : fail(code)));
+  limitReply(outgoing, limits, failReply);
   onPeer(outgoing, sendTo);
   outgoing.on('response', async (response) => {
     answered = true;
     response.on('error', () => undefined);
-    const reply = await readReply(response, limits.replyBodyBytes);
-    if (reply.kind === 'reply') {
-      const { status, headers, body } = reply;
-      finish({ ok: true, status, headers, body });
-    } else if (reply.code === 'target_unreachable') {
-      failBroken();
-    } else {
-      fail(reply.code);
+    if (call.stream) {
+      opened = openReply(response, limits.replyBodyBytes, (code) => (code ? failReply(code) : end(true)));
+      return opened ? resolve({ ok: true, ...opened.reply }) : failBroken();
     }
+    const reply = await readReply(response, limits.replyBodyBytes);
+    if (reply.kind === 'failed') {
+      return failReply(reply.code);
+    }
+    const { status, headers, body } = reply;
+    end(true);
+    return resolve({ ok: true, status, headers, body });
   });
   return promise;
 }

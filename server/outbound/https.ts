@@ -9,6 +9,8 @@ import {
   type OutboundRequest,
   type OutboundResult,
   outboundFailure,
+  type StreamingRequest,
+  type StreamingResult,
 } from './call.ts';
 import { checkDestination, type Destination } from './destination.ts';
 import { exchange } from './exchange.ts';
@@ -19,12 +21,16 @@ import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
 export interface Outbound {
   /**
    * Sends one request and reads the reply, over a new connection or one that an earlier request of the same owner to the
-   * same host and addresses has just left. A redirect is a reply and is not followed.
+   * same host and addresses has just left. A redirect is a reply and is not followed. With `stream` it gives the reply at its
+   * head.
    *
    * @throws {VaultError} before anything is sent: `invalid_request` for headers that `checkHeaders` rejects, `internal` for
    * an unusable client certificate.
    */
-  readonly send: (request: OutboundRequest) => Promise<OutboundResult>;
+  readonly send: {
+    (request: StreamingRequest): Promise<StreamingResult>;
+    (request: OutboundRequest): Promise<OutboundResult>;
+  };
 }
 
 /** Options of outbound requests; tests set `resolve` and `limits`. */
@@ -77,7 +83,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const anonymous = contextWith(authorities);
   const agent = createAgent();
 
-  const destinationOf = ({ url, hosts }: OutboundRequest): Destination | undefined => {
+  const destinationOf = ({ url, hosts }: Pick<OutboundRequest, 'url' | 'hosts'>): Destination | undefined => {
     try {
       return checkDestination(url, { policy, hosts });
     } catch {
@@ -85,7 +91,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
   };
 
-  const send = async (call: OutboundRequest): Promise<OutboundResult> => {
+  function send(call: StreamingRequest): Promise<StreamingResult>;
+  function send(call: OutboundRequest): Promise<OutboundResult>;
+  async function send(call: OutboundRequest | StreamingRequest): Promise<OutboundResult | StreamingResult> {
     const startedAt = performance.now();
     checkHeaders(call.headers, { field: 'headers' });
     const context = call.clientCert === undefined ? anonymous : contextWith(authorities, call.clientCert);
@@ -107,6 +115,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
           ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
           agent: call.clientCert === undefined && agent,
         });
-  };
+  }
   return Object.freeze({ send });
 }

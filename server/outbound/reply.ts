@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import type { VaultError } from '../core/errors.ts';
 import type { HeaderEntries } from './headers.ts';
 
 /** The reply of a third party, with any status, including redirects. */
@@ -12,14 +13,32 @@ export interface OutboundReply {
   readonly body: Uint8Array;
 }
 
+/** A reply whose body is still to come. */
+export interface StreamedReply extends Omit<OutboundReply, 'body'> {
+  /**
+   * Not decoded, and within the limits of a whole body. It fails with a `VaultError`: `reply_too_large`, `target_timeout` or
+   * `outcome_unknown`. Cancelling it closes the connection.
+   */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
 /** The range of final statuses; the parser of the runtime accepts any three digits. */
 const STATUS_MIN = 200;
 const STATUS_MAX = 599;
 
+type FailureCode = 'reply_too_large' | 'target_unreachable';
+
 /** The result of reading a reply. */
 export type ReadReply =
   | ({ readonly kind: 'reply' } & OutboundReply)
-  | { readonly kind: 'failed'; readonly code: 'reply_too_large' | 'target_unreachable' };
+  | { readonly kind: 'failed'; readonly code: FailureCode };
+
+/** A reply whose body is being read. */
+export interface OpenReply {
+  readonly reply: StreamedReply;
+  /** Ends the body with an error, unless it has ended. */
+  readonly fail: (error: VaultError) => void;
+}
 
 type Decode = (encoded: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
@@ -48,6 +67,11 @@ function valuesOf(headers: HeaderEntries, wanted: string): string {
 const PIECES_MAX = 65_536;
 const FIRST_BYTES = 16_384;
 
+/** Whether a body of so many bytes in so many chunks is within its limits. */
+function isWithin(bytes: number, pieces: number, bytesMax: number): boolean {
+  return bytes <= bytesMax && pieces <= PIECES_MAX;
+}
+
 /** Copies chunks into one growing buffer, so that a chunk does not keep the complete read buffer in memory. */
 function createCollector(bytesMax: number) {
   let held = new Uint8Array(0);
@@ -56,7 +80,7 @@ function createCollector(bytesMax: number) {
   const add = (piece: Uint8Array): boolean => {
     const needed = bytes + piece.length;
     pieces += 1;
-    if (needed > bytesMax || pieces > PIECES_MAX) {
+    if (!isWithin(needed, pieces, bytesMax)) {
       return false;
     }
     if (needed > held.length) {
@@ -91,8 +115,15 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-function failed(code: 'reply_too_large' | 'target_unreachable'): ReadReply {
+function failed(code: FailureCode): ReadReply {
   return { kind: 'failed', code };
+}
+
+function headOf(response: IncomingMessage): Pick<OutboundReply, 'status' | 'headers'> | undefined {
+  const status = response.statusCode ?? 0;
+  return status < STATUS_MIN || status > STATUS_MAX
+    ? undefined
+    : { status, headers: pairsOf(response.rawHeaders) };
 }
 
 /**
@@ -100,11 +131,11 @@ function failed(code: 'reply_too_large' | 'target_unreachable'): ReadReply {
  * decoded or has an invalid status is `target_unreachable`. Never rejects, and does not close the connection.
  */
 export async function readReply(response: IncomingMessage, bytesMax: number): Promise<ReadReply> {
-  const status = response.statusCode ?? 0;
-  if (status < STATUS_MIN || status > STATUS_MAX) {
+  const head = headOf(response);
+  if (head === undefined) {
     return failed('target_unreachable');
   }
-  const headers = pairsOf(response.rawHeaders);
+  const { status, headers } = head;
   try {
     const encoded = await collect(response, bytesMax);
     if (encoded === undefined) {
@@ -122,4 +153,67 @@ export async function readReply(response: IncomingMessage, bytesMax: number): Pr
   } catch (error) {
     return failed(isTooLarge(error) ? 'reply_too_large' : 'target_unreachable');
   }
+}
+
+/** The bytes of a streamed body that wait to be taken, before no more are read. */
+const WAITING_BYTES = 65_536;
+
+/**
+ * Gives the head of a reply, and its body as it comes and no faster than it is taken; undefined for an invalid status. `onEnd`
+ * is called without a code when the body is complete, and with one when the connection is of no more use.
+ */
+export function openReply(
+  response: IncomingMessage,
+  bytesMax: number,
+  onEnd: (code?: FailureCode) => void,
+): OpenReply | undefined {
+  const head = headOf(response);
+  if (head === undefined) {
+    return undefined;
+  }
+  let isOpen = true;
+  let fail: OpenReply['fail'] = () => undefined;
+  const give = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    let bytes = 0;
+    let pieces = 0;
+    fail = (error) => {
+      if (isOpen) {
+        isOpen = false;
+        controller.error(error);
+      }
+    };
+    response.on('data', (piece: Uint8Array) => {
+      bytes += piece.length;
+      pieces += 1;
+      if (!isOpen) {
+        return;
+      }
+      if (!isWithin(bytes, pieces, bytesMax)) {
+        onEnd('reply_too_large');
+        return;
+      }
+      // A copy, as where a body is collected.
+      controller.enqueue(Uint8Array.from(piece));
+      if ((controller.desiredSize ?? 0) <= 0) {
+        response.pause();
+      }
+    });
+    response.on('end', () => {
+      if (isOpen && response.complete) {
+        isOpen = false;
+        controller.close();
+        onEnd();
+      }
+    });
+    response.on('close', () => isOpen && onEnd('target_unreachable'));
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: give,
+      pull: () => void response.resume(),
+      cancel: () => onEnd('target_unreachable'),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES }),
+  );
+  return { reply: { ...head, body }, fail: (error) => fail(error) };
 }
