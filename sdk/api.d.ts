@@ -627,6 +627,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/relay/{connection}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Send a request on (GET)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        get: operations["relayGet"];
+        /**
+         * Send a request on (PUT)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        put: operations["relayPut"];
+        /**
+         * Send a request on (POST)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        post: operations["relayPost"];
+        /**
+         * Send a request on (DELETE)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        delete: operations["relayDelete"];
+        /**
+         * Send a request on (OPTIONS)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        options: operations["relayOptions"];
+        head?: never;
+        /**
+         * Send a request on (PATCH)
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         *
+         *     A credential needs the scope `proxy:send`.
+         */
+        patch: operations["relayPatch"];
+        trace?: never;
+    };
     "/proxy/job": {
         parameters: {
             query?: never;
@@ -2994,7 +3046,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -9298,6 +9350,1182 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayGet: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (GET) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayPut: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (PUT) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayPost: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (POST) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayDelete: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (DELETE) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayOptions: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (OPTIONS) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    relayPatch: {
+        parameters: {
+            query?: {
+                /**
+                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                passphrase?: string;
+            };
+            header?: {
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
+                 * @example correct-horse-battery-staple-9Zq4
+                 */
+                "X-Vault-Passphrase"?: string;
+            };
+            path: {
+                /**
+                 * The id of the connection.
+                 * @example customers-2026
+                 */
+                connection: string;
+                /** What follows the base URL of the connection. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** Send a request on (PATCH) */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `conflicting_parameters`: The same parameter was sent in two places with different values.
+             *
+             *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
+             *
+             *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_not_found`: The connection does not exist.
+             *
+             *     `certificate_not_found`: The certificate does not exist.
+             *
+             *     `key_not_found`: The key does not exist.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
+             *
+             *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             */
+            502: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `target_timeout`: The third party did not reply in time. It may have processed the request. */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {

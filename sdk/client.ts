@@ -8,6 +8,7 @@ import { createFormCalls, type FormCalls } from './calls/form.ts';
 import { createJobCalls, type JobCalls } from './calls/job.ts';
 import { createKeyCalls, type KeyCalls } from './calls/key.ts';
 import { createProxyCalls, type ProxyCalls } from './calls/proxy.ts';
+import { createRelay, type Relay, type RelayOptions } from './calls/relay.ts';
 import { createRetrieveCalls, type RetrieveCalls } from './calls/retrieve.ts';
 import { createRuleCalls, type RuleCalls } from './calls/rule.ts';
 import { createUtilityCalls, type UtilityCalls } from './calls/utility.ts';
@@ -65,11 +66,22 @@ export class Vault {
   /** The security log of the account. */
   readonly audit: AuditCalls;
 
+  /**
+   * A connection as a payment service's own SDK uses it: with a `fetch` that sends through the vault.
+   * @see /guide/relay
+   * @example
+   * const { fetch } = client.relay('psp', { user: 'customers' });
+   */
+  readonly relay: (connection: string, options?: RelayOptions) => Relay;
+
   /** Throws `VaultError` for options that cannot work; sends nothing yet. */
   constructor(options: VaultOptions) {
     checkNames(options, ['baseUrl', 'username', 'password', 'credential', 'passphrase', ...CONNECTION]);
     const { username, password, credential, passphrase, ...connection } = options;
-    const transport = createTransport({ ...connection, authorization: authorizationOf(options) });
+    const authorization = authorizationOf(options);
+    const transport = createTransport({ ...connection, authorization });
+    const { baseUrl, fetch } = connection;
+    this.relay = (id, own) => createRelay({ baseUrl, fetch, authorization, passphrase }, id, own);
     this.keys = createKeyCalls(transport);
     this.vault = createVaultCalls(transport, passphrase);
     this.capture = createCaptureCalls(transport, passphrase);

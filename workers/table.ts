@@ -11,6 +11,7 @@ import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
+import { RELAY_JOBS } from './jobs/relay/jobs.ts';
 import { ROOT_JOBS } from './jobs/root/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
 import { SERVICE_JOBS } from './jobs/service/jobs.ts';
@@ -30,5 +31,6 @@ export const JOBS = numberJobs(
   MAINTENANCE_JOBS,
   ROOT_JOBS,
   EXPORT_JOBS,
+  RELAY_JOBS,
   CONNECTION_JOBS,
 );

@@ -23,6 +23,7 @@ import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
 import { REPLY_HANDLERS } from './jobs/proxy/reply.ts';
 import { REPORT_HANDLERS } from './jobs/proxy/report.ts';
+import { RELAY_HANDLERS } from './jobs/relay/relay.ts';
 import { ROOT_HANDLERS } from './jobs/root/root.ts';
 import { RULE_HANDLERS } from './jobs/rule/rule.ts';
 import { serveJobs } from './jobs/serve.ts';
@@ -51,6 +52,7 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...REENCRYPT_HANDLERS,
   ...ROOT_HANDLERS,
   ...EXPORT_HANDLERS,
+  ...RELAY_HANDLERS,
   ...CONNECTION_HANDLERS,
 };
 

@@ -30,7 +30,9 @@ import { createProxyJobs } from '../services/proxy/job.ts';
 import { createJobListing } from '../services/proxy/job-list.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
+import { createCallBounds } from '../services/proxy/slots.ts';
 import { createTelling } from '../services/proxy/tell.ts';
+import { createRelay } from '../services/relay/relay.ts';
 import { createAdmission } from '../services/request/admission.ts';
 import { createAttempts } from '../services/request/attempts.ts';
 import { createIdempotency } from '../services/request/idempotency.ts';
@@ -281,6 +283,10 @@ function createProxyServices(
   return {
     certs,
     connections,
+    relay: createRelay({
+      ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, refusals },
+      ...{ calls: createCallBounds(), recordEvent, now },
+    }),
     proxy,
     jobListing,
     telling: createTelling({ crypto, jobStore, thirdParties, jobs, now, randomId, settings }),

@@ -115,6 +115,12 @@ export const INVALID_REQUESTS = {
     advice:
       'Correct the name in the template, or add it to `request.extra_data`. For optional members use a section, such as `{{#cvv}}…{{/cvv}}`, or send `allow_missing=true`, which fills in an empty text.',
   },
+  placeholder_unknown: {
+    status: 400,
+    text: 'A placeholder names an item or a field that does not exist. Nothing was sent.',
+    advice:
+      'Check the token, the field and the reference in `{{vault:TOKEN:FIELD:REFERENCE}}`; `field` of the error says where the placeholder stands. The reference is needed if the item was stored with one.',
+  },
   template_limit: {
     status: 400,
     text: 'Filling the template exceeded the time or memory limit of one request.',

@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import { METHODS, type OutboundRequest, type OutboundResult } from './call.ts';
+import { METHODS, type OutboundRequest, type OutboundResult, type StreamingResult } from './call.ts';
 import { checkDestination, isListedUrl } from './destination.ts';
 import { checkHeaders, type HeaderEntries } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
@@ -37,6 +37,13 @@ export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'de
   readonly hosts: readonly string[];
 }
 
+/** A request that passes through, with headers as they are. */
+export interface RelayedRequest
+  extends Pick<ProxiedRequest, 'owner' | 'request' | 'hosts' | 'clientCert' | 'deadlineMs'> {
+  /** Whether the reply is passed on as it comes; otherwise it is read whole, and decoded. */
+  readonly stream: boolean;
+}
+
 /** One attempt to deliver a webhook. */
 export interface WebhookRequest extends WebhookMessage {
   readonly owner: string;
@@ -61,6 +68,16 @@ function methodOf({ method }: OutgoingRequest): OutboundRequest['method'] {
 
 function headOf({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'headers'> {
   return { url, headers: [['Content-Type', 'application/json'], ...Object.entries(headers.expose())] };
+}
+
+/** Sends a request once, with nothing added to it but what HTTP needs. */
+function sendBare(
+  { send }: ReturnType<typeof createOutbound>,
+  { request, stream, ...call }: RelayedRequest,
+): Promise<OutboundResult | StreamingResult> {
+  const filled = request.expose();
+  const whole = { ...call, ...filled, method: methodOf(filled), bare: true } as const;
+  return stream ? send({ ...whole, stream }) : send(whole);
 }
 
 /** The third parties: targets of proxied requests, network token requesters, and webhooks. */
@@ -123,6 +140,8 @@ export function createThirdParties(options: OutboundOptions) {
         deadlineMs,
       });
     },
+
+    relay: (request: RelayedRequest) => sendBare(outbound, request),
 
     /** Sends a webhook once. Only status 200 counts as delivered. */
     async deliver(webhook: WebhookRequest): Promise<WebhookOutcome> {

@@ -21,7 +21,7 @@ const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   decrypt            7       14          2      1    1        101        240            2        2       54        87     628
   capture            5       16          2      1    1         37        324            2        2       70       109     726
   retrieve           7       14          3      1    1        101        240            3        2       68       114     745
-  decrypt_all      280      560         10      5    5          -          -            -        -        6         9      90
+  decrypt_all      280      560         10      5    5          -          -            -        -        6        10      90
   list             140      145          7      1    1          -          -            -        -        3         4      48
 `);
 

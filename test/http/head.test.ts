@@ -64,7 +64,7 @@ async function ask(method: string, target: string, port = server.port): Promise<
 
 test('every route that is read is among the paths', () => {
   const read = ROUTES.filter(({ method }) => method === 'GET').map(({ path }) =>
-    path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    path.replace('{path}', '*').replaceAll(/\{(\w+)\}/g, ':$1'),
   );
   expect(read.filter((path) => !paths.includes(path))).toEqual([]);
 });

@@ -64,7 +64,7 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** The proxy and its certificates. */
-function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'connections'> {
+function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'connections' | 'relay'> {
   return {
     proxy: {
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
@@ -80,6 +80,13 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'conn
       readCertificate: note('readCertificate', () => CERTIFICATE),
       listCertificates: note('listCertificates', () => [CERTIFICATE]),
       removeCertificate: note('removeCertificate', () => undefined),
+    },
+    relay: {
+      relay: note('relay', () => ({
+        status: 402,
+        headers: [['Content-Type', 'text/plain']],
+        body: bytesOf('no'),
+      })),
     },
     connections: {
       create: note('createConnection', () => CONNECTION),
@@ -98,6 +105,7 @@ type StubEndpoints = Pick<
   | 'endpoints'
   | 'rules'
   | 'certs'
+  | 'relay'
   | 'connections'
   | 'forms'
   | 'formPages'

@@ -34,8 +34,8 @@ const BUNDLERS: Readonly<Record<string, Bundler>> = {
 
 /** By export: the most bytes, minified, and texts of other parts that must not come along. */
 const PARTS = {
-  '*': [28_000, []],
-  Vault: [24_000, []],
+  '*': [30_000, []],
+  Vault: [25_500, []],
   captureClient: [10_450, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa', 'webhook']],
   retrieveClient: [11_950, ['whoami', 'Basic ', 'btoa', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],

@@ -60,6 +60,7 @@ test('it exports its clients, errors and the check of webhooks, and nothing else
     'VaultWebhookError',
     'captureClient',
     'retrieveClient',
+    'vaultPlaceholder',
     'webhooks',
   ]);
 });

@@ -6,6 +6,7 @@ import { BATCHES } from './wires-batch.ts';
 import { CERTIFICATES } from './wires-certificate.ts';
 import { CONNECTIONS } from './wires-connection.ts';
 import { CREDENTIALS } from './wires-credential.ts';
+import { RELAYS } from './wires-relay.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
 export const CANARY_NUMBER = '4000000000000002';
@@ -385,6 +386,7 @@ const OTHERS: Readonly<Record<string, Wire>> = {
 export const WIRES: Readonly<Record<string, Wire>> = {
   ...KEYS,
   ...VAULT,
+  ...RELAYS,
   ...BATCHES,
   ...CAPTURE,
   ...RETRIEVE,

@@ -108,7 +108,8 @@ function chainPattern(length: number): RegExp {
   return new RegExp(`\\d(?:${BETWEEN}\\d){${length - 1},}`, 'giu');
 }
 
-function digitsPattern(digits: string): RegExp {
+/** A number in a text, also with separators between its digits. */
+export function digitsPattern(digits: string): RegExp {
   return new RegExp([...digits].join(BETWEEN), 'giu');
 }
 

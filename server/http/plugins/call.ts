@@ -265,7 +265,7 @@ export function readCall(
   const { route, parts, secretHeader } = reader;
   const { request } = ctx;
   const { headers } = request;
-  const query = reader.decodeQuery(request.url);
+  const query = route.passesQuery === true ? {} : reader.decodeQuery(request.url);
   const inQuery = query['passphrase'];
   if (inQuery !== undefined) {
     query['passphrase'] = undefined;

@@ -14,6 +14,7 @@ import type { HostedForms } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
 import type { JobListing } from '../../services/proxy/job-list.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
+import type { RelayService } from '../../services/relay/relay.ts';
 import type { Admission } from '../../services/request/admission.ts';
 import type { Metering } from '../../services/request/metering.ts';
 import type { RateService } from '../../services/request/rate.ts';
@@ -57,6 +58,7 @@ export interface HttpServices {
   readonly rules: Omit<Rules, 'find'>;
   readonly certs: Omit<Certs, 'find'>;
   readonly connections: Omit<Connections, 'find'>;
+  readonly relay: RelayService;
   readonly forms: Omit<HostedForms, 'sweep'>;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;

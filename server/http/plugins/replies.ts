@@ -118,8 +118,43 @@ function okResponse(body: Body | null, reply: Reply, requestId: string): Respons
   return response;
 }
 
-/** The 200 that a handler's reply becomes; `onStreamError` is called when a stream fails half-way. */
+/** Statuses whose replies have no body. */
+const BODILESS = [204, 205, 304];
+
+/**
+ * A third party's reply. A browser that shows it must not take it for a page of the vault's own origin. The id of the
+ * request has a header of its own where the third party has set the usual one.
+ */
+function relayedResponse(
+  { status, headers, body }: NonNullable<Reply['relayed']>,
+  requestId: string,
+  onStreamError: StreamErrorHook,
+): Response {
+  const isStream = body instanceof ReadableStream;
+  const bytes = isStream ? watch(body, onStreamError) : (body as Uint8Array<ArrayBuffer>);
+  const response = new Response(BODILESS.includes(status) ? null : bytes, { status });
+  for (const [name, value] of headers) {
+    response.headers.append(name, value);
+  }
+  response.headers.append('Content-Security-Policy', "sandbox; default-src 'none'");
+  response.headers.set('X-Content-Type-Options', 'nosniff');
+  response.headers.set('X-Vault-Request-Id', requestId);
+  for (const [name, value] of [
+    ['X-Request-Id', requestId],
+    ['Cache-Control', 'no-store'],
+  ] as const) {
+    if (!response.headers.has(name)) {
+      response.headers.set(name, value);
+    }
+  }
+  return response;
+}
+
+/** The reply that a handler's becomes; `onStreamError` is called when a stream fails half-way. */
 export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
+  if (reply.relayed !== undefined) {
+    return relayedResponse(reply.relayed, requestId, onStreamError);
+  }
   return okResponse(bodyOf(reply, onStreamError), reply, requestId);
 }
 

@@ -23,7 +23,7 @@ export type Noun =
   | 'credential'
   | 'audit';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /**
  * How a route takes its body. `json` is parsed and checked; `stored` is handed on as the bytes that came, for a
@@ -83,12 +83,20 @@ interface FileBody {
   readonly name: string;
 }
 
+/** The reply of a third party, as it is passed on. */
+interface RelayedBody {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array | ReadableStream<Uint8Array>;
+}
+
 interface Bodies {
   readonly json: object;
   readonly jsonBytes: Uint8Array;
   readonly stream: ReadableStream<Uint8Array>;
   readonly html: string;
   readonly file: FileBody;
+  readonly relayed: RelayedBody;
 }
 
 type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
@@ -97,7 +105,7 @@ type OneBody<Kind extends keyof Bodies> = Pick<Bodies, Kind> & {
 
 /**
  * What a handler answers with 200: an object to write as JSON, JSON bytes, or a stream of them; a page, whose
- * headers are the complete description of it; or a file.
+ * headers are the complete description of it; or a file. A third party's reply has a status of its own.
  */
 export type Reply = {
   readonly headers?: Readonly<Record<string, string>>;
@@ -168,6 +176,8 @@ export interface RouteShape {
    */
   readonly params: TObject;
   readonly query: TObject;
+  /** Whether its query is for a third party: it is passed on and not read. */
+  readonly passesQuery?: true;
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;
   readonly response: TSchema;

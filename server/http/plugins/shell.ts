@@ -43,7 +43,7 @@ function compileReplyCheck(route: Route): (reply: Reply) => void {
   const schema = TypeCompiler.Compile(route.response);
   const decoder = new TextDecoder();
   return (reply) => {
-    if (reply.stream !== undefined || reply.html !== undefined || reply.file !== undefined) {
+    if (reply.json === undefined && reply.jsonBytes === undefined) {
       return;
     }
     const value = reply.json ?? JSON.parse(decoder.decode(reply.jsonBytes));
@@ -118,7 +118,7 @@ async function handle(
   progress.reply = reply;
   await confirmAccount({ accountCheck: ctx.accountCheck });
   await recordAndCount(mounted, ctx, call, reply, parts);
-  if (ctx.request.method === 'HEAD') {
+  if (ctx.request.method === 'HEAD' && reply.relayed === undefined) {
     return headResponse(reply, ctx.requestId);
   }
   // A stream that fails half-way is logged.
@@ -145,7 +145,8 @@ async function fail(
     dropBody(ctx.request);
   }
   if (reply !== undefined) {
-    await reply.stream?.cancel().catch(() => undefined);
+    const { relayed, stream = relayed?.body } = reply;
+    await (stream instanceof ReadableStream ? stream.cancel().catch(() => undefined) : undefined);
     return errorReply(ctx, failure);
   }
   try {
@@ -262,7 +263,7 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
   }
   const preflight = preflightOf(ofPath);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
-  mountAll(app, path.replaceAll(/\{(\w+)\}/g, ':$1'), ({ request, server, params }) => {
+  const respondTo = ({ request, server, params }: Mounted): Response | Promise<Response> => {
     const mounted = methods.get(request.method);
     const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
     if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
@@ -274,7 +275,17 @@ function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: H
     return request.method === 'OPTIONS' && preflight !== undefined
       ? answerPreflight(request, path, preflight, parts)
       : answerUnrouted(request, { route: path, allow }, parts);
-  });
+  };
+  for (const pattern of patternsOf(path)) {
+    mountAll(app, pattern, respondTo);
+  }
+}
+
+/** The patterns of a path for the framework. A path of third parties, at its end, may be empty and may have many segments. */
+function patternsOf(path: string): readonly string[] {
+  const [, base] = /^(.*)\/\{path\}$/.exec(path) ?? [];
+  const pattern = (base ?? path).replaceAll(/\{(\w+)\}/g, ':$1');
+  return base === undefined ? [pattern] : [pattern, `${pattern}/*`];
 }
 
 /** A request as the framework hands it on. */

@@ -11,6 +11,7 @@ import { FORM_ROUTES } from './form.ts';
 import { JOB_ROUTES } from './job.ts';
 import { KEY_ROUTES } from './key.ts';
 import { PROXY_ROUTES } from './proxy.ts';
+import { RELAY_ROUTES } from './relay.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
 import { RULE_ROUTES } from './rule.ts';
 import { UTILITY_ROUTES } from './utility.ts';
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = [
   ...KEY_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,
+  ...RELAY_ROUTES,
   ...JOB_ROUTES,
   ...CERT_ROUTES,
   ...CONNECTION_ROUTES,

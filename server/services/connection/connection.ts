@@ -7,6 +7,7 @@ import type { ConnectionStore } from '../../store/connection.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
 import type { Clock } from '../common/clock.ts';
+import { createMemory, type Memory } from '../common/memory.ts';
 import { vetTarget } from '../common/permission.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
@@ -16,7 +17,7 @@ const STEP = 8;
 /** How often a replacement is tried while others change the connection. */
 const TRIES_MAX = 8;
 
-interface ConnectionParts {
+interface ConnectionDependencies {
   readonly crypto: Pick<Crypto, 'describeConnections' | 'sealConnection'>;
   readonly connectionStore: ConnectionStore;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
@@ -24,23 +25,34 @@ interface ConnectionParts {
   readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
 }
 
-/** A connection as it is stored, with its credentials. */
+/** A connection as it is stored, with its credentials, and as callers see it. */
 export interface SealedConnection {
   readonly id: string;
   readonly record: Buffer;
+  readonly shown: Connection;
+}
+
+const KNOWN_MAX = 10_000;
+const KNOWN_MS = 60_000;
+
+interface ConnectionParts extends ConnectionDependencies {
+  /** Those whose records were read lately, by account and id. */
+  readonly known: Memory<SealedConnection>;
 }
 
 /** Connections: addresses and credentials of third parties, which only threads open. */
 export type Connections = ReturnType<typeof createConnections>;
 
 /** Makes the connections of a server. */
-export function createConnections(parts: ConnectionParts) {
+export function createConnections(dependencies: ConnectionDependencies) {
+  const known = createMemory<SealedConnection>(KNOWN_MAX, KNOWN_MS, dependencies.now);
+  const parts: ConnectionParts = { ...dependencies, known };
   return bindParts(parts, { find, create, replace, read, list, remove });
 }
 
-/** The sealed connection of this id. Rejects with `connection_not_found`. */
+/** The connection of this id as it is stored now. Rejects with `connection_not_found`. */
 async function find(
-  { connectionStore }: ConnectionParts,
+  { crypto, connectionStore, known }: ConnectionParts,
   aid: string,
   id: string,
 ): Promise<SealedConnection> {
@@ -48,7 +60,19 @@ async function find(
   if (record === undefined) {
     throw new VaultError('connection_not_found');
   }
-  return { id, record };
+  const name = `${aid} ${id}`;
+  const seen = known.get(name);
+  if (seen?.record.equals(record)) {
+    return seen;
+  }
+  const [shown] = await crypto.describeConnections({ aid, connections: [{ id, record }] });
+  if (shown === undefined) {
+    throw new VaultError('internal');
+  }
+  // A copy: a reply is a view, and would keep all that arrived with it.
+  const found = { id, record: Buffer.from(record), shown };
+  known.set(name, found);
+  return found;
 }
 
 /** Seals what a caller has sent, once its host may be reached. */
@@ -98,17 +122,8 @@ async function replace(
 }
 
 /** Rejects with `connection_not_found`. */
-async function read(
-  parts: ConnectionParts,
-  { account: { aid } }: AccountContext,
-  id: string,
-): Promise<Connection> {
-  const found = await find(parts, aid, id);
-  const [shown] = await parts.crypto.describeConnections({ aid, connections: [found] });
-  if (shown === undefined) {
-    throw new VaultError('internal');
-  }
-  return shown;
+async function read(parts: ConnectionParts, { account }: AccountContext, id: string): Promise<Connection> {
+  return (await find(parts, account.aid, id)).shown;
 }
 
 async function* readAll(

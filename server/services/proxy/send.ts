@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ItemName } from '../../../workers/jobs/item/jobs.ts';
 import type { JobFacts, ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
@@ -77,7 +78,7 @@ export type ProxySending = ReturnType<typeof createProxySending>;
 
 /** One attempt of a request, and what follows from its reply. */
 export function createProxySending(parts: SendingParts) {
-  return bindParts(parts, { vetRequester, admit, attempt, judge, conclude });
+  return bindParts(parts, { vetRequester, admit, attempt, judge, conclude, dropSad });
 }
 
 /** What names a job in the log: the request that asked for it, its own id and its account. */
@@ -250,8 +251,8 @@ async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply):
   const { what, token } = job.facts;
   const { status: statusCode, headers } = reply;
   if (what === 'post') {
-    if (parts.settings.sadAfterProxy && token !== undefined && isSuccess(statusCode)) {
-      await dropSad(parts, job, token);
+    if (token !== undefined) {
+      await dropSad(parts, statusCode, { aid: job.account.aid, kid: job.facts.kid, token }, logNamesOf(job));
     }
     return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
   }
@@ -266,23 +267,30 @@ async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply):
 }
 
 /**
- * Deletes the sensitive authentication data that is kept until a payment succeeds. A failure is recorded, not thrown: the
+ * Deletes the sensitive authentication data that is kept until a payment succeeds, if this status says so. A failure is recorded, not thrown: the
  * reply counts more than the deletion, and the next payment with this card tries again.
  */
-async function dropSad(parts: SendingParts, job: ProxyJob, token: string): Promise<void> {
-  const { crypto, itemStore, recordEvent } = parts;
-  const { aid } = job.account;
-  const { kid } = job.facts;
+async function dropSad(
+  parts: SendingParts,
+  status: number,
+  name: ItemName,
+  logNames: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { crypto, itemStore, recordEvent, settings } = parts;
+  if (!settings.sadAfterProxy || !isSuccess(status)) {
+    return;
+  }
+  const { kid, token } = name;
   try {
     await untilDone(async () => {
       const { meta } = await readItem(parts, kid, token);
-      const without = await crypto.dropSad({ name: { aid, kid, token }, meta });
+      const without = await crypto.dropSad({ name, meta });
       const done = without ? await itemStore.dropSad(kid, token, meta, without) : 'ok';
       return done === 'changed' ? undefined : done;
     });
   } catch (error) {
     if (isFault(asVaultError(error))) {
-      recordEvent('job_failed', { ...logNamesOf(job), ...failureFields(error) });
+      recordEvent('job_failed', { ...logNames, ...failureFields(error) });
     }
   }
 }

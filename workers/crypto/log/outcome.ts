@@ -82,6 +82,7 @@ const OUTCOMES = [
   'connection_not_found',
   'connection_exists',
   'connections_full',
+  'placeholder_unknown',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -79,7 +79,7 @@ function ruledMasked(viewOf: View): JsonObject | undefined {
  * The names behind which a request sends secrets that are too short to be found in a reply. Rejects one that stands behind no
  * name: what a reply shows of it could not be told from anything else.
  */
-function namesOf({ url, headers, body = '' }: FilledRequest): readonly string[] {
+export function namesOf({ url, headers, body = '' }: FilledRequest): readonly string[] {
   const names = new Set<string>();
   for (const text of [url, ...headers.map(([name, value]) => `${name}: ${value}`), body]) {
     for (let at = text.indexOf(SHORT); at >= 0; at = text.indexOf(SHORT, at + SHORT.length)) {

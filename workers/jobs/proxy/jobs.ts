@@ -203,7 +203,7 @@ export interface ReplyName extends KeyName {
 const SHORT_BYTES_MAX = 16_384;
 
 /** What takes time in proportion to its bytes: a few travel with the jobs that others wait for, many alone. */
-function laneByLength(...contents: readonly Uint8Array[]): Lane {
+export function laneByLength(...contents: readonly Uint8Array[]): Lane {
   const length = contents.reduce((sum, content) => sum + content.length, 0);
   return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
 }

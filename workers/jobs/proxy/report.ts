@@ -25,9 +25,9 @@ import { isWide, replyText } from './text.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
-const PARTIAL_CONTENT = 206;
+export const PARTIAL_CONTENT = 206;
 /** Content codings that are decoded where a reply is received. */
-const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
+export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
 
 function headersOf({ headers }: Outcome<'reply'>, wanted: string): readonly string[] {
   return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());

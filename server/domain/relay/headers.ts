@@ -1,0 +1,64 @@
+/** The headers of a relayed message: what belongs to a connection, to the vault or to an origin stays behind. */
+
+/** Names and values in their order. */
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** Headers of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
+const OF_CONNECTION =
+  /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|content-length|proxy-.*)$/i;
+/** What the caller says to the vault, and what proxies in front of it say of the caller. */
+const OF_VAULT = /^(?:host|expect|authorization|x-vault-.*|forwarded|x-forwarded-.*|x-real-ip)$/i;
+/**
+ * What a reply says of the origin that it comes from, or has a browser do there: the vault's own origin is none of a third
+ * party's.
+ */
+const OF_ORIGIN =
+  /^(?:set-cookie|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
+
+/** The names in `Connection`, which are as those of the connection itself. */
+function namedByConnection(headers: Headers): ReadonlySet<string> {
+  const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
+  return new Set(named.flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/)));
+}
+
+function without(headers: Headers, ...patterns: readonly RegExp[]): Headers {
+  const named = namedByConnection(headers);
+  return headers.filter(
+    ([name]) => !named.has(name.toLowerCase()) && !patterns.some((pattern) => pattern.test(name)),
+  );
+}
+
+/** A name with capitals, as servers know it that do not know that case has no meaning: `Content-Type`. */
+function capitalised(name: string): string {
+  return name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}
+
+/** The headers that go on to the third party, before those of its connection. */
+export function headersToSend(headers: Headers): Headers {
+  return without(headers, OF_CONNECTION, OF_VAULT).map(([name, value]) => [capitalised(name), value]);
+}
+
+/** The headers of one list, and those of another whose names it does not have. */
+export function replaceHeaders(headers: Headers, by: Headers): Headers {
+  const names = new Set(by.map(([name]) => name.toLowerCase()));
+  return [...headers.filter(([name]) => !names.has(name.toLowerCase())), ...by];
+}
+
+/** The headers of a reply that go back to the caller. */
+export function headersToReturn(headers: Headers): Headers {
+  return without(headers, OF_CONNECTION, OF_ORIGIN);
+}
+
+/** The value of the first header of this name. */
+export function headerIn(headers: Headers, wanted: string): string | undefined {
+  return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+}
+
+/** Content codings that can be searched for numbers, of those that a caller takes. */
+export function readableCodings(accepted: string | undefined): string {
+  const names = (accepted ?? '').toLowerCase().split(/\s*,\s*/);
+  const readable = names.filter(
+    (name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name),
+  );
+  return readable.length === 0 ? 'identity' : readable.join(', ');
+}

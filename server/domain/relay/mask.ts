@@ -1,0 +1,64 @@
+/** Turns the numbers that a request has sent back into their placeholders, in a reply that repeats them. */
+import { onlyDigits } from '../card/digits.ts';
+import { JsonNumber, type JsonValue } from '../json/json.ts';
+import { digitsPattern, type Echoes, maskEchoes } from '../mask/echo.ts';
+import { type Placeholder, placeholderText } from './placeholder.ts';
+
+/** A number that was sent, and what stands for it. */
+export interface SentNumber {
+  readonly digits: string;
+  readonly shown: string;
+}
+
+/** What is masked in the reply to one request. */
+export interface RelayMasks {
+  readonly sent: readonly SentNumber[];
+  /** What else a caller must not see who may use the items and not see them. */
+  readonly echoes?: Echoes | undefined;
+}
+
+/** Shorter numbers may be anything else in a reply. */
+const DIGITS_MIN = 8;
+
+/** The number that a value is; undefined for a value that is none, or too short to be found. */
+export function sentNumber(placeholder: Placeholder, value: JsonValue): SentNumber | undefined {
+  const text = value instanceof JsonNumber ? value.text : value;
+  if (typeof text !== 'string' || !/^[\d\s-]+$/.test(text)) {
+    return undefined;
+  }
+  const digits = onlyDigits(text);
+  return digits.length < DIGITS_MIN ? undefined : { digits, shown: placeholderText(placeholder) };
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Whether a place of a JSON text is within a string, for places in order. */
+function createStringScan(text: string): (place: number) => boolean {
+  let at = 0;
+  let inString = false;
+  return (place) => {
+    for (; at < place; at++) {
+      const unit = text.charCodeAt(at);
+      if (inString && unit === BACKSLASH) {
+        at += 1;
+      } else if (unit === QUOTE) {
+        inString = !inString;
+      }
+    }
+    return inString;
+  };
+}
+
+function replaceNumber(text: string, { digits, shown }: SentNumber, isJson: boolean): string {
+  const isInString = isJson ? createStringScan(text) : () => true;
+  return text.replace(digitsPattern(digits), (_found, ...rest) =>
+    isInString(Number(rest.find((part) => typeof part === 'number'))) ? shown : `"${shown}"`,
+  );
+}
+
+/** A text of a reply, with all that must not be seen masked. */
+export function maskRelayText(text: string, { sent, echoes }: RelayMasks, isJson: boolean): string {
+  const replaced = sent.reduce((masked, number) => replaceNumber(masked, number, isJson), text);
+  return echoes === undefined ? replaced : maskEchoes(replaced, echoes);
+}

@@ -1,0 +1,92 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import { objectOf } from '../plugins/audit.ts';
+import { defineRoute, type Method, type Route } from '../plugins/route.ts';
+import { Identifier } from '../schema/common.ts';
+import { NO_QUERY } from './endpoint.ts';
+
+/** Of the body as it comes. */
+const BODY_BYTES_MAX = 1_048_576;
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const USER_HEADER = 'x-vault-user';
+const PREFIX = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*/;
+
+/** What follows the connection's name in a URL: the path from its slash on, and the query with its question mark. */
+function restOf(url: string): { readonly path: string; readonly query: string } {
+  const rest = url.replace(PREFIX, '').replace(/#.*$/s, '');
+  const at = rest.indexOf('?');
+  return at < 0 ? { path: rest, query: '' } : { path: rest.slice(0, at), query: rest.slice(at) };
+}
+
+function userOf(headers: Headers): string {
+  const user = headers.get(USER_HEADER);
+  if (user === null || user === '') {
+    throw new VaultError('invalid_request', {
+      field: 'header.X-Vault-User',
+      expected: 'is missing: the name of the vault key',
+    });
+  }
+  return user;
+}
+
+function relayBy(method: Method): Route {
+  const name = `${method.charAt(0)}${method.slice(1).toLowerCase()}`;
+  return defineRoute({
+    method,
+    path: '/v1/relay/{connection}/{path}',
+    operationId: `relay${name}`,
+    scope: 'proxy:send',
+    noun: 'proxy',
+    summary: `Send a request on (${method})`,
+    description:
+      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.',
+    auth: 'basic',
+    params: Type.Object({
+      connection: Identifier('The id of the connection.'),
+      path: Type.String({ description: 'What follows the base URL of the connection.' }),
+    }),
+    query: NO_QUERY,
+    passesQuery: true,
+    passphrase: 'required',
+    body: {
+      kind: 'stored',
+      schema: Type.Any({ description: 'What the third party takes.' }),
+      bytesMax: BODY_BYTES_MAX,
+      optional: true,
+      type: '*/*',
+    },
+    response: Type.Any({ description: 'What the third party has replied, with its own status.' }),
+    errors: [
+      ...([
+        'connection_not_found',
+        'placeholder_unknown',
+        'template_limit',
+        'certificate_not_found',
+      ] as const),
+      ...(['passphrase_wrong', 'key_not_found', 'integrity_failed', 'destination_refused'] as const),
+      ...(['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const),
+    ],
+    meter: ['proxy_attempt'],
+    idempotent: false,
+    confirmsAccount: true,
+    audit: {
+      action: 'proxy.send',
+      of: 'errors',
+      object: ({ params }) => objectOf('connection', params.connection),
+    },
+    handle: async ({ ctx, params, passphrase, body, request, services }) => ({
+      relayed: await services.relay.relay(ctx, {
+        connection: params.connection,
+        ...restOf(request.url),
+        method: request.method,
+        headers: [...request.headers],
+        user: userOf(request.headers),
+        passphrase,
+        body,
+      }),
+    }),
+  });
+}
+
+/** The relay takes any method; HEAD is answered as GET is. */
+export const RELAY_ROUTES = METHODS.map(relayBy);

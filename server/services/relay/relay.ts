@@ -1,0 +1,304 @@
+import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import { hasDotSegment } from '../../domain/proxy/fields.ts';
+import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
+import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
+import { type Headers, headerIn, headersToReturn } from '../../domain/relay/headers.ts';
+import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
+import type { Connection } from '../../http/schema/connection.ts';
+import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
+import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { ItemParts, ItemStore } from '../../store/item/item.ts';
+import type { Fenced } from '../../store/item/reply.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import type { ClientCredentials } from '../cert/cert.ts';
+import { bindParts } from '../common/bind.ts';
+import type { Clock } from '../common/clock.ts';
+import { recover } from '../common/coalesce.ts';
+import { mayReveal, outsideScope, requireKey } from '../common/permission.ts';
+import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
+import type { Connections, SealedConnection } from '../connection/connection.ts';
+import type { Keys } from '../key/key.ts';
+import { done, type KeyRef } from '../key/open.ts';
+import type { ProxySending } from '../proxy/send.ts';
+import type { createCallBounds } from '../proxy/slots.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { Refusals } from '../vault/refusals.ts';
+
+/** A request to be sent on through a connection. */
+export interface RelayInput extends RelayRequest {
+  /** The id of the connection. */
+  readonly connection: string;
+  readonly user: string;
+  readonly passphrase: SecretBytes;
+  readonly body: Uint8Array;
+}
+
+/** The reply of a third party, as its caller gets it. */
+export interface Relayed {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array | ReadableStream<Uint8Array>;
+}
+
+interface RelayParts {
+  readonly crypto: Pick<Crypto, 'fillRelay' | 'maskRelay'>;
+  readonly connections: Pick<Connections, 'find'>;
+  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
+  readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly certs: ClientCredentials;
+  readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
+  readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
+  readonly sending: Pick<ProxySending, 'dropSad'>;
+  readonly refusals: Pick<Refusals, 'ignore' | 'note'>;
+  readonly calls: ReturnType<typeof createCallBounds>;
+  readonly recordEvent: RecordEvent;
+  readonly now: Clock;
+}
+
+/** A filled request. */
+type Ready = Extract<Awaited<ReturnType<Crypto['fillRelay']>>, { readonly kind: 'ready' }>;
+
+/** Requests that pass through: a payment service's own, with placeholders that become stored values on the way. */
+export type RelayService = ReturnType<typeof createRelay>;
+
+/** Makes the relay of a server. */
+export function createRelay(parts: RelayParts) {
+  return bindParts(parts, { relay });
+}
+
+const DEADLINE_MS = 20_000;
+
+/** Whether a path begins with whole segments of a prefix. */
+function isBelow(path: string, prefix: string): boolean {
+  const next = path[prefix.length];
+  return path.startsWith(prefix) && (prefix.endsWith('/') || next === undefined || next === '/');
+}
+
+/** Rejects what the connection, or the credential of the caller, is not for. */
+function requireAllowed(
+  { isListed }: Pick<ThirdParties, 'isListed'>,
+  { credential }: Account,
+  { methods, paths, base_url: url }: Connection,
+  { method, path }: RelayRequest,
+): void {
+  if (credential?.hosts !== undefined && !isListed(url, credential.hosts)) {
+    throw outsideScope('the host of this connection');
+  }
+  if (methods !== undefined && !methods.some((allowed) => allowed === method)) {
+    throw new VaultError('not_allowed', { field: 'method', expected: 'is none that this connection is for' });
+  }
+  if (hasDotSegment(path) || !(paths ?? ['']).some((prefix) => isBelow(path, prefix))) {
+    throw new VaultError('not_allowed', { field: 'path', expected: 'is none that this connection is for' });
+  }
+}
+
+/** The tokens that a request names. Rejects placeholders in the path, where logs of third parties would have the value. */
+function namedTokens(input: RelayInput): readonly string[] {
+  if (findPlaceholders(input.path, 'path', 'encoded').length > 0) {
+    const expected = 'must have no placeholders, which third parties would log';
+    throw new VaultError('invalid_request', { field: 'path', expected });
+  }
+  const { query, headers, body } = textsOf(input, Buffer.from(input.body).toString('latin1'));
+  return tokensOf([query, ...headers, body]);
+}
+
+/**
+ * Sends a request on, once, with the headers of its connection and with stored values for its placeholders; the use of each
+ * item is logged before. Gives the reply with the numbers that were sent masked. Rejects with `connection_not_found`,
+ * `not_allowed`, `placeholder_unknown`, and as the proxy does.
+ */
+async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput): Promise<Relayed> {
+  const { connections, certs, calls } = parts;
+  const { account } = ctx;
+  requireKey(account, input.user);
+  const connection = await connections.find(account.aid, input.connection);
+  requireAllowed(parts.thirdParties, account, connection.shown, input);
+  const tokens = namedTokens(input);
+  const { client_cert_id: clientCertId } = connection.shown;
+  const clientCert = clientCertId === undefined ? undefined : await certs.find(account.aid, clientCertId);
+  if (clientCertId !== undefined && clientCert === undefined) {
+    throw new VaultError('certificate_not_found', { field: 'connection' });
+  }
+  return calls.run(account.aid, async () => {
+    const { key, ready } = await fillNoting(parts, ctx, input, connection, tokens);
+    await parts.metering.settleAhead(ctx, 'proxy_attempt');
+    return send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
+  });
+}
+
+/** Fills a request; an error is in the log of each item that it names. */
+async function fillNoting(
+  parts: RelayParts,
+  ctx: AccountContext,
+  input: RelayInput,
+  connection: SealedConnection,
+  tokens: readonly string[],
+) {
+  try {
+    return await fill(parts, ctx, input, connection, tokens);
+  } catch (error) {
+    for (const token of tokens) {
+      parts.refusals.note(ctx, { user: input.user, token }, 'decrypt', error);
+    }
+    throw error;
+  }
+}
+
+async function fill(
+  { crypto, itemStore, keys, metering, refusals, now }: RelayParts,
+  ctx: AccountContext,
+  { connection: id, user, passphrase, body, ...request }: RelayInput,
+  { record }: SealedConnection,
+  tokens: readonly string[],
+): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
+  const { account } = ctx;
+  const hidesEchoes = !mayReveal(account);
+  const own = { connection: id, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked, ...request };
+  const filled = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
+    const { aid, kid } = key;
+    const opening = { kind: 'warm', blob, secret: passphrase } as const;
+    const made = await readAndFill(itemStore, key, tokens, (items, stored) => {
+      const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
+      return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
+    });
+    if (!('logEntries' in made)) {
+      return made;
+    }
+    await confirmAccount(ctx);
+    if (made.kind === 'ready') {
+      metering.countAhead(ctx, 'proxy_attempt');
+    }
+    const logged = await logUses(itemStore, key, tokens, made.logEntries);
+    return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
+  });
+  if (filled instanceof VaultError) {
+    refusals.ignore(filled);
+    throw filled;
+  }
+  return filled;
+}
+
+/** Of each item that exists, its token and the length of its log; and the items themselves. */
+type Fill<T> = (items: FillRelayParams['items'], stored: readonly ItemParts[]) => Promise<T>;
+
+/** Reads all items and fills by them, as `readAndOpen` does of one. Items that do not exist are left out. */
+async function readAndFill<T>(
+  itemStore: Pick<ItemStore, 'read' | 'readParts'>,
+  { kid, gen }: KeyRef,
+  tokens: readonly string[],
+  fillBy: Fill<T>,
+): Promise<T | Fenced> {
+  const fillFrom = (found: readonly (ItemParts | undefined)[]): Promise<T> => {
+    const items = tokens.flatMap((token, at) => {
+      const stored = found[at];
+      return stored === undefined ? [] : [{ token, stored }];
+    });
+    return fillBy(
+      items.map(({ token, stored }) => ({ token, seen: stored.logLength })),
+      items.map(({ stored }) => stored),
+    );
+  };
+  const found = await Promise.all(tokens.map((token) => itemStore.readParts(kid, token)));
+  const filled = found.includes(undefined)
+    ? undefined
+    : await recover(fillFrom(found), 'integrity_failed', undefined);
+  if (filled !== undefined) {
+    return filled;
+  }
+  const again = await Promise.all(tokens.map((token) => itemStore.read(kid, token, gen)));
+  const fenced = again.find((item): item is Fenced => item !== undefined && item.kind !== 'item');
+  return fenced ?? fillFrom(again.map((item) => (item?.kind === 'item' ? item : undefined)));
+}
+
+/** Logs the use of the items that were opened; gives why that must be tried again. An item that has gone is unknown. */
+async function logUses(
+  itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf'>,
+  { kid, gen }: KeyRef,
+  tokens: readonly string[],
+  entries: readonly Uint8Array[],
+): Promise<Fenced | undefined> {
+  const uses = tokens.flatMap((token, at) => (entries[at]?.length ? [{ token, entry: entries[at] }] : []));
+  const byBucket = Map.groupBy(uses, ({ token }) => itemStore.bucketOf(kid, token));
+  const logged = await Promise.all(
+    [...byBucket].map(([bucket, own]) =>
+      itemStore.appendLog(
+        bucket,
+        own.map(({ token }) => token),
+        own.map(({ entry }) => entry),
+        gen,
+      ),
+    ),
+  );
+  for (const result of logged) {
+    if (result.kind !== 'appended') {
+      return result;
+    }
+    if (!result.present.every(Boolean)) {
+      throw new VaultError('placeholder_unknown');
+    }
+  }
+  return undefined;
+}
+
+interface Sending {
+  readonly input: RelayInput;
+  readonly key: KeyRef;
+  readonly tokens: readonly string[];
+  readonly ready: Ready;
+  readonly shown: Connection;
+  readonly clientCert: Awaited<ReturnType<ClientCredentials['find']>>;
+}
+
+async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): Promise<Relayed> {
+  const { crypto } = parts;
+  const { aid } = ctx.account;
+  const { input, key, tokens, ready } = sending;
+  const result = await attempt(parts, ctx, sending);
+  if (!result.ok) {
+    const isUnknown = isOutcomeUnknown(result) && result.code !== 'target_timeout';
+    throw new VaultError(isUnknown ? 'outcome_unknown' : result.code);
+  }
+  const { status, headers, body } = result;
+  const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
+  const { kid } = key;
+  await Promise.all(tokens.map((token) => parts.sending.dropSad(status, { aid, kid, token }, names)));
+  const back = headersToReturn(headers);
+  // Without a body, a length is that of the reply to GET.
+  const length = input.method === 'HEAD' ? headerIn(headers, 'content-length') : undefined;
+  const shown: Headers = length === undefined ? back : [...back, ['Content-Length', length]];
+  if (ready.masks === undefined || !(body instanceof Uint8Array)) {
+    return { status, headers: shown, body };
+  }
+  const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });
+  return { status, ...masked };
+}
+
+/** The one attempt. Records how it ended, and nothing of what was sent. */
+async function attempt(
+  { thirdParties, recordEvent, now }: RelayParts,
+  ctx: AccountContext,
+  { input, ready: { request, masks }, shown, clientCert }: Sending,
+): Promise<OutboundResult | StreamingResult> {
+  const { aid: owner, hosts, name: account } = ctx.account;
+  const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
+  ctx.deadlineMs = now() + deadlineMs;
+  const startedAt = performance.now();
+  // What must be masked is read whole; anything else goes through as it comes.
+  const result = await thirdParties.relay({
+    owner,
+    hosts,
+    request,
+    clientCert,
+    deadlineMs,
+    stream: masks === undefined,
+  });
+  recordEvent('proxy_attempt', {
+    ...{ request_id: ctx.requestId, account, connection: input.connection, attempt: 1 },
+    ms: Math.round(performance.now() - startedAt),
+    ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
+  });
+  return result;
+}

@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { JsonNumber, type JsonValue } from '../../../server/domain/json/json.ts';
+import { fillRelay, type ValueOf } from '../../../server/domain/relay/fill.ts';
+import {
+  headersToReturn,
+  headersToSend,
+  readableCodings,
+  replaceHeaders,
+} from '../../../server/domain/relay/headers.ts';
+import { maskRelayText, sentNumber } from '../../../server/domain/relay/mask.ts';
+import { findPlaceholders, placeholderText, tokensOf } from '../../../server/domain/relay/placeholder.ts';
+
+const NUMBER = '4111111111111111';
+const VALUES: Readonly<Record<string, JsonValue>> = {
+  card_number: NUMBER,
+  name: 'Zoë "Z" <&> O’Hara',
+  month: new JsonNumber('08'),
+  lines: 'a\r\nX-Injected: 1',
+};
+const valueIn: ValueOf = ({ field }) => VALUES[field] ?? 'other';
+
+function fillBody(type: string, body: string): string {
+  return fillRelay({ query: '', headers: [['content-type', type]] }, body, valueIn).body;
+}
+
+describe('placeholders', () => {
+  test('are found as they are written, with their parts decoded', () => {
+    expect(findPlaceholders('a{{vault:t%3A1:card.number:o%2F1}}b{{vault:t2:x}}', 'body', 'plain')).toEqual([
+      { token: 't:1', field: 'card.number', reference: 'o/1', start: 1, end: 34 },
+      { token: 't2', field: 'x', reference: undefined, start: 35, end: 49 },
+    ]);
+  });
+
+  test('are found in forms and queries however far they are encoded', () => {
+    for (const text of [
+      'n=%7B%7Bvault%3At%3Ax%7D%7D&m=1',
+      'n={{vault:t:x}}&m=1',
+      'n=%7b%7bvault:t:x%7d%7d&m=1',
+      'n=%7B{vault%3At:x}%7D&m=1',
+    ]) {
+      expect(findPlaceholders(text, 'body', 'encoded')).toMatchObject([{ token: 't', field: 'x', start: 2 }]);
+    }
+    expect(findPlaceholders('%7B%7Bvault%3At%3Ax%7D%7D', 'body', 'plain')).toEqual([]);
+    const twice = encodeURIComponent(placeholderText({ token: 'a:b', field: 'ä', reference: '}}' }));
+    expect(findPlaceholders(twice, 'body', 'encoded')).toMatchObject([
+      { token: 'a:b', field: 'ä', reference: '}}' },
+    ]);
+  });
+
+  test.each([
+    '{{vault:',
+    '{{vault:t}}',
+    '{{vault:t:}}',
+    '{{vault::x}}',
+    '{{vault:t:x:}}',
+    '{{vault:t:x:r:s}}',
+    '{{vault:t:%zz}}',
+    '{{vault:t: x}}',
+    '{{vault:t:ä}}',
+    `{{vault:${'t'.repeat(3_000)}:x}}`,
+  ])('that are malformed never go out as they are: %#', (text) => {
+    expect(() => findPlaceholders(text, 'body', 'plain')).toThrow('placeholders of the form');
+  });
+
+  test('take linear time, and are limited', () => {
+    const startedAt = performance.now();
+    expect(() => findPlaceholders('{{vault:'.repeat(130_000), 'body', 'plain')).toThrow();
+    expect(() => findPlaceholders('{{vault:t:x}}'.repeat(80_000), 'body', 'plain')).toThrow();
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const texts = Array.from({ length: 21 }, (_, at) => `{{vault:t${at}:x}}`);
+    expect(() => tokensOf([{ text: texts.join(), field: 'body', writing: 'plain' }])).toThrow('20 tokens');
+    expect(tokensOf([{ text: texts.slice(1).join(), field: 'body', writing: 'plain' }])).toHaveLength(20);
+  });
+
+  test('that this code writes are read again, whatever the parts are', () => {
+    const part = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
+    fc.assert(
+      fc.property(part, part, fc.option(part, { nil: undefined }), (token, field, reference) => {
+        const text = placeholderText({ token, field, reference });
+        const [found] = findPlaceholders(`x${text}y`, 'body', 'plain');
+        expect(found).toEqual({ token, field, reference, start: 1, end: 1 + text.length });
+      }),
+    );
+  });
+});
+
+describe('a filled request', () => {
+  test('has values escaped for their place, and everything else as it came', () => {
+    const json =
+      '{"n": 1.10, "n":2,"card":"{{vault:t:card_number}}","m":{{vault:t:month}}, "name":"{{vault:t:name}}"}';
+    expect(fillBody('application/json', json)).toBe(
+      `{"n": 1.10, "n":2,"card":"${NUMBER}","m":08, "name":"Zoë \\"Z\\" <&> O’Hara"}`,
+    );
+    expect(fillBody('application/x-www-form-urlencoded', 'a=%20&n=%7B%7Bvault%3At%3Aname%7D%7D&b')).toBe(
+      'a=%20&n=Zo%C3%AB%20%22Z%22%20%3C%26%3E%20O%E2%80%99Hara&b',
+    );
+    expect(fillBody('text/xml', '<n>{{vault:t:name}}</n>')).toBe(
+      '<n>Zoë &quot;Z&quot; &lt;&amp;&gt; O’Hara</n>',
+    );
+    const part = '--b\r\nContent-Disposition: form-data; name="n"\r\n\r\n{{vault:t:card_number}}\r\n--b--';
+    expect(fillBody('multipart/form-data; boundary=b', part)).toBe(
+      part.replace('{{vault:t:card_number}}', NUMBER),
+    );
+    const filled = fillRelay(
+      { query: '?a=1&&n=%7B%7Bvault:t:name%7D%7D', headers: [['x-n', '{{vault:t:card_number}}']] },
+      '',
+      valueIn,
+    );
+    expect(filled).toEqual({
+      query: '?a=1&&n=Zo%C3%AB%20%22Z%22%20%3C%26%3E%20O%E2%80%99Hara',
+      headers: [['x-n', NUMBER]],
+      body: '',
+    });
+  });
+
+  test('takes no value that would end the place where it stands', () => {
+    expect(() => fillBody('multipart/form-data; boundary=b', '{{vault:t:lines}}')).toThrow(
+      'values that can stand there',
+    );
+    expect(() => fillRelay({ query: '', headers: [['x', '{{vault:t:lines}}']] }, '', valueIn)).toThrow();
+    expect(() => fillRelay({ query: '', headers: [['x', '{{vault:t:name}}']] }, '', valueIn)).toThrow();
+    expect(fillBody('application/json', '"{{vault:t:lines}}"')).toBe('"a\\r\\nX-Injected: 1"');
+  });
+
+  test('is limited, though each placeholder is short', () => {
+    const value = 'x'.repeat(200_000);
+    expect(() => fillRelay({ query: '', headers: [] }, '{{vault:t:x}}'.repeat(20), () => value)).toThrow();
+  });
+});
+
+describe('headers', () => {
+  test('of the connection, the vault and proxies before it stay behind', () => {
+    expect(
+      headersToSend([
+        ...([
+          ['accept', 'a'],
+          ['connection', 'close, x-hop'],
+          ['x-hop', '1'],
+          ['expect', '100-continue'],
+        ] as const),
+        ...([
+          ['authorization', 'Bearer vak1_x'],
+          ['x-vault-passphrase', 'p'],
+          ['x-vault-user', 'u'],
+        ] as const),
+        ...([
+          ['host', 'vault'],
+          ['te', 'trailers'],
+          ['x-forwarded-for', '10.0.0.1'],
+          ['idempotency-key', 'k'],
+        ] as const),
+      ]),
+    ).toEqual([
+      ['Accept', 'a'],
+      ['Idempotency-Key', 'k'],
+    ]);
+    expect(
+      headersToReturn([
+        ...([
+          ['Content-Type', 'text/html'],
+          ['Set-Cookie', 'a=1'],
+          ['Transfer-Encoding', 'chunked'],
+        ] as const),
+        ...([
+          ['Access-Control-Allow-Origin', '*'],
+          ['Connection', 'X-Own'],
+          ['x-own', '1'],
+          ['Request-Id', 'r'],
+        ] as const),
+      ]),
+    ).toEqual([
+      ['Content-Type', 'text/html'],
+      ['Request-Id', 'r'],
+    ]);
+  });
+
+  test('of a connection replace those of the caller', () => {
+    const own = [
+      ['Authorization', 'Basic a'],
+      ['X', '1'],
+      ['X', '2'],
+    ] as const;
+    expect(
+      replaceHeaders(
+        [
+          ['x', '0'],
+          ['Y', '3'],
+        ],
+        own,
+      ),
+    ).toEqual([['Y', '3'], ...own]);
+  });
+
+  test('name codings that can be read, or none', () => {
+    expect(readableCodings(undefined)).toBe('identity');
+    expect(readableCodings('gzip, zstd;q=0.9, BR;q=0.5, deflate;q=0')).toBe('gzip, br;q=0.5');
+    expect(readableCodings('zstd')).toBe('identity');
+  });
+});
+
+describe('a reply', () => {
+  const sent = [
+    sentNumber({ token: 't', field: 'card_number', reference: 'o' }, NUMBER) ?? { digits: '', shown: '' },
+  ];
+  const shown = '{{vault:t:card_number:o}}';
+
+  test('has placeholders for the numbers that were sent', () => {
+    const masked = (text: string, isJson: boolean) => maskRelayText(text, { sent }, isJson);
+    expect(masked(`a=${NUMBER}&b=4111 1111 1111 1111`, false)).toBe(`a=${shown}&b=${shown}`);
+    expect(masked(`{"a":"\\"${NUMBER}","b":${NUMBER},"c":"x"}`, true)).toBe(
+      `{"a":"\\"${shown}","b":"${shown}","c":"x"}`,
+    );
+    expect(masked('nothing', true)).toBe('nothing');
+  });
+
+  test('is searched for whole numbers alone', () => {
+    const none = [
+      ['123', 'cvv'],
+      ['Ada 4111111111111111', 'name'],
+      ['12/30', 'expiry'],
+    ] as const;
+    for (const [value, field] of none) {
+      expect(sentNumber({ token: 't', field }, value)).toBeUndefined();
+    }
+    expect(sentNumber({ token: 't', field: 'n' }, new JsonNumber(NUMBER))?.digits).toBe(NUMBER);
+  });
+});

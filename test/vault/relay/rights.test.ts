@@ -1,0 +1,150 @@
+/** What a relayed request may use, and what its caller sees of it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Scope } from '../../../server/http/schema/credential.ts';
+import type { AccountClient } from '../../helpers/clients.ts';
+import { credentialClient, type WantedCredential } from '../../helpers/credentials.ts';
+import { anotherItem, CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { connect, placeholder, relay } from '../../helpers/relay.ts';
+import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let party: ThirdParty;
+let item: Item;
+let psp: string;
+let paths = 0;
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  vault = await openProxyVault({ sadAfterProxy: true });
+  item = await newItem(vault);
+  psp = await connect(item.account, party, { headers: [{ 'X-Key': 'sk_canary' }] });
+});
+// A payment that went through takes the code of its card.
+beforeEach(async () => {
+  item = await anotherItem(item, CARD);
+});
+afterAll(async () => {
+  await vault.close();
+  party.stop();
+});
+
+function freshPath(...acts: Act[]): string {
+  paths += 1;
+  party.script(`/r${paths}`, ...(acts.length === 0 ? [{ body: '{}' }] : acts));
+  return `/r${paths}`;
+}
+
+async function using(scopes: readonly Scope[], wanted: WantedCredential = {}): Promise<AccountClient> {
+  return credentialClient(vault.handle, item.account, scopes, wanted);
+}
+
+function charge(): string {
+  const { token } = item;
+  return `{"pan":"${placeholder(token, 'card_number')}","cvc":"${placeholder(token, 'cvv')}","name":"${placeholder(token, 'card_holder')}"}`;
+}
+
+describe('a credential that may use and not see', () => {
+  test('sends the values, and sees none of them in a reply that repeats them', async () => {
+    const path = freshPath((request) => ({
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-Echo', request.text],
+      ],
+      body: request.text,
+    }));
+    const sender = await using(['proxy:send']);
+    const answer = await relay(sender, psp, path, { body: charge() });
+    expect(party.calls(path)[0]?.text).toContain(CARD.card_number);
+    expect(answer.outcome).toBe('200');
+    expect(JSON.parse(answer.text)).toEqual({
+      pan: placeholder(item.token, 'card_number'),
+      cvc: '********',
+      name: CARD.card_holder,
+    });
+    const shown = answer.text + JSON.stringify([...answer.headers]);
+    for (const secret of [CARD.card_number, CARD.cvv]) {
+      expect(shown).not.toContain(secret);
+    }
+  });
+
+  test('cannot have a code shown by sending it where no name stands before it', async () => {
+    const sender = await using(['proxy:send']);
+    const path = freshPath();
+    const answer = await relay(sender, psp, path, { body: `["${placeholder(item.token, 'cvv')}"]` });
+    expect([answer.outcome, Object(answer.json).field]).toEqual(['403 not_allowed', 'scope']);
+    expect(party.calls(path)).toEqual([]);
+  });
+
+  test('sees nothing of a reply that cannot be searched', async () => {
+    const sender = await using(['proxy:send']);
+    const encoded = freshPath({ headers: [['Content-Encoding', 'zstd']], body: 'not readable' });
+    expect((await relay(sender, psp, encoded, { body: charge() })).text).toBe('********');
+    const part = freshPath({ status: 206, body: '1111' });
+    const body = `"${placeholder(item.token, 'card_number')}"`;
+    expect((await relay(sender, psp, part, { body })).text).toBe('********');
+  });
+});
+
+describe('a credential', () => {
+  test('needs the scope, the key and the host', async () => {
+    const path = freshPath();
+    for (const [scopes, wanted] of [
+      [['vault:read'], {}],
+      [['proxy:send'], { keys: ['other'] }],
+      [['proxy:send'], { hosts: ['pay.example.com'] }],
+    ] as const) {
+      const answer = await relay(await using(scopes, wanted), psp, path, { body: '{}' });
+      expect([answer.outcome, Object(answer.json).field]).toEqual(['403 not_allowed', 'scope']);
+    }
+    expect(party.calls(path)).toEqual([]);
+    const fitting = await using(['proxy:send'], { keys: ['u'], hosts: ['127.0.0.1'] });
+    expect((await relay(fitting, psp, path, { body: '{}' })).outcome).toBe('200');
+  });
+
+  test('of another account has neither connection nor key', async () => {
+    const other = await newItem(vault);
+    expect((await relay(other.account, psp, freshPath(), { body: '{}' })).outcome).toBe(
+      '404 connection_not_found',
+    );
+    const own = await connect(other.account, party);
+    const answer = await relay(other.account, own, freshPath(), { body: charge() });
+    expect(answer.outcome).toBe('400 placeholder_unknown');
+  });
+});
+
+describe('the code of a card', () => {
+  test('is gone once a payment went through, and stays otherwise', async () => {
+    const { token, account } = await newItem(vault);
+    const own = await connect(account, party);
+    const body = `{"cvc":"${placeholder(token, 'cvv')}"}`;
+    expect((await relay(account, own, freshPath({ status: 402, body: '{}' }), { body })).status).toBe(402);
+    expect((await relay(account, own, freshPath({ status: 201, body: '{}' }), { body })).status).toBe(201);
+    expect((await relay(account, own, freshPath(), { body })).outcome).toBe('400 placeholder_unknown');
+  });
+});
+
+describe('a reply without placeholders in its request', () => {
+  test('comes through as it is sent, piece by piece', async () => {
+    const path = freshPath({ headers: [['Content-Encoding', 'x-own']], body: 'as it is' });
+    const answer = await relay(item.account, psp, path, {
+      method: 'GET',
+      headers: { 'accept-encoding': 'x-own' },
+    });
+    expect([answer.text, answer.headers.get('content-encoding')]).toEqual(['as it is', 'x-own']);
+    expect(party.calls(path)[0]?.header('accept-encoding')).toBe('x-own');
+  });
+
+  test('that breaks off ends the reply of the vault', async () => {
+    const path = freshPath({ body: 'half', unfinished: 'cut' });
+    await expect(relay(item.account, psp, path, { method: 'GET' })).rejects.toThrow();
+  });
+});
+
+test('nothing that is secret is in a log or an event', () => {
+  expect(vault.events.filter(({ event }) => event === 'proxy_attempt')).not.toEqual([]);
+  const logged = JSON.stringify([vault.lines, vault.events]);
+  for (const secret of [CARD.card_number, 'sk_canary', CARD.card_holder]) {
+    expect(logged).not.toContain(secret);
+  }
+});

@@ -1,0 +1,67 @@
+/** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
+import { bytes, concealed, failure, json, list, message, oneOf, optional, secret, text } from '../codec.ts';
+import { defineJob, singlesOf } from '../define.ts';
+import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
+import { type KeyName, OPENING } from '../key/jobs.ts';
+import { type Headers, laneByLength } from '../proxy/jobs.ts';
+
+/** How a request is filled. */
+export interface FillRelayParams extends KeyName, ActorParams {
+  /** The id of the connection. */
+  readonly connection: string;
+  readonly method: string;
+  /** Behind the connection's name, as `RelayRequest`. */
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Headers;
+  /** Of each item, in the order of the items. */
+  readonly items: readonly { readonly token: string; readonly seen: number }[];
+  /** Whether the caller may not see what the items hold, though it is sent: replies that repeat it are masked. */
+  readonly hidesEchoes: boolean;
+  /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
+  readonly forcedMask: boolean;
+}
+
+/** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */
+export const RELAY_JOBS = {
+  /**
+   * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
+   * each item, empty for one that was not read. `masks`: what `maskRelay` needs; missing where a reply can be passed on as it
+   * comes. `rejected`: why nothing is sent.
+   */
+  fillRelay: defineJob({
+    lane: ({ body }) => laneByLength(body),
+    share: ({ params }) => singlesOf(params.aid),
+    input: message({
+      params: json<FillRelayParams>(),
+      opening: OPENING,
+      connection: bytes,
+      items: list(SEALED_ITEM),
+      body: bytes,
+    }),
+    output: oneOf({
+      ready: {
+        logEntries: list(bytes),
+        request: concealed(
+          message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) }),
+        ),
+        masks: optional(concealed(bytes)),
+      },
+      rejected: { logEntries: list(bytes), error: failure },
+      warm_miss: {},
+    }),
+  }),
+  /** Masks a reply, whose body is decoded. */
+  maskRelay: defineJob({
+    lane: ({ body }) => laneByLength(body),
+    share: ({ aid }) => singlesOf(aid),
+    input: message({
+      aid: text,
+      masks: secret,
+      status: json<number>(),
+      headers: json<Headers>(),
+      body: bytes,
+    }),
+    output: message({ headers: json<Headers>(), body: bytes }),
+  }),
+};
