@@ -14,5 +14,6 @@ export const SMALL_BUNDLES: FormBundles = {
     bundle('vault-forms.js', `export const mountForm = () => undefined; // ${'x'.repeat(2_000)}\n`),
     bundle('vault-forms.global.js', 'var VaultForms = {};\n'),
     bundle('vault-form-page.js', "document.getElementById('vault-form-root').textContent = 'ä form';\n"),
+    bundle('vault-element.js', 'document.body.append("ä field");\n'),
   ],
 };

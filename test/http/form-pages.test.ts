@@ -245,6 +245,8 @@ describe('a host for forms alone', () => {
     ['GET', '/forms'],
     ['GET', '/forms/preview'],
     ['GET', '/forms/preview/style=vault'],
+    ['GET', '/forms/element'],
+    ['GET', '/forms/element?field'],
     ['GET', '/'],
   ];
 
@@ -261,6 +263,19 @@ describe('a host for forms alone', () => {
       expect(answer.headers.get('WWW-Authenticate')).toBeNull();
     }
     expect(client.parts.asked).toEqual([]);
+  });
+
+  test('leaves single fields to the main host, where no script of an owner runs unsandboxed', async () => {
+    const answer = await send('GET', '/forms/element?field', 'vault.test', NOBODY);
+    expect(answer.status).toBe(200);
+    const { elements } = parsePage(answer.text);
+    const script = elements.find(({ attributes }) => 'src' in attributes)?.attributes;
+    const src = `https://vault.test/forms/${SMALL_BUNDLES.version}/vault-element.js`;
+    const integrity = SMALL_BUNDLES.files.find(({ name }) => name === 'vault-element.js')?.integrity ?? '';
+    expect(script).toEqual({ src, integrity, crossorigin: '' });
+    expect(answer.headers.get('Content-Security-Policy')).toBe(
+      `default-src 'none'; script-src ${src}; connect-src https://vault.test/v1/; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'`,
+    );
   });
 
   test('answers preflights of what it serves alone', async () => {
