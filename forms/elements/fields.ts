@@ -75,7 +75,11 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     name: 'cvv',
     label: 'cvv',
     digits: true,
-    attributes: { autocomplete: 'cc-csc', inputmode: 'numeric' },
+    // The browser may fill it; password managers are not to keep it, nor to offer that.
+    attributes: {
+      ...{ autocomplete: 'cc-csc', inputmode: 'numeric' },
+      ...{ 'data-1p-ignore': '', 'data-lpignore': 'true', 'data-bwignore': '', 'data-form-type': 'other' },
+    },
     edit: plainDigits(() => CODE_DIGITS_MAX),
     problem: (value, number) => checkCode(value, number),
     posted: (value) => ({ cvv: value }),
@@ -90,7 +94,11 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
   iban: {
     name: 'account_number',
     label: 'iban',
-    attributes: { autocapitalize: 'characters', maxlength: 42, placeholder: 'DE00 0000 0000 0000 0000 00' },
+    // There is no word for it that `autocomplete` takes: programs that fill know it by its name.
+    attributes: {
+      ...{ id: 'vf-iban', name: 'iban', autocapitalize: 'characters' },
+      ...{ maxlength: 42, placeholder: 'DE00 0000 0000 0000 0000 00' },
+    },
     edit: ({ value }) => ({ value: groupIban(value), caret: groupIban(value).length }),
     problem: checkIban,
     posted: (value) => ({ account_number: plainIban(value) }),
