@@ -29,10 +29,10 @@ function isField(name: string): name is ElementField {
 }
 
 function start(): void {
-  const frame = openFrame({ own: window, ancestors: location.ancestorOrigins, allowed: [] }, (type) =>
-    act(type),
+  const frame = openFrame({ own: window, ancestors: location.ancestorOrigins, allowed: [] }, (message) =>
+    act(message),
   );
-  let act: (type: ParentMessage['type']) => void = () => undefined;
+  let act: (message: ParentMessage) => void = () => undefined;
   const { field, locale, theme } = visit;
   // Alone in a window it would be a page that asks for a card without saying who does.
   if (!frame.framed) {
@@ -47,7 +47,13 @@ function start(): void {
   if (isField(field)) {
     act = showField({ ...visit, field }, texts, frame);
   } else if (field === 'reveal') {
-    void showValue(visit, texts, frame);
+    const show = (): void => void showValue(visit, texts, frame);
+    // Back from the history it is empty.
+    addEventListener('pageshow', ({ persisted }) => persisted && show());
+    show();
+  } else {
+    // Reloaded, it has nothing in its address any more. The page around leads it here again.
+    return;
   }
   frame.send({ type: 'vault.ready' });
 }

@@ -8,6 +8,7 @@ import { clearAddress } from './page/address.ts';
 import { createForm, type FormContext } from './page/form.ts';
 import { createOwnForm, hasOwnForm } from './page/own-form.ts';
 import { createItemView } from './page/retrieve.ts';
+import { BROWSER } from './page/submit.ts';
 import { applyTheme } from './page/theme.ts';
 import { isRetrieval, readVisit } from './page/visit.ts';
 import { wipeWhenLeft } from './page/wipe.ts';
@@ -72,7 +73,7 @@ class VaultForm extends HTMLElement {
     let mounted: Mounted | undefined;
     const frame = openFrame(
       { own: window, ancestors: location.ancestorOrigins, allowed: config.settings.frame_ancestors },
-      (type) => mounted?.act(type),
+      ({ type }) => mounted?.act(type),
     );
     document.documentElement.toggleAttribute('data-framed', frame.framed);
     document.title = visit.title ?? document.title;
@@ -82,8 +83,7 @@ class VaultForm extends HTMLElement {
       texts: textsOf(locale, frame.framed),
       send: frame.send,
       isFramed: frame.framed,
-      fetch: (url, init) => fetch(url, init),
-      wait: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
+      ...BROWSER,
       now: () => new Date(),
     });
     this.replaceChildren(mounted.element);

@@ -35,6 +35,8 @@ export interface FormPlan {
   /** The origin that the form's messages have: `null` for a sandboxed one, as browsers write it. */
   readonly origin: string;
   readonly label: string;
+  /** Whether its window shows nothing else: what it loads instead is replaced. */
+  readonly isKept?: boolean;
 }
 
 type Mode = 'capture' | 'retrieve';

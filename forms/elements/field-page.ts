@@ -5,14 +5,14 @@ import { digitsOf } from '../fields/digits.ts';
 import type { FieldPlan } from '../fields/field.ts';
 import { createText } from '../fields/text-input.ts';
 import type { Frame } from '../frame/frame.ts';
-import type { ParentMessage } from '../frame/messages.ts';
+import type { FormMessage, ParentMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import { successMessage } from '../page/form.ts';
-import { bodyOf, call, callUrl, createAttemptKeys } from '../page/submit.ts';
+import { BROWSER, bodyOf, call, callUrl, isSettled } from '../page/submit.ts';
 import { wipeWhenLeft } from '../page/wipe.ts';
 import { codePlaceholder, type ElementKind, KINDS } from './fields.ts';
-import { type Around, collect, type Member, membersBeside } from './group.ts';
+import { type Around, collect, keyFor, type Member, membersBeside } from './group.ts';
 import type { ElementField } from './names.ts';
 import type { ElementVisit } from './visit.ts';
 
@@ -27,49 +27,46 @@ interface FieldPage {
   readonly frame: Pick<Frame, 'send'>;
 }
 
-const attempts = createAttemptKeys();
-
-/** Sends what all fields of the group hold, once, and empties them when it is stored. */
-async function submit({ visit, own, frame }: FieldPage): Promise<void> {
-  const members = membersBeside(own, around());
-  const collected = collect(members);
-  if ('code' in collected) {
-    frame.send({ type: 'vault.error', status: 0, code: collected.code });
-    return;
-  }
-  const setSending = (isSending: boolean): void => {
-    for (const member of members) {
-      member.isSending = isSending;
+/** Empties the fields whose values were sent. One that was changed meanwhile keeps what was typed. */
+function empty(members: readonly Member[], sent: readonly string[]): void {
+  members.forEach((member, at) => {
+    try {
+      if (JSON.stringify(member.posted()) === sent[at]) {
+        member.clear();
+      }
+    } catch {
+      // Its frame has gone, and with it what was typed.
     }
-  };
-  setSending(true);
+  });
+}
+
+/** Sends what all fields of the group hold, if they are just the expected ones; says what became of it. */
+async function sendAll({ visit, own }: FieldPage, expected: readonly string[]): Promise<FormMessage> {
+  const members = membersBeside(own, around());
+  const collected = collect(members, expected);
+  if ('code' in collected) {
+    return { type: 'vault.error', status: 0, code: collected.code };
+  }
+  own.isSending = true;
   const body = bodyOf({}, collected.posted);
+  const sent = members.map((member) => JSON.stringify(member.posted()));
   const { unique_id, secret, reference, metadata } = visit;
   const form_type = members.some(({ field }) => field === 'iban') ? 'ach' : 'pcd';
-  const outcome = await call(
-    callUrl(location.origin, 'capture', unique_id, { reference, metadata, form_type }),
-    {
-      method: 'POST',
-      headers: { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': attempts.keyFor(body) },
-      body,
-    },
-    {
-      fetch: (url, init) => fetch(url, init),
-      wait: (seconds) => new Promise((end) => setTimeout(end, 1000 * seconds)),
-    },
-  );
-  attempts.settle(outcome);
-  setSending(false);
+  const url = callUrl(location.origin, 'capture', unique_id, { reference, metadata, form_type });
+  const headers = { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': keyFor(members, body) };
+  const outcome = await call(url, { method: 'POST', headers, body }, BROWSER);
+  own.isSending = false;
+  if (isSettled(outcome)) {
+    for (const member of members) {
+      member.attempt = undefined;
+    }
+  }
   if ('failure' in outcome) {
     const { status, code } = outcome.failure;
-    frame.send({ type: 'vault.error', status, code });
-    return;
+    return { type: 'vault.error', status, code };
   }
-  attempts.forget();
-  for (const member of members) {
-    member.clear();
-  }
-  frame.send(successMessage(outcome.reply));
+  empty(members, sent);
+  return successMessage(outcome.reply);
 }
 
 /** The number that was typed into the field for it beside this one; empty without one. */
@@ -92,8 +89,8 @@ function stateOf(value: string, wrong: string, isTyping: boolean): string {
   return wrong === 'number_short' || isTyping ? 'partial' : 'invalid';
 }
 
-/** Tells the page around when the focus comes and goes, and checks the field then; Enter sends the group. */
-function listen(input: HTMLInputElement, { own, frame }: FieldPage, send: () => void): void {
+/** Tells the page around when the focus comes and goes, and checks the field then; and of Enter, for which it sends. */
+function listen(input: HTMLInputElement, { own, frame }: FieldPage): void {
   input.addEventListener('focus', () => {
     if (own.field === 'card-cvc') {
       input.placeholder = codePlaceholder(numberBeside(own));
@@ -106,9 +103,9 @@ function listen(input: HTMLInputElement, { own, frame }: FieldPage, send: () => 
       own.check();
     }
   });
-  input.addEventListener('keydown', ({ key }) => {
-    if (key === 'Enter') {
-      send();
+  input.addEventListener('keydown', ({ key, repeat, isComposing }) => {
+    if (key === 'Enter' && !repeat && !isComposing) {
+      frame.send({ type: 'vault.enter' });
     }
   });
 }
@@ -128,18 +125,25 @@ export function showField(
   visit: ElementVisit & { readonly field: ElementField },
   texts: Texts,
   frame: Pick<Frame, 'send'>,
-): (type: ParentMessage['type']) => void {
+): (message: ParentMessage) => void {
   const kind = KINDS[visit.field];
   const label = texts[kind.label];
   const problem = (): string =>
     part.value() === '' ? 'required' : (kind.problem(part.value(), numberBeside(own)) ?? '');
-  const report = (): void => {
+  let told = '';
+  const report = (isAsked: boolean): void => {
     const wrong = problem();
     const state = stateOf(part.value(), wrong, document.activeElement === input);
     const brand = visit.field === 'card-number' ? brandOf(digitsOf(part.value())) : '';
-    frame.send({ type: 'vault.change', state, brand, error: state === 'invalid' ? wrong : '' });
+    const error = state === 'invalid' ? wrong : '';
+    // One for each key would tell how many characters were typed, and when.
+    const now = `${state} ${brand} ${error}`;
+    if (isAsked || now !== told) {
+      told = now;
+      frame.send({ type: 'vault.change', state, brand, error });
+    }
   };
-  const part = createText(planOf(kind, label), () => report());
+  const part = createText(planOf(kind, label), () => report(false));
   const [input = h('input')] = part.inputs;
   const said = h('p', { id: 'error', role: 'alert' });
   const show = (wrong: string): void => {
@@ -154,14 +158,16 @@ export function showField(
     check: () => {
       const wrong = problem();
       show(wrong);
-      report();
+      report(true);
       return wrong === '';
     },
     clear: () => {
       part.clear();
       show('');
+      own.attempt = undefined;
     },
     isSending: false,
+    attempt: undefined,
   };
   Object.defineProperty(window, 'vaultElement', { value: own });
   input.setAttribute('aria-label', label);
@@ -169,14 +175,23 @@ export function showField(
   document.body.append(input, said);
   input.addEventListener('input', () => show(''));
   const page: FieldPage = { visit, own, frame };
-  const send = (): void => void submit(page);
-  listen(input, page, send);
+  listen(input, page);
   wipeWhenLeft(own.clear);
-  const acts: Partial<Record<ParentMessage['type'], () => unknown>> = {
-    'vault.submit': send,
-    'vault.reset': own.clear,
-    'vault.focus': part.focus,
-    'vault.validate': own.check,
+  return (message) => {
+    switch (message.type) {
+      case 'vault.send':
+        void sendAll(page, message.fields.split(' ')).then(frame.send);
+        break;
+      case 'vault.reset':
+        own.clear();
+        break;
+      case 'vault.focus':
+        part.focus();
+        break;
+      case 'vault.validate':
+        own.check();
+        break;
+      default:
+    }
   };
-  return (type) => acts[type]?.();
 }

@@ -2,6 +2,7 @@
  * The fields of one group find each other inside the vault's own origin: a window can reach the windows beside it, and
  * look into those of its own origin alone. So what was typed goes from frame to frame and never through the page around.
  */
+import { newKey } from '../fields/random.ts';
 
 /** A field, for the other frames of its group. */
 export interface Member {
@@ -15,8 +16,16 @@ export interface Member {
   /** Shows what is wrong; false if something is. */
   readonly check: () => boolean;
   readonly clear: () => void;
-  /** Whether one of the group is sending; all are told. */
+  /** Whether this one sends for the group. It says so of itself alone: when its frame dies, nobody is sending any more. */
   isSending: boolean;
+  /** What was sent without a reply, and its idempotency key: all keep it, so that any of them can repeat it. */
+  attempt: Attempt | undefined;
+}
+
+/** A body, and the key that it was sent with. */
+export interface Attempt {
+  readonly body: string;
+  readonly key: string;
 }
 
 /** A window with a field, or any other. */
@@ -54,19 +63,43 @@ export function membersBeside(own: Member, around: Around): Member[] {
     );
 }
 
-/** What all of them post, or why they cannot: one is wrong, one is there twice, or they are sending already. */
+function sorted(names: readonly string[]): string {
+  return [...names].sort().join(' ');
+}
+
+/**
+ * What all of them post, or why they cannot: they are sending already, one is there twice, they are not exactly the fields
+ * that the page has mounted, of which one may still be loading, or one is wrong.
+ */
 export function collect(
   members: readonly Member[],
+  expected: readonly string[],
 ): { readonly posted: Record<string, string> } | { readonly code: string } {
   if (members.some(({ isSending }) => isSending)) {
     return { code: 'elements_sending' };
   }
-  if (new Set(members.map(({ field }) => field)).size < members.length) {
+  const names = members.map(({ field }) => field);
+  if (new Set(names).size < names.length) {
     return { code: 'elements_duplicate' };
+  }
+  if (sorted(names) !== sorted(expected)) {
+    return { code: 'elements_incomplete' };
   }
   // Every field shows what is wrong with it, not the first alone.
   const wrong = members.filter((member) => !member.check());
   return wrong.length > 0
     ? { code: 'form_invalid' }
     : { posted: Object.assign({}, ...members.map((member) => member.posted())) };
+}
+
+/** The key for a body: that of an earlier attempt with the same body, whichever of them sent it; all keep it. */
+export function keyFor(members: readonly Member[], body: string): string {
+  const attempt = members.map((member) => member.attempt).find((kept) => kept?.body === body) ?? {
+    body,
+    key: newKey(),
+  };
+  for (const member of members) {
+    member.attempt = attempt;
+  }
+  return attempt.key;
 }

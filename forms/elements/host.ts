@@ -3,7 +3,10 @@ import { type FormPlan, planForm } from '../base/options.ts';
 import { checkEvent, FIELD_EVENTS } from '../frame/events.ts';
 import { type FrameHandle, mountFrame } from '../frame/handle.ts';
 import { ELEMENT_FIELDS, type ElementField } from './names.ts';
+import { createSending, type ElementsFailure, type ElementsReply, type Sending } from './sending.ts';
 import { type ElementTheme, wrongIn } from './theme.ts';
+
+export type { ElementsFailure, ElementsReply } from './sending.ts';
 
 /** What holds for all fields of a group. */
 export interface ElementsOptions {
@@ -39,19 +42,6 @@ export interface FieldChange {
   readonly error: string;
 }
 
-/** What a capture answers. */
-export interface ElementsReply {
-  readonly token: string;
-  readonly reference: string;
-  readonly user: string;
-}
-
-/** Why nothing was stored; status 0 when the service was not asked, or did not answer. */
-export interface ElementsFailure {
-  readonly status: number;
-  readonly code: string;
-}
-
 /** The events of a group. */
 export interface ElementsEvents {
   /** A field can be used. */
@@ -78,19 +68,19 @@ export interface ElementHandle {
 export interface Elements {
   /** Puts a field into an element, or into the first that a selector finds. */
   mount(element: Element | string, field: ElementField): ElementHandle;
-  /** Stores what all fields hold. Rejects with `{ status, code }`. */
+  /** Stores what all fields hold, as soon as all can be used. Rejects with `{ status, code }`. */
   submit(): Promise<ElementsReply>;
   /** Calls the listener at every such event, until the function that is returned is called. */
   on<Name extends keyof ElementsEvents>(
     event: Name,
     listener: (detail: ElementsEvents[Name]) => void,
   ): () => void;
-  /** Takes all fields out of the page. */
+  /** Takes all fields out of the page; a `submit` that waits for its reply rejects with `elements_destroyed`. */
   destroy(): void;
 }
 
 const EVENTS = ['ready', 'change', 'focus', 'blur', 'submit', 'error'];
-const FRAME_EVENTS = ['ready', 'height', 'success', 'error', ...FIELD_EVENTS];
+const FRAME_EVENTS = ['ready', 'height', 'success', 'error', 'enter', ...FIELD_EVENTS];
 
 /** A name that no page can guess and no other group has. */
 function newGroup(): string {
@@ -114,6 +104,8 @@ function planElement(
   const plan = planForm({ ...endpoint, formsHost: true, label: more['label'] }, base);
   const url = new URL(plan.src);
   url.pathname = url.pathname.replace(/\/v1\/[^/]+\/iframe\/[^/]+$/, '/forms/element');
+  // Its page removes it from its address, so that leading it there again is not a mere change of the fragment.
+  url.search = 'field';
   const fragment = new URLSearchParams(url.hash.slice(1));
   const entries = {
     ...more,
@@ -124,20 +116,31 @@ function planElement(
     fragment.set(name, value);
   }
   url.hash = fragment.toString();
-  return { ...plan, src: url.href };
+  return { ...plan, src: url.href, isKept: true };
 }
 
 type Tell = <Name extends keyof ElementsEvents>(event: Name, detail: ElementsEvents[Name]) => void;
 
-function watch(frame: FrameHandle, field: ElementField, tell: Tell): void {
-  frame.on('ready', () => tell('ready', { field }));
+function watch(frame: FrameHandle, field: ElementField, sending: Sending, tell: Tell): void {
+  frame.on('ready', () => {
+    sending.restart(frame);
+    tell('ready', { field });
+  });
   frame.on('change', (change) => tell('change', { field, ...change } as FieldChange));
   frame.on('focus', () => tell('focus', { field }));
   frame.on('blur', () => tell('blur', { field }));
-  frame.on('success', (reply) => tell('submit', reply));
-  frame.on('error', ({ status, code }) =>
-    tell('error', { field, status, code: code === 'form_unavailable' ? 'elements_unavailable' : code }),
-  );
+  // Whoever sends again at once, in a listener, finds the group not sending any more.
+  frame.on('success', (reply) => {
+    sending.hear(frame, reply);
+    tell('submit', reply);
+  });
+  frame.on('error', ({ status, code: given }) => {
+    const code = given === 'form_unavailable' ? 'elements_unavailable' : given;
+    sending.hear(frame, { status, code });
+    tell('error', { field, status, code });
+  });
+  // Its outcome is told by an event; nobody waits for this promise.
+  frame.on('enter', () => void sending.submit(frame).catch(() => undefined));
 }
 
 /** The frame of an element fills what it is put into. */
@@ -163,6 +166,7 @@ export function createElements(
     events.addEventListener(name, forward);
     return () => events.removeEventListener(name, forward);
   };
+  const sending = createSending(frames, (field, failure) => tell('error', { field, ...failure }));
   return {
     on,
     mount: (element, field) => {
@@ -173,39 +177,23 @@ export function createElements(
       const frame = mountFrame(elementOf(element), plan, FRAME_EVENTS);
       frames.set(frame, field);
       fill(frame);
-      watch(frame, field, tell);
+      watch(frame, field, sending, tell);
       const destroy = (): void => {
         frames.delete(frame);
         frame.destroy();
+        sending.step();
       };
       return {
         iframe: frame.iframe,
-        focus: () => frame.ask('vault.focus'),
+        focus: () => frame.ask({ type: 'vault.focus' }),
         clear: frame.reset,
-        validate: () => frame.ask('vault.validate'),
+        validate: () => frame.ask({ type: 'vault.validate' }),
         destroy,
       };
     },
-    submit: () => {
-      const [first] = frames.keys();
-      if (first === undefined) {
-        return Promise.reject({ status: 0, code: 'elements_missing' } satisfies ElementsFailure);
-      }
-      return new Promise((resolve, reject) => {
-        const ends = [on('submit', (reply) => end(() => resolve(reply)))];
-        ends.push(
-          on('error', ({ status, code }) => end(() => reject({ status, code } satisfies ElementsFailure))),
-        );
-        const end = (settle: () => void): void => {
-          for (const stop of ends) {
-            stop();
-          }
-          settle();
-        };
-        first.submit();
-      });
-    },
+    submit: () => sending.submit(),
     destroy: () => {
+      sending.stop('elements_destroyed');
       for (const frame of frames.keys()) {
         frame.destroy();
       }

@@ -6,7 +6,7 @@ import { hiddenText, shownText } from '../fields/mask.ts';
 import type { Frame } from '../frame/frame.ts';
 import type { Texts } from '../messages/en.ts';
 import { copyText } from '../page/copy.ts';
-import { call, callUrl } from '../page/submit.ts';
+import { BROWSER, call, callUrl } from '../page/submit.ts';
 import { wipeWhenLeft } from '../page/wipe.ts';
 import type { ElementVisit } from './visit.ts';
 
@@ -25,14 +25,7 @@ export async function showValue(
   const copy = h('button', { type: 'button' }, texts.copy);
   const place = h('div', { class: 'value' }, shown, toggle, copy);
   const url = callUrl(location.origin, 'retrieve', unique_id, { token, reference });
-  const outcome = await call(
-    url,
-    { headers: { 'X-Vault-Retrieve-Secret': secret } },
-    {
-      fetch: (to, init) => fetch(to, init),
-      wait: (seconds) => new Promise((end) => setTimeout(end, 1000 * seconds)),
-    },
-  );
+  const outcome = await call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, BROWSER);
   if ('failure' in outcome) {
     const { status, code } = outcome.failure;
     frame.send({ type: 'vault.error', status, code });

@@ -6,7 +6,7 @@ export const EVENTS = ['ready', 'height', 'success', 'error'] as const;
 export const FIELD_EVENTS = ['change', 'focus', 'blur'] as const;
 
 /** A form that has not said that it is ready by then is not there. */
-const READY_MS = 10_000;
+export const READY_MS = 10_000;
 
 /** Throws a TypeError that says which events there are. */
 export function checkEvent(name: string, events: readonly string[] = EVENTS): void {

@@ -48,7 +48,7 @@ export function hear(event: Heard, own: FrameWindow, allowed: readonly string[])
 /** Starts to listen; `act` is called for what the page around asks. */
 export function openFrame(
   { own, ancestors, allowed }: FrameDeps,
-  act: (type: ParentMessage['type']) => void,
+  act: (message: ParentMessage) => void,
 ): Frame {
   const { parent } = own;
   const framed = parent !== own;
@@ -75,7 +75,7 @@ export function openFrame(
       target = isOrigin(event.origin) ? event.origin : target;
       flush();
     }
-    act(message.type);
+    act(message);
   });
   return {
     framed,

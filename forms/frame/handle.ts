@@ -41,11 +41,14 @@ export interface FieldEvents extends FormEvents {
   readonly change: Reported<'vault.change'>;
   readonly focus: Reported<'vault.focus'>;
   readonly blur: Reported<'vault.blur'>;
+  readonly enter: Reported<'vault.enter'>;
 }
 
 /** A mounted frame, as the parts of this script use it. */
 export interface FrameHandle extends Omit<FormHandle, 'on'> {
-  ask(type: ParentMessage['type']): void;
+  ask(message: ParentMessage): void;
+  /** Whether its page can be asked, or is still to come; `gone` without a window, or when it has not come in time. */
+  state(): 'ready' | 'waiting' | 'gone';
   on<Name extends keyof FieldEvents>(event: Name, listener: (detail: FieldEvents[Name]) => void): () => void;
 }
 
@@ -58,14 +61,18 @@ interface Mounted {
   /** What was asked for before the form was ready. */
   pending: ParentMessage | undefined;
   isReady: boolean;
+  /** Whether it was not ready in time. */
+  isLate: boolean;
+  /** Whether the window has loaded what it was led to. */
+  isLoaded: boolean;
   /** The window that was led to the form. */
   shown: Window | null;
 }
 
 /** Puts a form into the container, as its last child. */
 export function mountPlan(container: Element, plan: FormPlan): FormHandle {
-  const { ask: _, ...handle } = mountFrame(container, plan, EVENTS);
-  return Object.freeze(handle);
+  const { iframe, submit, reset, destroy, on } = mountFrame(container, plan, EVENTS);
+  return Object.freeze({ iframe, submit, reset, destroy, on });
 }
 
 /** Puts any page of the vault there that says what forms say, with these events. */
@@ -73,10 +80,14 @@ export function mountFrame(container: Element, plan: FormPlan, names: readonly s
   const view = container.ownerDocument.defaultView ?? window;
   const iframe = frameOf(container.ownerDocument, plan);
   const events = new EventTarget();
-  const wait = createWait(view, () =>
-    report(events, { type: 'vault.error', status: 0, code: 'form_unavailable' }),
-  );
-  const form: Mounted = { iframe, plan, events, wait, pending: undefined, isReady: false, shown: null };
+  const wait = createWait(view, () => {
+    form.isLate = true;
+    report(events, { type: 'vault.error', status: 0, code: 'form_unavailable' });
+  });
+  const form: Mounted = {
+    ...{ iframe, plan, events, wait, pending: undefined },
+    ...{ isReady: false, isLate: false, isLoaded: false, shown: null },
+  };
   const onMessage = (event: MessageEvent): void => hear(form, event);
   const onLoad = (): void => lead(form);
   view.addEventListener('message', onMessage);
@@ -84,7 +95,8 @@ export function mountFrame(container: Element, plan: FormPlan, names: readonly s
   container.append(iframe);
   return {
     iframe,
-    ask: (type) => ask(form, { type }),
+    ask: (message) => ask(form, message),
+    state: () => stateOf(form),
     submit: () => ask(form, { type: 'vault.submit' }),
     reset: () => ask(form, { type: 'vault.reset' }),
     destroy: () => {
@@ -111,8 +123,16 @@ function post({ iframe, plan }: Mounted, message: ParentMessage): void {
   iframe.contentWindow?.postMessage(message, plan.origin === 'null' ? '*' : plan.origin);
 }
 
+function stateOf({ iframe, shown, isReady, isLate }: Mounted): 'ready' | 'waiting' | 'gone' {
+  const { contentWindow } = iframe;
+  if (contentWindow !== null && contentWindow === shown && isReady) {
+    return 'ready';
+  }
+  return contentWindow === null || isLate ? 'gone' : 'waiting';
+}
+
 function ask(form: Mounted, message: ParentMessage): void {
-  if (form.isReady) {
+  if (stateOf(form) === 'ready') {
     post(form, message);
   } else {
     form.pending = message;
@@ -135,6 +155,7 @@ function hear(form: Mounted, event: MessageEvent): void {
 
 function start(form: Mounted): void {
   form.isReady = true;
+  form.isLate = false;
   form.wait.end();
   post(form, { type: 'vault.hello' });
   if (form.pending !== undefined) {
@@ -145,18 +166,23 @@ function start(form: Mounted): void {
 
 /**
  * Leads the frame to the form. A recording of the page would contain the attribute src, and so the secret: the window is led
- * there instead. A frame gets a new window whenever it is put into the page, and then loads an empty page first.
+ * there instead. A frame gets a new window whenever it is put into the page, and then loads an empty page first. A field is
+ * led there again when its window has loaded another page, or itself without its address, by whatever hand.
  */
 function lead(form: Mounted): void {
   const { iframe, plan, wait } = form;
-  if (iframe.contentWindow !== form.shown) {
-    form.shown = iframe.contentWindow;
-    form.isReady = false;
-    // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
-    iframe.setAttribute('sandbox', plan.sandbox);
-    form.shown?.location.replace(plan.src);
-    wait.begin();
+  if (iframe.contentWindow === form.shown && !(form.isLoaded && plan.isKept)) {
+    form.isLoaded = true;
+    return;
   }
+  form.shown = iframe.contentWindow;
+  form.isReady = false;
+  form.isLate = false;
+  form.isLoaded = false;
+  // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
+  iframe.setAttribute('sandbox', plan.sandbox);
+  form.shown?.location.replace(plan.src);
+  wait.begin();
 }
 
 const STYLE = { display: 'block', width: '100%', border: '0' };

@@ -23,16 +23,19 @@ export type FormMessage =
       readonly error: string;
     }
   | { readonly type: 'vault.focus' }
-  | { readonly type: 'vault.blur' };
+  | { readonly type: 'vault.blur' }
+  /** Only single fields: Enter was pressed. */
+  | { readonly type: 'vault.enter' };
 
 /** What the page around may ask of the form page; the hello tells it the origin to answer to. */
 export type ParentMessage =
   | { readonly type: 'vault.hello' }
   | { readonly type: 'vault.submit' }
   | { readonly type: 'vault.reset' }
-  /** Only single fields: take the focus, and show what is wrong. */
+  /** Only single fields: take the focus, show what is wrong, and send the group if it has just these fields. */
   | { readonly type: 'vault.focus' }
-  | { readonly type: 'vault.validate' };
+  | { readonly type: 'vault.validate' }
+  | { readonly type: 'vault.send'; readonly fields: string };
 
 type Shape = Readonly<Record<string, 'string' | 'number'>>;
 
@@ -44,6 +47,7 @@ const FRAME_SHAPES: Readonly<Record<FormMessage['type'], Shape>> = {
   'vault.change': { state: 'string', brand: 'string', error: 'string' },
   'vault.focus': {},
   'vault.blur': {},
+  'vault.enter': {},
 };
 
 const PARENT_SHAPES: Readonly<Record<ParentMessage['type'], Shape>> = {
@@ -52,6 +56,7 @@ const PARENT_SHAPES: Readonly<Record<ParentMessage['type'], Shape>> = {
   'vault.reset': {},
   'vault.focus': {},
   'vault.validate': {},
+  'vault.send': { fields: 'string' },
 };
 
 function isObject(value: unknown): value is Record<string, unknown> {

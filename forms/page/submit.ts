@@ -19,16 +19,20 @@ export interface CallDeps {
   readonly wait: (seconds: number) => Promise<void>;
 }
 
+/** The environment of a page: its own functions, as they are at the time of each call. */
+export const BROWSER: CallDeps = {
+  fetch: (url, init) => fetch(url, init),
+  wait: (seconds) => new Promise((end) => setTimeout(end, 1000 * seconds)),
+};
+
 /** Retries of a request while the service is busy, and the longest pause before one. */
 const RETRIES_MAX = 3;
 const WAIT_SECONDS_MAX = 10;
 /** The time limit of one attempt. */
 const TIMEOUT_MS = 30_000;
-/** Statuses after which a retry is safe. */
-const BUSY = [429, 503];
-/**
- * Statuses of rejected requests: sending again is a new attempt. After all others the values may have been stored.
- */
+/** Statuses after which a retry is safe; 409 says when only while the same request is still in progress. */
+const BUSY = [409, 429, 503];
+/** Statuses of rejected requests. After all others the values may have been stored. */
 const FINAL = [400, 401, 403, 404, 405, 410, 413, 415, 422];
 
 /** The URL of a request: `https://host/v1/capture/shop?form_type=pcd`. Parameters without a value are omitted. */
@@ -105,6 +109,11 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
   }
 }
 
+/** Whether the service has accepted or rejected what was sent: sending it again is a new attempt. */
+export function isSettled(outcome: Outcome): boolean {
+  return 'reply' in outcome || FINAL.includes(outcome.failure.status);
+}
+
 /** The failure that an error reply describes. */
 function failureOf(status: number, body: unknown): CallFailure {
   const { code, error, field } = members(body);
@@ -134,7 +143,7 @@ export function createAttemptKeys(makeKey: () => string = newKey): AttemptKeys {
       return open.key;
     },
     settle: (outcome: Outcome): void => {
-      if ('reply' in outcome || FINAL.includes(outcome.failure.status)) {
+      if (isSettled(outcome)) {
         open = undefined;
       }
     },

@@ -1,7 +1,7 @@
 /** What stands behind single fields: their style, their group, and the check of an IBAN. */
 import { describe, expect, test } from 'bun:test';
 import { checkIban, KINDS } from '../../forms/elements/fields.ts';
-import { type Around, collect, type Member, membersBeside } from '../../forms/elements/group.ts';
+import { type Around, collect, keyFor, type Member, membersBeside } from '../../forms/elements/group.ts';
 import { cssOf, wrongIn } from '../../forms/elements/theme.ts';
 
 describe('a theme', () => {
@@ -72,6 +72,7 @@ function member(field: string, more: Partial<Member> = {}): Member {
     check: () => true,
     clear: () => undefined,
     isSending: false,
+    attempt: undefined,
     ...more,
   };
 }
@@ -111,17 +112,55 @@ describe('a group', () => {
 
   test('posts what all fields hold, unless one is wrong, there twice, or sending', () => {
     const fields = [member('card-number'), member('card-cvc')];
-    expect(collect(fields)).toEqual({ posted: { 'card-number': 'value', 'card-cvc': 'value' } });
+    const names = ['card-cvc', 'card-number'];
+    expect(collect(fields, names)).toEqual({ posted: { 'card-number': 'value', 'card-cvc': 'value' } });
     let checked = 0;
-    const wrong = member('card-holder', {
-      check: () => {
-        checked += 1;
-        return false;
-      },
+    const check = () => {
+      checked += 1;
+      return false;
+    };
+    const wrong = [member('card-holder', { check }), member('iban', { check })];
+    expect(collect([...wrong, ...fields], [...names, 'card-holder', 'iban'])).toEqual({
+      code: 'form_invalid',
     });
-    expect(collect([wrong, ...fields, { ...wrong, field: 'iban' }])).toEqual({ code: 'form_invalid' });
     expect(checked).toBe(2);
-    expect(collect([...fields, member('card-cvc')])).toEqual({ code: 'elements_duplicate' });
-    expect(collect([...fields, member('iban', { isSending: true })])).toEqual({ code: 'elements_sending' });
+    expect(collect([...fields, member('card-cvc')], [...names, 'card-cvc'])).toEqual({
+      code: 'elements_duplicate',
+    });
+    expect(collect([...fields, member('iban', { isSending: true })], [...names, 'iban'])).toEqual({
+      code: 'elements_sending',
+    });
+  });
+
+  test.each([
+    ['card-number'],
+    ['card-number card-cvc card-expiry'],
+    ['card-number card-cvc card-cvc'],
+    ['card-number iban'],
+    [''],
+    ['card-number,card-cvc'],
+    ['toString'],
+  ])('posts nothing when the page expects %p', (expected) => {
+    let checked = 0;
+    const check = (): boolean => {
+      checked += 1;
+      return true;
+    };
+    const fields = [member('card-number', { check }), member('card-cvc', { check })];
+    expect(collect(fields, expected.split(' '))).toEqual({ code: 'elements_incomplete' });
+    expect(checked).toBe(0);
+  });
+
+  test('has one key for one body, whichever field sends, as long as one remembers it', () => {
+    const [number, code] = [member('card-number'), member('card-cvc')];
+    const key = keyFor([number, code], 'a body');
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    // The frame of one was reloaded, and it sends.
+    expect(keyFor([member('card-number'), code], 'a body')).toBe(key);
+    expect(keyFor([code], 'another body')).not.toBe(key);
+    for (const each of [number, code]) {
+      each.attempt = undefined;
+    }
+    expect(keyFor([number, code], 'a body')).not.toBe(key);
   });
 });

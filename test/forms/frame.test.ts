@@ -137,7 +137,9 @@ describe('sending', () => {
   test('acts on what the parent asks, and on nothing else', () => {
     const { own, say } = framed();
     const acted: string[] = [];
-    openFrame({ own, ancestors: undefined, allowed: ['https://shop.example'] }, (type) => acted.push(type));
+    openFrame({ own, ancestors: undefined, allowed: ['https://shop.example'] }, ({ type }) =>
+      acted.push(type),
+    );
     say({ type: 'vault.submit' });
     say({ type: 'vault.reset' }, 'https://evil.example');
     say({ type: 'vault.reset' }, 'https://shop.example', {});

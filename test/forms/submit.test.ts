@@ -52,6 +52,15 @@ describe('a call', () => {
     expect(asked.map(({ init }) => init.headers)).toEqual(Array(4).fill(INIT.headers));
   });
 
+  test('waits for the reply of the same request, and not for that of another one', async () => {
+    const conflict = (headers?: Record<string, string>) => refusal(409, 'idempotency_conflict', headers);
+    const same = service(conflict({ 'Retry-After': '1' }), Response.json({ token: 't' }));
+    expect(await call('u', INIT, same.parts)).toEqual({ reply: { token: 't' } });
+    const other = service(conflict(), Response.json({ token: 't' }));
+    expect(await call('u', INIT, other.parts)).toMatchObject({ failure: { status: 409 } });
+    expect([same.waits, other.waits]).toEqual([[1], []]);
+  });
+
   test('gives up after three more tries', async () => {
     const busy = () => refusal(429, 'jobs_full', { 'Retry-After': '1' });
     const { asked, parts } = service(busy(), busy(), busy(), busy());

@@ -1,0 +1,146 @@
+/** Fields that Chromium's own autofill and other programs fill, each in a frame of its own. */
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { allReady, FIELDS, groupOf, heard, input, NUMBER, type ShopWindow } from './elements-page.ts';
+import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+
+declare const window: ShopWindow;
+setDefaultTimeout(CASE_MS_MAX);
+let world: FormsWorld;
+let endpoint: Endpoint;
+beforeAll(async () => {
+  world = await openFormsWorld();
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  endpoint = await world.capture();
+});
+
+async function openFields(fields: readonly string[] = FIELDS): Promise<Page> {
+  const page = await world.page();
+  await page.goto(groupOf(world, endpoint, {}, fields));
+  await allReady(page, fields.length);
+  return page;
+}
+
+/** Lets Chromium fill a card, as if the user had chosen it in the field of a container. */
+async function autofill(page: Page, container: string): Promise<void> {
+  await input(page, container).click();
+  const frame = await (await page.$(`${container} iframe`))?.contentFrame();
+  if (!frame) {
+    throw new Error(`${container} has no frame`);
+  }
+  const session = await page.context().newCDPSession(frame);
+  const { root } = await session.send('DOM.getDocument', { depth: 1 });
+  const { nodeId } = await session.send('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' });
+  const { node } = await session.send('DOM.describeNode', { nodeId });
+  const { frameTree } = await session.send('Page.getFrameTree');
+  await session.send('Autofill.trigger', {
+    fieldId: node.backendNodeId,
+    frameId: frameTree.frame.id,
+    card: { number: NUMBER, name: 'Ada Lovelace', expiryMonth: '12', expiryYear: '2039', cvc: '123' },
+  });
+}
+
+/** Puts a text into a field as programs do: at once, without a key, and with these events alone. */
+async function put(page: Page, container: string, text: string, events: readonly string[]): Promise<void> {
+  await input(page, container).evaluate(
+    (element, [value, names]) => {
+      Object.assign(element, { value });
+      for (const name of names) {
+        element.dispatchEvent(new Event(name, { bubbles: true }));
+      }
+    },
+    [text, events] as const,
+  );
+}
+
+describe('autofill of Chromium', () => {
+  test.each(['#f0', '#f2'])('that is asked for in %s fills the whole group', async (container) => {
+    const page = await openFields();
+    await autofill(page, container);
+    for (const at of FIELDS.keys()) {
+      await page.frameLocator(`#f${at} iframe`).locator('input:autofill').waitFor();
+    }
+    await page.getByRole('button').click();
+    const { token } = await heard(page, 'reply');
+    expect(await world.stored(String(token), 'order-1')).toMatchObject({
+      ...{ card_number: NUMBER, card_type: 'visa', cvv: '123', card_holder: 'Ada Lovelace' },
+      ...{ expiry: '12/39', expiry_month: '12', expiry_year: '2039' },
+    });
+    expect(JSON.stringify(await page.evaluate(() => [window.heard, window.messages]))).not.toContain('1111');
+  });
+
+  test('finds in each field what it looks for, and password managers are told to leave the code alone', async () => {
+    const page = await openFields([...FIELDS, 'iban']);
+    const seen = await Promise.all(
+      [...FIELDS, 'iban'].map((_, at) =>
+        input(page, `#f${at}`).evaluate((element) =>
+          ['type', 'name', 'autocomplete', 'data-1p-ignore', 'data-lpignore'].map((name) =>
+            element.getAttribute(name),
+          ),
+        ),
+      ),
+    );
+    expect(seen).toEqual([
+      ['text', 'card_number', 'cc-number', null, null],
+      ['text', 'expiry', 'cc-exp', null, null],
+      ['text', 'cvv', 'cc-csc', '', 'true'],
+      ['text', 'card_holder', 'cc-name', null, null],
+      ['text', 'iban', 'off', null, null],
+    ]);
+    expect(await page.frameLocator('#f2 iframe').locator('input[type=password], form').count()).toBe(0);
+  });
+});
+
+describe.each([[['input', 'change']], [['input']], [['change']]])(
+  'a program that tells of it by %p',
+  (events) => {
+    test('fills a number and a date in any of their usual forms', async () => {
+      const page = await openFields();
+      for (const text of ['4111 1111 1111 1111', '4111-1111-1111-1111', NUMBER, ' 4111111111111111 ']) {
+        await put(page, '#f0', text, events);
+        expect(await input(page, '#f0').inputValue()).toBe('4111 1111 1111 1111');
+        await put(page, '#f0', '', events);
+      }
+      for (const text of [
+        '12/2039',
+        '2039-12',
+        '12/39',
+        '12 / 39',
+        '12-39',
+        '1239',
+        '122039',
+        '2039-12-01',
+      ]) {
+        await put(page, '#f1', text, events);
+        expect(await input(page, '#f1').inputValue()).toBe('12/39');
+        await put(page, '#f1', '', events);
+      }
+      await put(page, '#f0', '4111-1111-1111-1111', events);
+      await put(page, '#f1', '2039-12', events);
+      await put(page, '#f2', '123', events);
+      await put(page, '#f3', 'Ada Lovelace', events);
+      expect(await page.evaluate(() => window.heard)).toContainEqual([
+        'change',
+        { field: 'card-number', state: 'complete', brand: 'visa', error: '' },
+      ]);
+      await page.getByRole('button').click();
+      const { token } = await heard(page, 'reply');
+      expect(await world.stored(String(token), 'order-1')).toMatchObject({
+        ...{ card_number: NUMBER, expiry: '12/39', cvv: '123', card_holder: 'Ada Lovelace' },
+      });
+    });
+
+    test.each(['Dec 2039', 'December 39', '39 Dec', '13/39', '2039'])(
+      'may not give the date as %p',
+      async (text) => {
+        const page = await openFields(['card-number', 'card-expiry']);
+        await put(page, '#f0', NUMBER, events);
+        await put(page, '#f1', text, events);
+        await page.getByRole('button').click();
+        expect(await heard(page, 'failed')).toEqual({ status: 0, code: 'form_invalid' });
+      },
+    );
+  },
+);

@@ -1,0 +1,137 @@
+/** What a hostile page tries with the fields of a vault, and does not reach. */
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import {
+  allReady,
+  FIELDS,
+  groupOf,
+  heard,
+  NUMBER,
+  open,
+  type ShopWindow,
+  typeCard,
+} from './elements-page.ts';
+import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+
+declare const window: ShopWindow;
+
+setDefaultTimeout(CASE_MS_MAX);
+let world: FormsWorld;
+let endpoint: Endpoint;
+beforeAll(async () => {
+  world = await openFormsWorld();
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  endpoint = await world.capture();
+});
+
+describe('a hostile page', () => {
+  test('cannot look into a field, nor put it into a group of its own', async () => {
+    const { page } = await open(world, groupOf(world, endpoint));
+    await allReady(page);
+    await typeCard(page);
+    const seen = await page.evaluate(() => {
+      const tries: string[] = [];
+      for (let at = 0; at < window.length; at++) {
+        try {
+          tries.push(JSON.stringify(Reflect.get(window, String(at)).vaultElement.read()));
+        } catch (error) {
+          tries.push(Object(error).name);
+        }
+      }
+      return tries;
+    });
+    expect(seen).toEqual(FIELDS.map(() => 'SecurityError'));
+  });
+
+  test('with frames of another group, endpoint or place sends only what belongs together', async () => {
+    const other = await world.capture();
+    const { page } = await open(world, groupOf(world, endpoint, {}, ['card-number']));
+    await allReady(page, 1);
+    await page.evaluate(
+      ([script, options]) => {
+        const element = Object(globalThis).document.createElement('div');
+        Object(globalThis).document.body.append(element);
+        return import(String(script)).then(({ elements }) => {
+          const group = elements(options);
+          group.on('ready', (detail: unknown) => window.heard.push(['ready', detail]));
+          group.mount(element, 'card-holder');
+        });
+      },
+      [
+        `${world.url}/forms/vault-forms.js`,
+        { url: other.url, secret: other.secret, reference: 'stolen' },
+      ] as const,
+    );
+    await allReady(page, 2);
+    await page.frameLocator('#f0 iframe').getByRole('textbox').fill(NUMBER);
+    await page.getByRole('button').click();
+    const { token } = await heard(page, 'reply');
+    expect(await world.stored(String(token), 'order-1')).toEqual({
+      card_number: NUMBER,
+      card_type: 'visa',
+      last_four: '1111',
+    });
+  });
+
+  test('cannot have one field twice, send twice at once, or open a field alone', async () => {
+    const { page } = await open(world, groupOf(world, endpoint, {}, ['card-number', 'card-number']));
+    await allReady(page, 2);
+    await page.frameLocator('#f0 iframe').getByRole('textbox').fill(NUMBER);
+    await page.getByRole('button').click();
+    expect(await heard(page, 'failed')).toEqual({ status: 0, code: 'elements_duplicate' });
+
+    const before = await world.count();
+    const twice = await open(world, groupOf(world, endpoint, {}, ['card-number']));
+    await allReady(twice.page, 1);
+    await twice.page.frameLocator('#f0 iframe').getByRole('textbox').fill(NUMBER);
+    await twice.page.evaluate(() => {
+      const frame = Object(Reflect.get(window, '0'));
+      for (let n = 0; n < 50; n++) {
+        frame.postMessage({ type: 'vault.send', fields: 'card-number' }, '*');
+      }
+    });
+    await heard(twice.page, 'submit');
+    await twice.page.waitForTimeout(300);
+    expect((await world.count()) - before).toBeLessThanOrEqual(1);
+
+    const alone = await world.page();
+    const fragment = new URLSearchParams({ field: 'card-number', group: 'g', ...endpoint });
+    await alone.goto(`${world.url}/forms/element#${fragment}`);
+    await alone.waitForTimeout(300);
+    expect(await alone.getByRole('textbox').count()).toBe(0);
+    expect(alone.url()).toBe(`${world.url}/forms/element`);
+  });
+
+  test('that forges messages, wraps a frame, or takes its origin away changes nothing', async () => {
+    const { page } = await open(world, groupOf(world, endpoint, {}, ['card-number']));
+    await allReady(page, 1);
+    await page.evaluate(() => {
+      const frame = Object(Reflect.get(window, '0'));
+      for (const data of [
+        { type: 'vault.submit', extra: 1 },
+        { type: 'vault.read' },
+        { type: 'vault.success', token: 't', reference: 'r', user: 'u' },
+        'vault.submit',
+        null,
+      ]) {
+        frame.postMessage(data, '*');
+      }
+      // What a page tells itself is of no frame.
+      Object(globalThis).postMessage(
+        { type: 'vault.success', token: 'forged', reference: '', user: '' },
+        '*',
+      );
+      const iframe = Object(globalThis).document.createElement('iframe');
+      iframe.setAttribute('sandbox', 'allow-scripts');
+      iframe.src = `${Object(globalThis)
+        .document.querySelector('script[type=module]')
+        .textContent.match(/https?:[^']+/)[0]
+        .replace(/vault-forms.js$/, 'element')}#field=card-number&group=g&unique_id=x&secret=y`;
+      Object(globalThis).document.body.append(iframe);
+    });
+    await page.waitForTimeout(500);
+    const events = (await page.evaluate(() => window.heard)).map(([name]) => name);
+    expect(events.filter((name) => name === 'submit' || name === 'error')).toEqual([]);
+  });
+});
