@@ -24,86 +24,133 @@ interface Makers {
 /** Where a page is made on a server there are no elements. */
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
-interface Group {
-  readonly elements: Elements;
-  count: number;
+/** The fields in the page with one URL, and the group that they are once one of them has brought the secret. */
+interface Place {
+  elements: Elements | undefined;
+  /** The options of the group. */
+  options: string;
+  readonly joins: Set<(elements: Elements) => void>;
 }
 
-/** Groups by the URL of their endpoint, and fields whose group has no secret yet. */
-const groups = new Map<string, Group>();
-const waiting = new Map<string, Set<() => void>>();
+/** Each URL that the page has fields of. */
+const places = new Map<string, Place>();
 
 function text(element: Element, name: string): string | undefined {
   return element.getAttribute(name) || undefined;
 }
 
-/** The options in the attributes of an element; the secret is removed from it. */
+/** The options in the attributes of an element that has URL and secret; the secret is removed from it. */
 function optionsOf(element: Element): ElementsOptions | undefined {
   const url = text(element, 'url');
   const secret = text(element, 'secret');
+  if (url === undefined || secret === undefined) {
+    return undefined;
+  }
   element.removeAttribute('secret');
   const metadata = [...new URLSearchParams(text(element, 'metadata') ?? '')];
-  return url === undefined || secret === undefined
-    ? undefined
-    : {
-        ...{ url, secret, reference: text(element, 'reference'), locale: text(element, 'locale') },
-        ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
-        theme: themeIn(text(element, 'theme')) as ElementTheme, // It is checked where it is used.
-        baseUrl: text(element, 'base-url'),
-      };
+  return {
+    ...{ url, secret, reference: text(element, 'reference'), locale: text(element, 'locale') },
+    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
+    theme: themeIn(text(element, 'theme')) as ElementTheme, // It is checked where it is used.
+    baseUrl: text(element, 'base-url'),
+  };
 }
 
-/** The group of a field: that of its URL, which the field makes if it has the secret; later otherwise. */
-function joinGroup(element: Element, { elements }: Makers, join: (group: Group) => void): void {
-  const url = text(element, 'url') ?? '';
-  const options = optionsOf(element);
-  const found = groups.get(url) ?? (options && { elements: elements(options), count: 0 });
-  if (found === undefined) {
-    const others = waiting.get(url) ?? new Set();
-    waiting.set(
-      url,
-      others.add(() => join(groups.get(url) as Group)),
-    ); // Called once the group is there.
+/**
+ * Puts a field into a place. If it brings a secret, it decides what the group is: other fields that are there already, or
+ * were a part of another group with the same URL, join that one.
+ */
+function enter(
+  place: Place,
+  options: ElementsOptions | undefined,
+  makers: Makers,
+  join: (elements: Elements) => void,
+): void {
+  const isNew = !place.joins.has(join);
+  place.joins.add(join);
+  const given = JSON.stringify(options);
+  if (options === undefined || given === place.options) {
+    if (isNew && place.elements !== undefined) {
+      join(place.elements);
+    }
     return;
   }
-  groups.set(url, found);
-  join(found);
-  const others = waiting.get(url) ?? [];
-  waiting.delete(url);
-  for (const other of others) {
-    other();
+  const made = makers.elements(options);
+  place.elements?.destroy();
+  Object.assign(place, { elements: made, options: given });
+  for (const each of place.joins) {
+    each(made);
+  }
+}
+
+/**
+ * An element that a page may move. Whether it is in the page counts when the script that moved it has ended: frameworks
+ * take elements out and put them in again. With `moveBefore` its frame lives on.
+ */
+abstract class MovableElement extends Base {
+  static observedAttributes = ['url', 'secret', 'token'];
+
+  abstract enter(): void;
+  abstract leave(): void;
+
+  connectedCallback(): void {
+    this.#settle();
+  }
+
+  disconnectedCallback(): void {
+    this.#settle();
+  }
+
+  attributeChangedCallback(_: string, before: string | null, now: string | null): void {
+    if (now !== null && now !== before) {
+      this.#settle();
+    }
+  }
+
+  connectedMoveCallback(): void {
+    // With it, the browser does not call the other two.
+  }
+
+  adoptedCallback(): void {
+    // Its frame listens in the window that it was made for.
+    this.leave();
+  }
+
+  #settle(): void {
+    // Attributes that are set one after another are all there by then.
+    queueMicrotask(() => (this.isConnected ? this.enter() : this.leave()));
   }
 }
 
 function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldElement {
-  return class extends Base implements VaultFieldElement {
+  return class extends MovableElement implements VaultFieldElement {
     #handle: ElementHandle | undefined;
-    #group: Group | undefined;
+    /** Kept outside the page too: the last field of a group that comes back still has its secret. */
+    #place: Place | undefined;
+    #url = '';
     #ends: (() => void)[] = [];
+    readonly #join = (elements: Elements): void => this.#mount(elements);
 
-    connectedCallback(): void {
-      // Attributes that are set one after another are all there by then.
-      queueMicrotask(() => {
-        if (this.isConnected && this.#group === undefined) {
-          joinGroup(this, makers, (group) => this.#join(group));
-        }
-      });
+    enter(): void {
+      const url = text(this, 'url') ?? '';
+      if (url !== this.#url) {
+        this.leave();
+        this.#place = undefined;
+      }
+      const place = places.get(url) ??
+        this.#place ?? { ...{ elements: undefined, options: '', joins: new Set() } };
+      places.set(url, place);
+      this.#place = place;
+      this.#url = url;
+      enter(place, optionsOf(this), makers, this.#join);
     }
 
-    disconnectedCallback(): void {
-      this.#handle?.destroy();
-      for (const end of this.#ends) {
-        end();
+    leave(): void {
+      this.#unmount();
+      this.#place?.joins.delete(this.#join);
+      if (this.#place?.joins.size === 0 && places.get(this.#url) === this.#place) {
+        places.delete(this.#url);
       }
-      const group = this.#group;
-      if (group !== undefined) {
-        group.count -= 1;
-        if (group.count === 0) {
-          groups.delete(text(this, 'url') ?? '');
-        }
-      }
-      this.#group = undefined;
-      this.#handle = undefined;
     }
 
     override focus(): void {
@@ -119,21 +166,25 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
     }
 
     submit(): Promise<ElementsReply> {
-      return this.#group?.elements.submit() ?? Promise.reject({ status: 0, code: 'not_connected' });
+      return this.#place?.elements?.submit() ?? Promise.reject({ status: 0, code: 'elements_missing' });
     }
 
-    #join(group: Group): void {
-      if (!this.isConnected) {
-        return;
+    #unmount(): void {
+      this.#handle?.destroy();
+      this.#handle = undefined;
+      for (const end of this.#ends) {
+        end();
       }
-      group.count += 1;
-      this.#group = group;
+      this.#ends = [];
+    }
+
+    #mount(elements: Elements): void {
+      this.#unmount();
       this.style.display ||= 'block';
-      this.#handle = group.elements.mount(this, field);
+      this.#handle = elements.mount(this, field);
       const tell = (name: string, detail: unknown): void => {
         this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail }));
       };
-      const { elements } = group;
       this.#ends = [
         ...(['ready', 'change', 'focus', 'blur', 'error'] as const).map((name) =>
           elements.on(name, (detail) => detail.field === field && tell(name, detail)),
@@ -145,23 +196,29 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
 }
 
 function revealClass({ reveal }: Makers): new () => HTMLElement {
-  return class extends Base {
+  return class extends MovableElement {
     #frame: FrameHandle | undefined;
+    /** Kept outside the page too: the element may come back. */
+    #options: ElementsOptions | undefined;
+    #shown = '';
 
-    connectedCallback(): void {
-      queueMicrotask(() => {
-        const options = optionsOf(this);
-        const token = text(this, 'token');
-        if (this.isConnected && options !== undefined && token !== undefined) {
-          this.style.display ||= 'block';
-          this.#frame = reveal({ ...options, token, field: text(this, 'field') }, this);
-          this.#frame.on('ready', (detail) => this.dispatchEvent(new CustomEvent('vault-ready', { detail })));
-          this.#frame.on('error', (detail) => this.dispatchEvent(new CustomEvent('vault-error', { detail })));
-        }
-      });
+    enter(): void {
+      this.#options = optionsOf(this) ?? this.#options;
+      const token = text(this, 'token');
+      const shown = JSON.stringify([this.#options, token]);
+      if (shown !== this.#shown) {
+        this.leave();
+      }
+      if (this.#frame === undefined && this.#options !== undefined && token !== undefined) {
+        this.#shown = shown;
+        this.style.display ||= 'block';
+        this.#frame = reveal({ ...this.#options, token, field: text(this, 'field') }, this);
+        this.#frame.on('ready', (detail) => this.dispatchEvent(new CustomEvent('vault-ready', { detail })));
+        this.#frame.on('error', (detail) => this.dispatchEvent(new CustomEvent('vault-error', { detail })));
+      }
     }
 
-    disconnectedCallback(): void {
+    leave(): void {
       this.#frame?.destroy();
       this.#frame = undefined;
     }
