@@ -120,6 +120,25 @@ function planOf({ name, attributes, digits, edit, paste }: ElementKind, label: s
   };
 }
 
+/** Does what the page around asks. */
+function answer(message: ParentMessage, page: FieldPage, focus: () => void): void {
+  switch (message.type) {
+    case 'vault.send':
+      void sendAll(page, message.fields.split(' ')).then(page.frame.send);
+      break;
+    case 'vault.reset':
+      page.own.clear();
+      break;
+    case 'vault.focus':
+      focus();
+      break;
+    case 'vault.validate':
+      page.own.check();
+      break;
+    default:
+  }
+}
+
 /** Puts the field into the page; returns what the page around may ask of it. */
 export function showField(
   visit: ElementVisit & { readonly field: ElementField },
@@ -177,21 +196,5 @@ export function showField(
   const page: FieldPage = { visit, own, frame };
   listen(input, page);
   wipeWhenLeft(own.clear);
-  return (message) => {
-    switch (message.type) {
-      case 'vault.send':
-        void sendAll(page, message.fields.split(' ')).then(frame.send);
-        break;
-      case 'vault.reset':
-        own.clear();
-        break;
-      case 'vault.focus':
-        part.focus();
-        break;
-      case 'vault.validate':
-        own.check();
-        break;
-      default:
-    }
-  };
+  return (message) => answer(message, page, part.focus);
 }

@@ -122,6 +122,19 @@ abstract class MovableElement extends Base {
   }
 }
 
+/** Dispatches what is told of a field, and that its group was stored, as events of its element. */
+function relay(elements: Elements, field: ElementField, element: Element): (() => void)[] {
+  const tell = (name: string, detail: unknown): void => {
+    element.dispatchEvent(new CustomEvent(`vault-${name}`, { detail }));
+  };
+  return [
+    ...(['ready', 'change', 'focus', 'blur', 'error'] as const).map((name) =>
+      elements.on(name, (detail) => detail.field === field && tell(name, detail)),
+    ),
+    elements.on('submit', (reply) => tell('submit', reply)),
+  ];
+}
+
 function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldElement {
   return class extends MovableElement implements VaultFieldElement {
     #handle: ElementHandle | undefined;
@@ -182,15 +195,7 @@ function fieldClass(field: ElementField, makers: Makers): new () => VaultFieldEl
       this.#unmount();
       this.style.display ||= 'block';
       this.#handle = elements.mount(this, field);
-      const tell = (name: string, detail: unknown): void => {
-        this.dispatchEvent(new CustomEvent(`vault-${name}`, { detail }));
-      };
-      this.#ends = [
-        ...(['ready', 'change', 'focus', 'blur', 'error'] as const).map((name) =>
-          elements.on(name, (detail) => detail.field === field && tell(name, detail)),
-        ),
-        elements.on('submit', (reply) => tell('submit', reply)),
-      ];
+      this.#ends = relay(elements, field, this);
     }
   };
 }
