@@ -173,8 +173,14 @@ export function createElements(
       if (!ELEMENT_FIELDS.includes(field)) {
         throw new TypeError(`There is no field "${field}". There are: ${ELEMENT_FIELDS.join(', ')}.`);
       }
+      const container = elementOf(element);
+      if ('mode' in container.getRootNode()) {
+        throw new TypeError(
+          'A field cannot be in a shadow root, where the others of its group do not find it.',
+        );
+      }
       const plan = planElement(options, base, { group, field, label: field.replace('-', ' ') });
-      const frame = mountFrame(elementOf(element), plan, FRAME_EVENTS);
+      const frame = mountFrame(container, plan, FRAME_EVENTS);
       frames.set(frame, field);
       fill(frame);
       watch(frame, field, sending, tell);

@@ -98,6 +98,22 @@ describe('a group', () => {
     expect(refused.faults.join()).toContain('The member "color" of the option "theme" is not allowed');
   });
 
+  test('cannot be in a shadow root, where its frames would not find each other', async () => {
+    const { page } = await open(world, groupOf(world, endpoint, {}, ['card-number']));
+    await allReady(page, 1);
+    const refusal = await page.evaluate(() => {
+      const { document } = Object(globalThis);
+      const inside = document.createElement('div');
+      document.querySelector('h1').attachShadow({ mode: 'closed' }).append(inside);
+      try {
+        return window.card.mount(inside, 'card-cvc');
+      } catch (error) {
+        return Object(error).message;
+      }
+    });
+    expect(refusal).toContain('cannot be in a shadow root');
+  });
+
   test('that does not load says so', async () => {
     const page = await world.page();
     await page.route('**/forms/element?*', (route) => route.abort());
