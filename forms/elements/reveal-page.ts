@@ -13,6 +13,26 @@ import type { ElementVisit } from './visit.ts';
 /** A revealed value is hidden again after this time. */
 const SHOWN_MS = 30_000;
 
+/** How long it must have been seen before its buttons work: a page cannot put it under a pointer that is about to press. */
+const SEEN_MS = 500;
+
+/**
+ * Calls `act` with whether the user sees all of an element: neither covered, nor transparent, nor scaled down by the page
+ * around. Only Chromium can tell; in other browsers it is seen when it is in view.
+ */
+function watchSeen(element: Element, act: (isSeen: boolean) => void): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const options: IntersectionObserverInit & { trackVisibility: boolean; delay: number } = {
+    ...{ trackVisibility: true, delay: 100 },
+  };
+  new IntersectionObserver((entries) => {
+    const last: { isIntersecting?: boolean; isVisible?: boolean } = entries.at(-1) ?? {};
+    const isSeen = last.isVisible ?? last.isIntersecting === true;
+    clearTimeout(timer);
+    timer = setTimeout(act, isSeen ? SEEN_MS : 0, isSeen);
+  }, options).observe(element);
+}
+
 /** Reads the item once, and shows the value of one member of it. */
 export async function showValue(
   visit: ElementVisit,
@@ -21,8 +41,8 @@ export async function showValue(
 ): Promise<void> {
   const { unique_id, secret, token, reference, shows } = visit;
   const shown = h('output', { dir: 'auto' });
-  const toggle = h('button', { type: 'button', 'aria-pressed': 'false' }, texts.show);
-  const copy = h('button', { type: 'button' }, texts.copy);
+  const toggle = h('button', { type: 'button', 'aria-pressed': 'false', disabled: true }, texts.show);
+  const copy = h('button', { type: 'button', disabled: true }, texts.copy);
   const place = h('div', { class: 'value' }, shown, toggle, copy);
   const url = callUrl(location.origin, 'retrieve', unique_id, { token, reference });
   const outcome = await call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, BROWSER);
@@ -54,6 +74,10 @@ export async function showValue(
   wipeWhenLeft(() => {
     text = '';
     place.remove();
+  });
+  watchSeen(place, (isSeen) => {
+    toggle.disabled = !isSeen;
+    copy.disabled = !isSeen;
   });
   reveal(false);
   document.body.append(place);

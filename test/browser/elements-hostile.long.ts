@@ -5,8 +5,11 @@ import {
   FIELDS,
   groupOf,
   heard,
+  heardAll,
+  input,
   NUMBER,
   open,
+  pageOf,
   type ShopWindow,
   typeCard,
 } from './elements-page.ts';
@@ -133,5 +136,102 @@ describe('a hostile page', () => {
     await page.waitForTimeout(500);
     const events = (await page.evaluate(() => window.heard)).map(([name]) => name);
     expect(events.filter((name) => name === 'submit' || name === 'error')).toEqual([]);
+  });
+
+  test('learns how far a field is, and not how many keys were pressed in it', async () => {
+    const { page } = await open(world, groupOf(world, endpoint));
+    await allReady(page);
+    for (const [at, text] of [NUMBER, '1239', '123', 'Ada Lovelace'].entries()) {
+      await input(page, `#f${at}`).pressSequentially(text);
+    }
+    await page.getByRole('button').focus();
+    await heardAll(page, 'blur', 4);
+    const changes = (await page.evaluate(() => window.heard)).flatMap(([name, detail]) =>
+      name === 'change' ? [Object(detail)] : [],
+    );
+    const statesOf = (name: string) =>
+      changes.filter(({ field }) => field === name).map(({ state, brand }) => [state, brand]);
+    // The last of each is told when the focus leaves it.
+    expect(statesOf('card-number')).toEqual([
+      ['partial', 'visa'],
+      ['complete', 'visa'],
+      ['complete', 'visa'],
+    ]);
+    for (const field of ['card-expiry', 'card-cvc']) {
+      expect(statesOf(field).map(([state]) => state)).toEqual(['partial', 'complete', 'complete']);
+    }
+    expect(statesOf('card-holder').map(([state]) => state)).toEqual(['complete', 'complete']);
+  });
+
+  test('that has frames of its own reaches no field through them, nor do they reach its fields', async () => {
+    const { unique_id, secret } = endpoint;
+    const frameOf = (field: string): string => {
+      const fragment = new URLSearchParams({ field, group: 'guessed', unique_id, secret });
+      return `<iframe src="${world.url}/forms/element?field#${fragment.toString().replaceAll('&', '&amp;')}"></iframe>`;
+    };
+    const nested = world.serve('/nested', `<!doctype html>${frameOf('card-cvc')}`);
+    const page = await world.page();
+    await page.goto(
+      world.serve(
+        '/around',
+        `<!doctype html>${frameOf('card-number')}<iframe src="${nested}"></iframe>
+<script>window.messages = []; addEventListener('message', ({ data }) => messages.push(data));</script>`,
+      ),
+    );
+    const [field, inner] = page.frames().slice(1);
+    await field?.locator('input').fill(NUMBER);
+    await inner?.childFrames()[0]?.locator('input').fill('123');
+    const before = await world.count();
+    const ask = { type: 'vault.send', fields: 'card-number' };
+    await inner?.evaluate((message) => Object(globalThis).top.frames[0].postMessage(message, '*'), ask);
+    await page.waitForTimeout(500);
+    const told = () => page.evaluate(() => window.messages.filter((data) => 'code' in Object(data)));
+    expect(await told()).toEqual([]);
+    expect(await world.count()).toBe(before);
+    await page.evaluate(() =>
+      Object(Reflect.get(window, '0')).postMessage(
+        { type: 'vault.send', fields: 'card-number card-cvc' },
+        '*',
+      ),
+    );
+    await page.waitForFunction(() => window.messages.some((data) => 'code' in Object(data)));
+    expect(await told()).toEqual([{ type: 'vault.error', status: 0, code: 'elements_incomplete' }]);
+    expect(await world.count()).toBe(before);
+  });
+
+  test('cannot have a value shown or copied by a press that was meant for something else', async () => {
+    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'lured' });
+    const { url, secret } = await world.retrieve({ token, reference: 'lured' });
+    const { page } = await open(
+      world,
+      pageOf(
+        world,
+        `<div id="lure"><vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="lured" locale="en"></vault-reveal></div>`,
+        `import '${world.url}/forms/vault-forms.js';`,
+      ),
+    );
+    const frame = page.frameLocator('iframe');
+    const usable = () => frame.locator('button:enabled');
+    const style = (text: string): Promise<void> =>
+      page.evaluate((css) => {
+        Object(globalThis).document.querySelector('#lure').style.cssText = css;
+      }, text);
+    await usable().nth(1).waitFor();
+    for (const trick of ['opacity: 0.01', 'filter: opacity(1%)', 'transform: scale(0.2)']) {
+      await style(trick);
+      await frame.locator('button:disabled').nth(1).waitFor();
+      await style('');
+      await usable().nth(1).waitFor();
+    }
+    await page.evaluate(() => {
+      const { document } = Object(globalThis);
+      const cover = document.createElement('div');
+      cover.style.cssText = 'position: fixed; inset: 0; background: white; pointer-events: none';
+      document.body.append(cover);
+    });
+    await frame.locator('button:disabled').nth(1).waitFor();
+    const box = await page.locator('iframe').boundingBox();
+    await page.mouse.click((box?.x ?? 0) + (box?.width ?? 0) - 20, (box?.y ?? 0) + 20);
+    expect(await frame.locator('output').textContent()).toBe('•••• •••• •••• 1111');
   });
 });
