@@ -113,16 +113,11 @@ function useGroup(): Group {
   return found;
 }
 
-/** A group that tells whether all its fields are ready, and ends what is being sent when it is destroyed. */
+/** A group that tells whether all its fields are ready. */
 function openGroup(options: ElementsOptions, tellReady: (isReady: boolean) => void): Elements {
   const group = elements(options);
   const fields = new Map<FieldChange['field'], boolean>();
   const tell = (): void => tellReady(fields.size > 0 && [...fields.values()].every(Boolean));
-  let end = (): void => undefined;
-  const ended = new Promise<never>((_, reject) => {
-    end = () => reject({ status: 0, code: 'elements_destroyed' } satisfies ElementsFailure);
-  });
-  ended.catch(() => undefined);
   group.on('ready', ({ field }) => {
     fields.set(field, true);
     tell();
@@ -140,12 +135,10 @@ function openGroup(options: ElementsOptions, tellReady: (isReady: boolean) => vo
       };
       return { ...handle, destroy };
     },
-    submit: () => Promise.race([group.submit(), ended]),
     destroy: () => {
       group.destroy();
       fields.clear();
       tell();
-      end();
     },
   };
 }
