@@ -1,20 +1,27 @@
-/** What a proxied call costs over calling its target directly, each call over a connection of its own. */
+/** What a proxied call costs over calling its target directly, both over connections that are kept. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { newAuthority } from '../outbound/certificates.ts';
 import { addressesOf, type Holding } from './cards.ts';
+import { type CpuSplit, withCpu } from './cpu.ts';
 import { call, makeKey, type Server, startProgram, startVault, type Vault } from './servers.ts';
 import { type Figure, median, percentile } from './stats.ts';
 
-/** Pairs of calls for each repeat that the options ask for. */
-const PAIRS = 50;
-const AT_ONCE = 16;
+const AT_ONCE = [1, 16, 64] as const;
+/** What the target waits before it answers. */
+const DELAYS_MS = [0, 20] as const;
+/** Calls of a block for each that is made at once, beside those of every block. */
+const CALLS_EACH = 12;
+const CALLS_LEAST = 48;
+/** The most that a proxied call should add at the median, with as many at once as the aim is about. */
+const ADDED_AIM_MS = 3;
+const AIM_AT_ONCE = 16;
+const NUMBER = '4111111111111111';
+const CREATED = 201;
+
 function bodyOf(number: string): string {
   return `{"amount":1000,"currency":"eur","number":"${number}"}`;
 }
-const NUMBER = '4111111111111111';
-const CREATED = 201;
 
 /** The target and the vault that may reach it. */
 interface Setting {
@@ -23,80 +30,119 @@ interface Setting {
   readonly caPem: string;
 }
 
-function callDirectly({ url, caPem }: Setting): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const body = bodyOf(NUMBER);
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': body.length };
-  const sent = request(url, { method: 'POST', headers, ca: caPem, agent: false }, (reply) => {
-    reply.resume();
-    reply.on('end', () =>
-      reply.statusCode === CREATED ? resolve() : reject(new Error(`the target answered ${reply.statusCode}`)),
-    );
-  });
-  sent.on('error', reject);
-  sent.end(body);
-  return promise;
+/** Calls of one kind. */
+type Calls = (url: string) => Promise<void>;
+
+function requireCreated(status: number): void {
+  if (status !== CREATED) {
+    throw new Error(`the target answered ${status}`);
+  }
 }
 
-async function timed(work: () => Promise<void>): Promise<number> {
-  const from = performance.now();
-  await work();
-  return performance.now() - from;
-}
-
-/** Direct and proxied calls in turns, so that a disturbance meets both; sixteen of such rows side by side. */
-async function measurePairs(
-  setting: Setting,
-  proxied: () => Promise<void>,
-  pairs: number,
-): Promise<Figure[]> {
-  const [direct, through, more]: [number[], number[], number[]] = [[], [], []];
-  let left = pairs;
-  const row = async (): Promise<void> => {
-    while (left-- > 0) {
-      const [one, other] = [await timed(() => callDirectly(setting)), await timed(proxied)];
-      direct.push(one);
-      through.push(other);
-      more.push(other - one);
-    }
+function directCalls(caPem: string): Calls {
+  const headers = { 'Content-Type': 'application/json' };
+  return async (url) => {
+    const reply = await fetch(url, { method: 'POST', headers, body: bodyOf(NUMBER), tls: { ca: caPem } });
+    await reply.text();
+    requireCreated(reply.status);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, row));
-  const figure = (name: string, value: number): Figure => ({ name, value, unit: 'ms' });
-  return [
-    figure(`Direct call, ${AT_ONCE} at once, p50`, median(direct)),
-    figure(`Proxied call, ${AT_ONCE} at once, p50`, median(through)),
-    figure(`Proxied call, ${AT_ONCE} at once, p99`, percentile(through, 0.99)),
-    figure(`Proxied over direct, ${AT_ONCE} at once, p50`, median(more)),
-  ];
 }
 
-async function measure(setting: Setting, { user, credentials }: Holding, repeats: number): Promise<Figure[]> {
-  const { vault, url } = setting;
+async function proxiedCalls(vault: Vault, { user, credentials }: Holding): Promise<Calls> {
   await makeKey(vault, credentials, user);
   await call(vault, credentials, `/v1/vault/?user=${user}&reference=order`, { card_number: NUMBER });
   const [address] = await addressesOf(vault, { user, credentials });
-  const order = {
-    synchronous: true,
-    request: {
-      method: 'POST',
-      url,
-      headers: [{ 'Content-Type': 'application/json' }],
-      body: bodyOf('{{card_number}}'),
-    },
+  const headers = [{ 'Content-Type': 'application/json' }];
+  return async (url) => {
+    const request = { method: 'POST', url, headers, body: bodyOf('{{card_number}}') };
+    const target = `/v1/proxy/post?user=${user}&${address}`;
+    const reply = await call(vault, credentials, target, { synchronous: true, request });
+    requireCreated(((await reply.json()) as { readonly status_code: number }).status_code);
   };
-  const proxied = async (): Promise<void> => {
-    const reply = await call(vault, credentials, `/v1/proxy/post?user=${user}&${address}`, order);
-    const { status_code: status } = (await reply.json()) as { readonly status_code: number };
-    if (status !== CREATED) {
-      throw new Error(`the target answered ${status}`);
+}
+
+/** One block of calls. */
+interface Block {
+  readonly latencies: readonly number[];
+  readonly seconds: number;
+}
+
+async function runBlock(calls: Calls, url: string, atOnce: number): Promise<Block> {
+  const latencies: number[] = [];
+  let left = CALLS_LEAST + CALLS_EACH * atOnce;
+  const row = async (): Promise<void> => {
+    while (left-- > 0) {
+      const from = performance.now();
+      await calls(url);
+      latencies.push(performance.now() - from);
     }
   };
-  await measurePairs(setting, proxied, PAIRS);
-  return measurePairs(setting, proxied, repeats * PAIRS);
+  const from = performance.now();
+  await Promise.all(Array.from({ length: atOnce }, row));
+  return { latencies, seconds: (performance.now() - from) / 1_000 };
+}
+
+function rateOf(blocks: readonly Block[]): number {
+  const calls = blocks.reduce((sum, { latencies }) => sum + latencies.length, 0);
+  return calls / blocks.reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+function allOf(blocks: readonly Block[]): number[] {
+  return blocks.flatMap(({ latencies }) => latencies);
+}
+
+/** Direct and proxied calls in turns, block by block, so that a disturbance meets both. */
+async function measureSeries(
+  { vault, url }: Setting,
+  [direct, proxied]: readonly [Calls, Calls],
+  { delayMs, atOnce, rounds }: { delayMs: number; atOnce: number; rounds: number },
+): Promise<Figure[]> {
+  const target = `${url}/after/${delayMs}`;
+  const [ones, others, splits]: [Block[], Block[], CpuSplit[]] = [[], [], []];
+  for (let round = 0; round < rounds; round++) {
+    ones.push(await runBlock(direct, target, atOnce));
+    const watched = { serverPid: vault.pid, redisPid: vault.redisPid };
+    const { result, split } = await withCpu(watched, () => runBlock(proxied, target, atOnce));
+    others.push(result);
+    splits.push(split);
+  }
+  const middles = ones.map(({ latencies }, i) => [median(latencies), median(others[i]?.latencies ?? [])]);
+  const added = middles.map(([one = 0, other = 0]) => other - one);
+  const cpuOf = (part: keyof CpuSplit): number =>
+    (1e6 * splits.reduce((sum, split) => sum + split[part], 0)) / allOf(others).length;
+  const of = `${atOnce} at once, target ${delayMs} ms`;
+  const ms = (name: string, value: number): Figure => ({ name: `${name}, ${of}`, value, unit: 'ms' });
+  const aim = atOnce === AIM_AT_ONCE ? { aim: { most: ADDED_AIM_MS } } : {};
+  return [
+    ms('Direct call, p50', median(allOf(ones))),
+    ms('Proxied call, p50', median(allOf(others))),
+    ms('Direct call, p99', percentile(allOf(ones), 0.99)),
+    ms('Proxied call, p99', percentile(allOf(others), 0.99)),
+    { name: `Direct calls, ${of}`, value: rateOf(ones), unit: 'calls/s' },
+    { name: `Proxied calls, ${of}`, value: rateOf(others), unit: 'calls/s' },
+    { ...ms('Proxied over direct, p50 of the quietest block', Math.min(...added)), ...aim },
+    { ...ms('Proxied over direct, p50', median(added)), ...aim },
+    { name: `CPU of a proxied call, main thread, ${of}`, value: cpuOf('main'), unit: 'µs' },
+    { name: `CPU of a proxied call, workers, ${of}`, value: cpuOf('workers'), unit: 'µs' },
+    { name: `CPU of a proxied call, runtime, ${of}`, value: cpuOf('runtime'), unit: 'µs' },
+    { name: `CPU of a proxied call, Redis, ${of}`, value: cpuOf('redis'), unit: 'µs' },
+  ];
+}
+
+async function measure(setting: Setting, holding: Holding, rounds: number): Promise<Figure[]> {
+  const calls = [directCalls(setting.caPem), await proxiedCalls(setting.vault, holding)] as const;
+  await measureSeries(setting, calls, { delayMs: 0, atOnce: AIM_AT_ONCE, rounds });
+  const figures: Figure[] = [];
+  for (const delayMs of DELAYS_MS) {
+    for (const atOnce of AT_ONCE) {
+      figures.push(...(await measureSeries(setting, calls, { delayMs, atOnce, rounds })));
+    }
+  }
+  return figures;
 }
 
 /** Measures synchronous calls through a vault of its own to a target of its own, in `folder`. */
-export async function measureProxied(folder: string, holding: Holding, repeats: number): Promise<Figure[]> {
+export async function measureProxied(folder: string, holding: Holding, rounds: number): Promise<Figure[]> {
   mkdirSync(folder, { mode: 0o700 });
   const authority = await newAuthority();
   const { certPem, keyPem } = await authority.issue({ names: [{ type: 'ip', value: '127.0.0.1' }] });
@@ -110,8 +156,8 @@ export async function measureProxied(folder: string, holding: Holding, repeats: 
     const settings = { VAULT_PROXY_ALLOW: '127.0.0.1/32', VAULT_PROXY_CA_FILE: fileOf('ca') };
     const vault = await startVault(folder, settings);
     try {
-      const url = `https://127.0.0.1:${target.port}/charges`;
-      return await measure({ vault, url, caPem: authority.pem }, holding, repeats);
+      const url = `https://127.0.0.1:${target.port}`;
+      return await measure({ vault, url, caPem: authority.pem }, holding, rounds);
     } finally {
       await vault.stop();
     }

@@ -1,4 +1,7 @@
-/** A third party that answers at once, over TLS. Takes the files of its certificate and its key, prints its port. */
+/**
+ * A third party over TLS that answers at once, or under `/after/MS` so many milliseconds later. Takes the files of its
+ * certificate and its key, prints its port.
+ */
 const [cert = '', key = ''] = process.argv.slice(2);
 
 const server = Bun.serve({
@@ -7,6 +10,10 @@ const server = Bun.serve({
   tls: { cert: Bun.file(cert), key: Bun.file(key) },
   fetch: async (request) => {
     const { length } = await request.text();
+    const ms = Number(/\/after\/(\d+)$/.exec(request.url)?.[1] ?? 0);
+    if (ms > 0) {
+      await Bun.sleep(ms);
+    }
     return Response.json({ id: 'ch_1001', status: 'paid', bytes: length }, { status: 201 });
   },
 });
