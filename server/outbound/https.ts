@@ -109,12 +109,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return outboundFailure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
     }
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);
-    return remainingMs <= 0
-      ? outboundFailure('target_timeout', false)
-      : exchange({
-          ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
-          agent: call.clientCert === undefined && agent,
-        });
+    if (remainingMs <= 0) {
+      return outboundFailure('target_timeout', false);
+    }
+    const result = await exchange({
+      ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
+      agent: call.clientCert === undefined && agent,
+    });
+    if (!result.ok && !result.sent) {
+      // The target may have moved.
+      resolve.forget?.(destination.host);
+    }
+    return result;
   }
   return Object.freeze({ send });
 }

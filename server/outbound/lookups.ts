@@ -1,4 +1,4 @@
-import type { DnsQuery } from './name-servers.ts';
+import type { DnsAnswer, DnsQuery } from './name-servers.ts';
 
 /** Options of concurrent lookups; `max` limits those in flight. */
 export interface LookupOptions {
@@ -7,19 +7,50 @@ export interface LookupOptions {
   readonly now: () => number;
 }
 
+/** The longest time for which an answer is used again, and the most names with one. */
+const KEPT_MS_MAX = 5_000;
+const KEPT_MAX = 1_000;
+
 /** Most name servers answer sooner: an older lookup may be cancelled for a new one. */
 const GRACE_MS = 500;
+
+/** The lookups of a process. */
+export interface Lookups {
+  /** The addresses of a name; undefined without an answer in time. Rejects if it has none. */
+  readonly find: (name: string) => Promise<readonly string[] | undefined>;
+  /** Forgets the answer of a name. */
+  readonly forget: (name: string) => void;
+}
+
+/** Answers that may still be used, the oldest first. */
+function createKept(now: () => number) {
+  const kept = new Map<string, { readonly addresses: readonly string[]; readonly until: number }>();
+  return {
+    forget: (name: string): void => void kept.delete(name),
+    get: (name: string): readonly string[] | undefined => {
+      const found = kept.get(name);
+      return found !== undefined && now() < found.until ? found.addresses : undefined;
+    },
+    set: (name: string, { addresses, ttlMs }: DnsAnswer): void => {
+      kept.delete(name);
+      const [oldest] = kept.keys();
+      if (kept.size >= KEPT_MAX && oldest !== undefined) {
+        kept.delete(oldest);
+      }
+      if (ttlMs > 0) {
+        kept.set(name, { addresses, until: now() + Math.min(ttlMs, KEPT_MS_MAX) });
+      }
+    },
+  };
+}
 
 /**
  * Looks up names, at most `max` at a time; callers of the same name share one lookup. Beyond that the oldest lookup is
  * cancelled if it is older than 500 ms, otherwise the new one fails. So names with unresponsive servers cannot block others,
- * and there is no queue.
+ * and there is no queue. An answer is used again for its time to live, and for 5 s at most.
  */
-export function createLookups({
-  query: startQuery,
-  max,
-  now,
-}: LookupOptions): (name: string) => DnsQuery['answer'] {
+export function createLookups({ query: startQuery, max, now }: LookupOptions): Lookups {
+  const kept = createKept(now);
   // A map keeps the order of insertion: the oldest first.
   const running = new Map<string, DnsQuery & { readonly startedAt: number }>();
 
@@ -36,7 +67,7 @@ export function createLookups({
     return true;
   };
 
-  return async (name) => {
+  const ask = async (name: string): Promise<DnsAnswer | undefined> => {
     const known = running.get(name);
     if (known !== undefined) {
       return known.answer;
@@ -47,11 +78,18 @@ export function createLookups({
     const query = { ...startQuery(name), startedAt: now() };
     running.set(name, query);
     try {
-      return await query.answer;
+      const answer = await query.answer;
+      if (answer !== undefined) {
+        kept.set(name, answer);
+      }
+      return answer;
     } finally {
       if (running.get(name) === query) {
         running.delete(name);
       }
     }
   };
+
+  const find: Lookups['find'] = async (name) => kept.get(name) ?? (await ask(name))?.addresses;
+  return Object.freeze({ find, forget: kept.forget });
 }

@@ -1,9 +1,15 @@
-import { promises as dns } from 'node:dns';
+import { promises as dns, type RecordWithTtl } from 'node:dns';
+
+/** The addresses of a name, and for how long they may be used. */
+export interface DnsAnswer {
+  readonly addresses: readonly string[];
+  readonly ttlMs: number;
+}
 
 /** One query to the name servers. */
 export interface DnsQuery {
-  /** The addresses; undefined without an answer in time. Rejects if the name has none. */
-  readonly answer: Promise<readonly string[] | undefined>;
+  /** The answer; undefined without one in time. Rejects if the name has no addresses. */
+  readonly answer: Promise<DnsAnswer | undefined>;
   /** Ends the query with the answers so far. */
   readonly cancel: () => void;
 }
@@ -38,18 +44,20 @@ export function askNameServers(name: string, { timeoutMs, servers }: QueryOption
   }
   const cancel = (): void => resolver.cancel();
   const timers = [setTimeout(cancel, timeoutMs)];
-  const limitOther = (found: readonly string[]): readonly string[] => {
+  const limitOther = (found: readonly RecordWithTtl[]): readonly RecordWithTtl[] => {
     timers.push(setTimeout(cancel, OTHER_FAMILY_MS));
     return found;
   };
-  const gather = async (): Promise<readonly string[] | undefined> => {
-    const families = [resolver.resolve4(name), resolver.resolve6(name)];
+  const gather = async (): Promise<DnsAnswer | undefined> => {
+    const options = { ttl: true } as const;
+    const families = [resolver.resolve4(name, options), resolver.resolve6(name, options)];
     const answers = await Promise.allSettled(families.map((family) => family.then(limitOther)));
     timers.forEach(clearTimeout);
     const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
     const errors = answers.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
     if (found.length > 0 || errors.length === 0) {
-      return found;
+      const ttlMs = 1_000 * Math.min(...found.map(({ ttl }) => ttl));
+      return { addresses: found.map(({ address }) => address), ttlMs };
     }
     if (errors.some(isNoAnswer)) {
       return undefined;

@@ -3,8 +3,13 @@ import { createHostsFile } from './hosts-file.ts';
 import { createLookups } from './lookups.ts';
 import { askNameServers } from './name-servers.ts';
 
-/** All addresses of a name; undefined without an answer in time. Rejects if the name has none. */
-export type Resolve = (name: string) => Promise<readonly string[] | undefined>;
+/** Finds the addresses of names. */
+export interface Resolve {
+  /** All addresses of a name; undefined without an answer in time. Rejects if the name has none. */
+  (name: string): Promise<readonly string[] | undefined>;
+  /** Has the next lookup of a name ask anew, where answers are kept. */
+  readonly forget?: (name: string) => void;
+}
 
 /** The result of a lookup: addresses that are all permitted, or an error code. */
 export type Resolved =
@@ -38,8 +43,8 @@ export function createSystemResolver({
 }: SystemResolverOptions = {}): Resolve {
   const hosts = createHostsFile({ path: hostsPath, now });
   const query = (name: string) => askNameServers(name, { timeoutMs, servers });
-  const lookUp = createLookups({ query, max: lookupsMax, now });
-  return async (name) => (await hosts.find(name)) ?? lookUp(name);
+  const { find, forget } = createLookups({ query, max: lookupsMax, now });
+  return Object.assign(async (name: string) => (await hosts.find(name)) ?? find(name), { forget });
 }
 
 /** The only resolver of this process, so that its limits apply to all lookups. */
@@ -47,7 +52,7 @@ export const resolveBySystem: Resolve = createSystemResolver();
 
 /**
  * Looks up a name once and checks every address. One address that is not permitted makes the result `destination_refused`: a
- * mixture of public and private addresses is a sign of an attack. Never rejects.
+ * mixture of public and private addresses is a sign of an attack. Such an answer is not kept. Never rejects.
  */
 export async function resolveVetted(
   name: string,
@@ -62,6 +67,7 @@ export async function resolveVetted(
     }
     const addresses = answers.map(normalAddress).filter((address) => address !== undefined);
     if (addresses.length !== answers.length || !addresses.every(policy.permits)) {
+      resolve.forget?.(name);
       return { kind: 'failed', code: 'destination_refused' };
     }
     return addresses.length === 0

@@ -46,15 +46,34 @@ function bytesOf(address: string): Buffer {
     : Buffer.from(address.split('.').map(Number));
 }
 
-function recordOf(address: string): Buffer {
+function recordOf(address: string, ttlSeconds: number): Buffer {
   const data = bytesOf(address);
-  const head = Buffer.from([0xc0, 12, 0, data.length === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]);
+  const head = Buffer.from([
+    0xc0,
+    12,
+    0,
+    data.length === 4 ? 1 : 28,
+    0,
+    1,
+    0,
+    0,
+    0,
+    ttlSeconds,
+    0,
+    data.length,
+  ]);
   return Buffer.concat([head, data]);
 }
 
 const CODES = { none: 3, failure: 2 } as const;
 
-function reply(message: Buffer, end: number, answer: NameAnswer, overTcp: boolean): Buffer {
+function reply(
+  message: Buffer,
+  end: number,
+  answer: NameAnswer,
+  overTcp: boolean,
+  ttlSeconds: number,
+): Buffer {
   const cut = typeof answer === 'object' && 'overTcp' in answer && !overTcp;
   const long = typeof answer === 'object' && 'overTcp' in answer && overTcp ? answer.overTcp : [];
   const addresses = Array.isArray(answer) ? (answer as readonly string[]) : long;
@@ -63,19 +82,24 @@ function reply(message: Buffer, end: number, answer: NameAnswer, overTcp: boolea
   head.writeUInt16BE(0x8180 | code | (cut ? 0x200 : 0), 2);
   head.writeUInt16BE(addresses.length, 6);
   head.writeUInt32BE(0, 8);
-  return Buffer.concat([head, message.subarray(12, end), ...addresses.map(recordOf)]);
+  return Buffer.concat([
+    head,
+    message.subarray(12, end),
+    ...addresses.map((address) => recordOf(address, ttlSeconds)),
+  ]);
 }
 
-/** Starts one; IPv6 addresses of answers are written out in all eight parts. */
+/** Starts one; IPv6 addresses of answers are written out in all eight parts, times to live are at most 255 s. */
 export async function startNameServer(
   answerFor: (name: string, type: 'A' | 'AAAA') => NameAnswer,
+  ttlOf: (name: string) => number = () => 0,
 ): Promise<NameServer> {
   const questions: string[] = [];
   const answer = (message: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
     const { name, type, end } = readQuestion(message);
     questions.push(`${over} ${type} ${name}`);
     const found = answerFor(name, type);
-    return found === 'silent' ? undefined : reply(message, end, found, over === 'tcp');
+    return found === 'silent' ? undefined : reply(message, end, found, over === 'tcp', ttlOf(name));
   };
   const tcp = net.createServer((socket) => {
     socket.on('error', () => undefined);
