@@ -50,9 +50,9 @@ export type Keys = ReturnType<typeof createKeys>;
 
 /** Makes the keys of a server, with what `opener` finds and unlocks. */
 export function createKeys(parts: KeyParts) {
-  const { find, withUnlocked, prove, close } = parts.opener;
+  const { find, withUnlocked, prove, recallId, close } = parts.opener;
   const functions = { create, list, changePassphrase, remove, users, sweep, removeAll };
-  return { ...bindParts(parts, functions), find, withUnlocked, prove, close };
+  return { ...bindParts(parts, functions), find, withUnlocked, prove, recallId, close };
 }
 
 function kidFromSeed(seed: string): string {

@@ -251,6 +251,12 @@ function recallWarm(
     : undefined;
 }
 
+/** The id of a key that this server knows and keeps unlocked, whether or not a caller may open it. */
+function recallId(opener: Opener, { aid }: Pick<Account, 'aid'>, user: string): string | undefined {
+  const key = opener.known.get(nameOf(aid, user));
+  return key && keptBlob(opener, key) && key.kid;
+}
+
 async function attemptCold<T>(
   opener: Opener,
   caller: Caller,
@@ -342,7 +348,7 @@ export function createKeyOpener(dependencies: KeyOpenerDependencies) {
   const sweeper = setInterval(opener.warm.sweep, WARM_SWEEP_MS);
   sweeper.unref();
   return {
-    ...bindParts(opener, { find, forget, prove, finishChange }),
+    ...bindParts(opener, { find, forget, prove, recallId, finishChange }),
     /** Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. */
     guarded: async <T>(
       caller: Pick<Caller, 'ip'>,

@@ -4,7 +4,7 @@ import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { ItemStore } from '../../store/item/item.ts';
+import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
 import { mayReveal, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
@@ -78,7 +78,7 @@ export interface PreparingParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
-  readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
   readonly metering: Pick<MeteringService, 'countAhead'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly refusals: Pick<Refusals, 'ignore'>;
@@ -120,6 +120,24 @@ export async function vetOrder(
   ]);
 }
 
+/** The read of an item that has begun before it is known whether the item is needed; undefined where that fails. */
+export interface EarlyRead {
+  readonly kid: string;
+  readonly item: Promise<ItemParts | undefined>;
+}
+
+/** Begins to read an item while its order is checked. Undefined for a key that is not unlocked: that would take too long. */
+export function readEarly(
+  { keys, itemStore }: Pick<PreparingParts, 'keys' | 'itemStore'>,
+  account: Account,
+  { user, token }: ItemAddress,
+): EarlyRead | undefined {
+  const kid = keys.recallId(account, user);
+  return kid === undefined
+    ? undefined
+    : { kid, item: itemStore.readParts(kid, token).catch(() => undefined) };
+}
+
 /**
  * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once is
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
@@ -131,8 +149,10 @@ export async function fillJob(
   rules: RuleSet,
   order: CheckedOrder,
   own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'allowMissing' | 'requesterId'>,
+  early?: EarlyRead,
 ): Promise<PreparedJob> {
   const { account, requestId } = ctx;
+  let first = early;
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
@@ -148,10 +168,13 @@ export async function fillJob(
       hidesEchoes,
     };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const made = await readAndOpen(itemStore, key, token, (item) => {
+    const fill = (item: ItemParts) => {
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
       return crypto.fillProxy({ params, opening, rules, item, order: order.bytes });
-    });
+    };
+    const read = first?.kid === kid ? first.item : undefined;
+    first = undefined;
+    const made = await readAndOpen(itemStore, key, token, fill, read);
     if (made.kind === 'done') {
       return provenMissing(crypto, key, blob, passphrase);
     }

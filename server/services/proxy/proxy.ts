@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
+import { replyObject, replyText, valuesOf } from '../../domain/proxy/reply-text.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -32,12 +33,14 @@ import {
   type ProxyGetInput,
   type ProxyPostInput,
   prepareFetch,
+  readEarly,
   vetOrder,
 } from './prepare.ts';
 import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
 import { createCallBounds } from './slots.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
+const SIMPLE_BYTES_MAX = 16_384;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
@@ -47,7 +50,7 @@ interface ProxyDependencies extends CallParts, PreparingParts {
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'vet'>;
   readonly idempotency: IdempotencyService;
-  readonly keys: Pick<Keys, 'prove' | 'withUnlocked'>;
+  readonly keys: Pick<Keys, 'prove' | 'recallId' | 'withUnlocked'>;
   readonly metering: CallParts['metering'] & PreparingParts['metering'];
   readonly sending: ProxySending;
   readonly refusals: PreparingParts['refusals'] & Pick<Refusals, 'note'>;
@@ -77,6 +80,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
   return noting(parts, ctx, input, async () => {
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
+    const early = readEarly(parts, account, input);
     const order = await checkOrder(parts, account, 'post', body);
     const shows = !hasScope(account, 'vault:read') ? 'hidden' : account.unmasked ? 'plain' : 'masked';
     const request = {
@@ -94,7 +98,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
     return once(parts, ctx, input, request, order, async (id) => {
       const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
       const own = { id, what: 'post', attempts, allowMissing, debug: debug ? shows : 'none' } as const;
-      return fillJob(parts, ctx, input, applied, order, own);
+      return fillJob(parts, ctx, input, applied, order, own, early);
     });
   });
 }
@@ -225,6 +229,10 @@ async function carryOut(
   const reply = await calls.run(account.aid, () => sendNow(parts, ctx, job, sent));
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
+    if (outcome.kind === 'reply' && isSimple(content, shown, echoes)) {
+      const { statusCode, headers } = outcome;
+      return replyObject(statusCode, headers, replyText(content, valuesOf(headers, 'content-type')[0]));
+    }
     const report = { place, job: record, outcome, content, shown, echoes };
     return await withRetries(() => crypto.reportProxy(report), isTransient);
   } catch (error) {
@@ -233,6 +241,11 @@ async function carryOut(
     const cause = error instanceof VaultError ? undefined : error;
     throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown', { cause }));
   }
+}
+
+/** Whether a reply goes to the caller as it is and is so short that a thread would take longer to hear of it. */
+function isSimple(content: Uint8Array, shown: Uint8Array, echoes: SecretBytes): boolean {
+  return content.length <= SIMPLE_BYTES_MAX && shown.length === 0 && echoes.expose().length === 0;
 }
 
 async function accept(

@@ -83,15 +83,16 @@ function openParts(
 
 /**
  * Reads an item and opens it by `open`. The first read is not one step: what does not open, and what seems to be missing, is
- * read again as it is at one moment.
+ * read again as it is at one moment. `early` is the first read, where that has begun before.
  */
 export async function readAndOpen<Opened>(
   itemStore: Pick<ItemStore, 'read' | 'readParts'>,
   { kid, gen }: KeyRef,
   token: string,
   open: (item: ItemParts) => Promise<Opened>,
+  early?: Promise<ItemParts | undefined>,
 ): Promise<Opened | Fenced | Done<undefined>> {
-  const found = await itemStore.readParts(kid, token);
+  const found = await (early ?? itemStore.readParts(kid, token));
   const opened = found && (await recover(open(found), 'integrity_failed', undefined));
   if (opened !== undefined) {
     return opened;

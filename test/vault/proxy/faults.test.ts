@@ -26,6 +26,8 @@ function AWAY(): VaultError {
   return new VaultError('store_unavailable');
 }
 const PAID: Act = { status: 201, body: 'paid' };
+/** A reply that a thread makes the caller's reply of. */
+const LONG: Act = { status: 201, body: 'paid'.repeat(5_000) };
 
 let vault: TestVault;
 let party: ThirdParty;
@@ -90,15 +92,15 @@ describe('a reply that is there is told, though', () => {
   test('making the caller’s reply fails for a moment', async () => {
     const target = await newTarget(() => {
       failNext(vault.opened.crypto, 'reportProxy', new VaultError('overloaded'));
-      return PAID;
+      return LONG;
     });
-    expect((await now(target, {})).json).toMatchObject({ status_code: 201, body: 'paid' });
+    expect((await now(target, {})).json).toMatchObject({ status_code: 201, body: LONG.body });
   });
 
   test('the account’s own share is used up: nobody is told to try again', async () => {
     const target = await newTarget(() => {
       failNext(vault.opened.crypto, 'reportProxy', new VaultError('internal'));
-      return PAID;
+      return LONG;
     });
     const answer = await now(target, {});
     expect([answer.outcome, answer.headers.get('x-vault-request-id')]).toEqual([

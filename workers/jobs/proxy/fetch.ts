@@ -6,6 +6,7 @@ import { parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
+import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
@@ -20,7 +21,6 @@ import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { JobFacts, PROXY_JOBS } from './jobs.ts';
 import { commonFacts, fillOrder, outgoing, readOrder, reportOf } from './order.ts';
 import { openJob, sealJob } from './record.ts';
-import { exactReplyText } from './text.ts';
 
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();

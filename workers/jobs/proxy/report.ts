@@ -1,15 +1,10 @@
 /** Handlers of the jobs on opened jobs and reports in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { encodeJson } from '../../../server/domain/json/bytes.ts';
-import {
-  JsonNumber,
-  type JsonObject,
-  type JsonValue,
-  parseStoredObject,
-} from '../../../server/domain/json/json.ts';
+import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { type Echoes, maskEchoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskText } from '../../../server/domain/mask/mask-text.ts';
+import { isWide, replyObject, replyText, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
 import {
   type NetworkToken,
   type WebhookParts,
@@ -21,17 +16,12 @@ import { openedOrNot } from '../failure.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
-import { isWide, replyText } from './text.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
 export const PARTIAL_CONTENT = 206;
 /** Content codings that are decoded where a reply is received. */
 export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
-
-function headersOf({ headers }: Outcome<'reply'>, wanted: string): readonly string[] {
-  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
-}
 
 function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
   return Buffer.from(maskEchoes(Buffer.from(bytes).toString('latin1'), echoes), 'latin1');
@@ -44,11 +34,11 @@ function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
 function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echoes): string {
   if (
     outcome.statusCode === PARTIAL_CONTENT ||
-    !DECODED.test(headersOf(outcome, 'content-encoding').join())
+    !DECODED.test(valuesOf(outcome.headers, 'content-encoding').join())
   ) {
     return HIDDEN;
   }
-  const [type] = headersOf(outcome, 'content-type');
+  const [type] = valuesOf(outcome.headers, 'content-type');
   if (!isWide(type)) {
     return maskEchoes(replyText(maskBytes(content, echoes), type), echoes);
   }
@@ -65,7 +55,7 @@ function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echo
 function replyOf(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
   const { headers } = outcome;
   if (echoes.length === 0) {
-    return { headers, body: replyText(content, headersOf(outcome, 'content-type')[0]) };
+    return { headers, body: replyText(content, valuesOf(headers, 'content-type')[0]) };
   }
   const own = parseOwn<Echoes>(echoes);
   return {
@@ -147,15 +137,8 @@ function sentReply(
   echoes: Uint8Array,
 ): Uint8Array {
   const { headers, body } = replyOf(outcome, content, echoes);
-  const reply: JsonObject = new Map<string, JsonValue>([
-    ['status_code', new JsonNumber(String(outcome.statusCode))],
-    ['headers', headers.map((line) => new Map([line]))],
-    ['body', body],
-  ]);
-  if (shown.length > 0) {
-    reply.set('populated_template', parseStoredObject(shown));
-  }
-  return encodeJson(reply);
+  const request = shown.length > 0 ? parseStoredObject(shown) : undefined;
+  return replyObject(outcome.statusCode, headers, body, request);
 }
 
 /** The handlers of `reportProxy`, `sealReport`, `openJob` and `openReport`. */

@@ -1,4 +1,10 @@
-/** Bytes of a third party as text. */
+/** A third party's reply as text, and as what a waiting caller gets. */
+import { encodeJson } from '../json/bytes.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+
+/** Headers in their order; a name may occur more than once. */
+type Headers = readonly (readonly [name: string, value: string])[];
+
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
 /** `charset` of a Content-Type, bare or in quotes. */
@@ -34,4 +40,27 @@ export function exactReplyText(body: Uint8Array, contentType: string | undefined
 /** Whether a Content-Type names a charset of two bytes a character. */
 export function isWide(contentType: string | undefined): boolean {
   return decoderFor(contentType, false).encoding.startsWith('utf-16');
+}
+
+/** The values of all headers of this name, which is written in small letters. */
+export function valuesOf(headers: Headers, wanted: string): readonly string[] {
+  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
+}
+
+/** The reply of a third party as the caller of a synchronous request gets it, with the request that `shown` is, if any. */
+export function replyObject(
+  statusCode: number,
+  headers: Headers,
+  body: string,
+  shown?: JsonValue | undefined,
+): Uint8Array {
+  const reply: JsonObject = new Map<string, JsonValue>([
+    ['status_code', new JsonNumber(String(statusCode))],
+    ['headers', headers.map((line) => new Map([line]))],
+    ['body', body],
+  ]);
+  if (shown !== undefined) {
+    reply.set('populated_template', shown);
+  }
+  return encodeJson(reply);
 }
