@@ -24,8 +24,8 @@ export interface OutboundRequest {
   readonly stream?: undefined;
   readonly body?: Uint8Array | undefined;
   /**
-   * The client certificate for targets that ask for one; the private key is only used in the TLS handshake. Its connection
-   * is used once.
+   * The client certificate for targets that ask for one; the private key is only used in the TLS handshake, see
+   * `createContexts`. Its connection is used once.
    */
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
   /** The time limit from the name lookup to the last byte of the reply. */

@@ -1,10 +1,7 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { VaultError } from '../core/errors.ts';
+import { rootCertificates } from 'node:tls';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 import { createAgent } from './agent.ts';
 import {
-  MIN_VERSION,
   type OutboundLimits,
   type OutboundRequest,
   type OutboundResult,
@@ -12,6 +9,7 @@ import {
   type StreamingRequest,
   type StreamingResult,
 } from './call.ts';
+import { createContexts } from './contexts.ts';
 import { checkDestination, type Destination } from './destination.ts';
 import { exchange } from './exchange.ts';
 import { checkHeaders } from './headers.ts';
@@ -51,27 +49,6 @@ const LIMITS: OutboundLimits = Object.freeze({
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-type ClientCert = NonNullable<OutboundRequest['clientCert']>;
-
-/** Checks the pair, because the runtime would ignore an invalid one and connect without a client certificate. */
-function pairOf({ certPem, keyPem }: ClientCert): { readonly cert: string; readonly key: string } {
-  const key = keyPem.expose();
-  if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(key))) {
-    throw new TypeError('the key is not that of the certificate');
-  }
-  return { cert: certPem, key };
-}
-
-/** The message of an error is dropped, since it could contain a part of a key. */
-function contextWith(ca: string[], clientCert?: ClientCert): SecureContext {
-  try {
-    const pair = clientCert === undefined ? {} : pairOf(clientCert);
-    return createSecureContext({ ca, minVersion: MIN_VERSION, ...pair });
-  } catch (error) {
-    throw new VaultError('internal', { cause: error });
-  }
-}
-
 /**
  * Creates the only client for third parties: https with TLS 1.2 or newer, verified against the built-in roots and `caPem`, to
  * an address that was checked and is the one connected to, within the limits, without redirects, proxies or cookies.
@@ -80,7 +57,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const { policy, resolve = resolveBySystem } = options;
   const limits = { ...LIMITS, ...options.limits };
   const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
-  const anonymous = contextWith(authorities);
+  const contextOf = createContexts({ authorities });
   const agent = createAgent();
 
   const destinationOf = ({ url, hosts }: Pick<OutboundRequest, 'url' | 'hosts'>): Destination | undefined => {
@@ -96,7 +73,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   async function send(call: OutboundRequest | StreamingRequest): Promise<OutboundResult | StreamingResult> {
     const startedAt = performance.now();
     checkHeaders(call.headers, { field: 'headers' });
-    const context = call.clientCert === undefined ? anonymous : contextWith(authorities, call.clientCert);
+    const context = contextOf(call);
     const destination = destinationOf(call);
     if (destination === undefined) {
       return outboundFailure('destination_refused', false);

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test';
+import { createContexts } from '../../server/outbound/contexts.ts';
+import { asClientCert, newAuthority } from './certificates.ts';
+
+const authority = await newAuthority();
+const authorities = [authority.pem];
+async function newPair() {
+  return asClientCert(await authority.issue({ use: 'clientAuth' }));
+}
+const [one, two] = [await newPair(), await newPair()];
+
+describe('a context with a client certificate', () => {
+  test('is that of the owner’s pair, and of no other owner or pair', () => {
+    const contextOf = createContexts({ authorities });
+    const first = contextOf({ owner: 'a', clientCert: one });
+    expect(contextOf({ owner: 'a', clientCert: { ...one } })).toBe(first);
+    const others = [
+      contextOf({ owner: 'b', clientCert: one }),
+      contextOf({ owner: 'a', clientCert: two }),
+      contextOf({ owner: 'a' }),
+    ];
+    expect(new Set([first, ...others]).size).toBe(4);
+    expect(contextOf({ owner: 'b' })).toBe(contextOf({ owner: 'a' }));
+  });
+
+  test('is not made of the certificate of one pair and the key of another', () => {
+    const contextOf = createContexts({ authorities });
+    contextOf({ owner: 'a', clientCert: one });
+    contextOf({ owner: 'a', clientCert: two });
+    const mixed = { certPem: one.certPem, keyPem: two.keyPem };
+    expect(() => contextOf({ owner: 'a', clientCert: mixed })).toThrow(
+      expect.objectContaining({ code: 'internal' }),
+    );
+  });
+
+  test('is forgotten after its time, used or not', async () => {
+    const contextOf = createContexts({ authorities, keptMs: 100 });
+    const first = contextOf({ owner: 'a', clientCert: one });
+    const end = performance.now() + 200;
+    while (performance.now() < end) {
+      contextOf({ owner: 'a', clientCert: one });
+      await Bun.sleep(10);
+    }
+    expect(contextOf({ owner: 'a', clientCert: one })).not.toBe(first);
+  });
+
+  test('makes room for newer ones, the oldest first', () => {
+    const contextOf = createContexts({ authorities, keptMax: 2 });
+    const of = (owner: string) => contextOf({ owner, clientCert: one });
+    const [a, b] = [of('a'), of('b')];
+    of('c');
+    expect(of('b')).toBe(b);
+    expect(of('a')).not.toBe(a);
+  });
+});
