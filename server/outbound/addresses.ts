@@ -41,6 +41,10 @@ function withoutDots(text: string): string {
     .replace('.', ':');
 }
 
+/** The most answers of a policy that are kept, and the longest text of an address. */
+const JUDGED_MAX = 1_000;
+const ADDRESS_LENGTH_MAX = 45;
+
 function parseAddress(text: string): Address | undefined {
   const family = text.includes('%') ? 0 : isIP(text);
   if (family === 0) {
@@ -63,7 +67,7 @@ export function normalAddress(text: string): string | undefined {
  */
 export function createAddressPolicy({ allow }: { readonly allow: readonly string[] }): AddressPolicy {
   const allowed = allow.map((cidr) => ipaddr.parseCIDR(cidr));
-  const permits = (text: string): boolean => {
+  const judge = (text: string): boolean => {
     const address = parseAddress(text);
     if (address === undefined) {
       return false;
@@ -71,6 +75,22 @@ export function createAddressPolicy({ allow }: { readonly allow: readonly string
     const isAllowed = ([base, bits]: [Address, number]): boolean =>
       base.kind() === address.kind() && address.match(base, bits);
     return isPublic(address) || allowed.some(isAllowed);
+  };
+  // Each request asks, mostly for the same few addresses; the answer for one never changes.
+  const judged = new Map<string, boolean>();
+  const permits = (text: string): boolean => {
+    const known = judged.get(text);
+    if (known !== undefined) {
+      return known;
+    }
+    if (judged.size >= JUDGED_MAX) {
+      judged.clear();
+    }
+    const isPermitted = judge(text);
+    if (text.length <= ADDRESS_LENGTH_MAX) {
+      judged.set(text, isPermitted);
+    }
+    return isPermitted;
   };
   return Object.freeze({ permits });
 }

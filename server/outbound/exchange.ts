@@ -45,7 +45,11 @@ function wireHeaders(
 
 /** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */
 function isPinned(socket: TLSSocket, pinned: readonly string[]): boolean {
-  return socket.authorized && pinned.includes(normalAddress(socket.remoteAddress ?? '') ?? '');
+  const { authorized, remoteAddress = '' } = socket;
+  // An IPv4 address is in its normal form.
+  return (
+    authorized && (pinned.includes(remoteAddress) || pinned.includes(normalAddress(remoteAddress) ?? ''))
+  );
 }
 
 /**

@@ -13,6 +13,9 @@ const DELAYS_MS = [0, 20] as const;
 /** Calls of a block for each that is made at once, beside those of every block. */
 const CALLS_EACH = 12;
 const CALLS_LEAST = 48;
+/** Blocks before the first that counts: the runtime is still compiling after some thousand calls. */
+const WARM_UP_BLOCKS = 3;
+const WARM_UP_AT_ONCE = 64;
 /** The most that a proxied call should add at the median, with as many at once as the aim is about. */
 const ADDED_AIM_MS = 3;
 const AIM_AT_ONCE = 16;
@@ -131,7 +134,8 @@ async function measureSeries(
 
 async function measure(setting: Setting, holding: Holding, rounds: number): Promise<Figure[]> {
   const calls = [directCalls(setting.caPem), await proxiedCalls(setting.vault, holding)] as const;
-  await measureSeries(setting, calls, { delayMs: 0, atOnce: AIM_AT_ONCE, rounds });
+  const warmUp = { delayMs: 0, atOnce: WARM_UP_AT_ONCE, rounds: WARM_UP_BLOCKS * rounds };
+  await measureSeries(setting, calls, warmUp);
   const figures: Figure[] = [];
   for (const delayMs of DELAYS_MS) {
     for (const atOnce of AT_ONCE) {
