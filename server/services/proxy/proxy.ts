@@ -46,7 +46,8 @@ const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 const encoder = new TextEncoder();
 
 interface ProxyDependencies extends CallParts, PreparingParts {
-  readonly crypto: PreparingParts['crypto'] & Pick<Crypto, 'openReply' | 'reportProxy' | 'sealReply'>;
+  readonly crypto: PreparingParts['crypto'] &
+    Pick<Crypto, 'lengthOf' | 'openReply' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'vet'>;
   readonly idempotency: IdempotencyService;
@@ -229,7 +230,7 @@ async function carryOut(
   const reply = await calls.run(account.aid, () => sendNow(parts, ctx, job, sent));
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
-    if (outcome.kind === 'reply' && isSimple(content, shown, echoes)) {
+    if (outcome.kind === 'reply' && isSimple(crypto, content, shown, echoes)) {
       const { statusCode, headers } = outcome;
       return replyObject(statusCode, headers, replyText(content, valuesOf(headers, 'content-type')[0]));
     }
@@ -244,8 +245,13 @@ async function carryOut(
 }
 
 /** Whether a reply goes to the caller as it is and is so short that a thread would take longer to hear of it. */
-function isSimple(content: Uint8Array, shown: Uint8Array, echoes: SecretBytes): boolean {
-  return content.length <= SIMPLE_BYTES_MAX && shown.length === 0 && echoes.expose().length === 0;
+function isSimple(
+  crypto: Pick<Crypto, 'lengthOf'>,
+  content: Uint8Array,
+  shown: Uint8Array,
+  echoes: SecretBytes,
+): boolean {
+  return content.length <= SIMPLE_BYTES_MAX && shown.length === 0 && crypto.lengthOf(echoes) === 0;
 }
 
 async function accept(
