@@ -137,14 +137,6 @@ function onPeer(outgoing: ClientRequest, sendTo: (socket: TLSSocket) => void): v
   });
 }
 
-/** Another protocol on the same connection is no reply. */
-function refuseUpgrade(outgoing: ClientRequest, onRefused: () => void): void {
-  outgoing.on('upgrade', (_response, socket) => {
-    socket.destroy();
-    onRefused();
-  });
-}
-
 /**
  * Connects, and sends the request only to a trusted peer. The connection is destroyed at the end, unless the whole request
  * was sent, the whole reply has come, and the agent keeps it.
@@ -199,7 +191,6 @@ export function exchange(given: HttpExchange): Promise<OutboundResult | Streamin
     !sent && isAboutCertificate(error) ? fail('target_unreachable', 'certificate') : failBroken(),
   );
   outgoing.on('close', () => answered || failBroken());
-  refuseUpgrade(outgoing, failBroken);
   limitReply(outgoing, limits, failReply);
   onPeer(outgoing, sendTo);
   outgoing.on('response', async (response) => {

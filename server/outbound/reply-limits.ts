@@ -10,8 +10,8 @@ function wireBytesMax({ replyHeaderBytes, replyBodyBytes }: OutboundLimits): num
 }
 
 /**
- * Limits what the parser of the runtime accepts without limit: interim replies, and framing with almost no data. `onExceeded`
- * may be called more than once.
+ * Limits what the parser of the runtime accepts: interim replies and framing with almost no data, which it does without limit,
+ * and a change to another protocol. `onExceeded` may be called more than once.
  */
 export function limitReply(
   outgoing: ClientRequest,
@@ -25,6 +25,10 @@ export function limitReply(
     if (interim > INTERIM_MAX) {
       onExceeded('target_unreachable');
     }
+  });
+  outgoing.on('upgrade', (_response, socket) => {
+    socket.destroy();
+    onExceeded('target_unreachable');
   });
   outgoing.on('socket', (socket) => {
     const before = socket.bytesRead;
