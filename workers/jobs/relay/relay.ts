@@ -8,6 +8,7 @@ import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import type { Echoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
+import { isWide } from '../../../server/domain/proxy/reply-text.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import {
   headerIn,
@@ -35,7 +36,6 @@ import { openKey, WARM_MISS } from '../key/open.ts';
 import { namesOf } from '../proxy/fill.ts';
 import type { Headers } from '../proxy/jobs.ts';
 import { DECODED, PARTIAL_CONTENT } from '../proxy/report.ts';
-import { isWide } from '../proxy/text.ts';
 import type { RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
