@@ -2195,6 +2195,11 @@ export interface components {
              */
             client_cert_id?: string;
             /**
+             * A connection, which has the rest of the URL, credentials and certificate; `url` is then a path. Only with /proxy/post.
+             * @example customers-2026
+             */
+            connection?: string;
+            /**
              * Data of this call alone that the template is filled from beside the stored object, whose members win. Only with /proxy/post.
              * @example {
              *       "amount": "10.00"

@@ -272,7 +272,19 @@ function createProxyServices(
     dequeue: queue.dequeue,
   });
   const proxy = createProxy({
-    ...{ crypto, itemStore, jobStore, thirdParties, metering, idempotency, keys, rules, sending, jobs },
+    ...{
+      crypto,
+      connections,
+      itemStore,
+      jobStore,
+      thirdParties,
+      metering,
+      idempotency,
+      keys,
+      rules,
+      sending,
+      jobs,
+    },
     ...{ refusals, recordEvent, now, randomId, settings },
   });
   // No new job starts once `close` has been called; `finish` then waits for those in flight.

@@ -216,7 +216,14 @@ async function fillAny(
   const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
   const { crypto, opening } = parts;
   const filled = opened(
-    await crypto.fillProxy({ params, opening, rules: applied, item: item.fields, order: bytes }),
+    await crypto.fillProxy({
+      params,
+      opening,
+      rules: applied,
+      item: item.fields,
+      order: bytes,
+      connection: undefined,
+    }),
   );
   if (filled.kind === 'rejected') {
     throw filled.error;

@@ -192,3 +192,12 @@ export function showConnection(id: string, connection: Connection): ShownConnect
     updated_at: formatStoredAt(connection.updatedAt),
   };
 }
+
+/** Whether a connection takes a path behind its base URL: one below its prefixes, which are whole segments. */
+export function takesPath({ paths = [''] }: Pick<ConnectionSettings, 'paths'>, path: string): boolean {
+  const isBelow = (prefix: string): boolean => {
+    const next = path[prefix.length];
+    return path.startsWith(prefix) && (prefix.endsWith('/') || next === undefined || next === '/');
+  };
+  return !hasDotSegment(path) && paths.some(isBelow);
+}

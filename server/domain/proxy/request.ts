@@ -28,6 +28,8 @@ export type ProxyMethod = (typeof PROXY_METHODS)[number];
 /** A request to send, with its templates parsed; plain data that can be handed to a worker. */
 export interface ParsedRequest {
   readonly method: ProxyMethod;
+  /** The connection that has the base URL of the target, which is then a path; scheme and host are empty. */
+  readonly connection?: string;
   /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
   readonly origin: string;
   /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
@@ -138,16 +140,38 @@ function readBody(value: JsonValue | undefined, field: string, options: TextOpti
   return templateAt(text, field, options);
 }
 
+/** The id of a connection, which has a certificate of its own; undefined without one. */
+function readConnectionId(object: JsonObject, field: string): string | undefined {
+  const id = member(object, 'connection');
+  if (id !== undefined && (typeof id !== 'string' || !isIdentifier(id))) {
+    throw invalidAt(`${field}.connection`, 'must be the id of a connection');
+  }
+  if (id !== undefined && member(object, 'client_cert_id') !== undefined) {
+    throw invalidAt(`${field}.client_cert_id`, 'must be left out, since the connection has its own');
+  }
+  return id;
+}
+
+/** The path of a request through a connection, behind its base URL. */
+function readPath(text: string, field: string): string {
+  if (hasControl(text) || !/^[/?]/.test(text) || text.startsWith('//')) {
+    throw invalidAt(field, 'must be a path, since the connection has the rest of the URL');
+  }
+  return text;
+}
+
 /** What a request may have; what nothing is filled in has no data for that. */
 const REQUEST_NAMES = ['method', 'url', 'headers', 'body', 'client_cert_id'] as const;
 
 function readRequest(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedRequest {
   const object = objectAt(value, field);
-  const names = options.literal ? REQUEST_NAMES : [...REQUEST_NAMES, 'extra_data'];
+  const names = options.literal ? REQUEST_NAMES : [...REQUEST_NAMES, 'extra_data', 'connection'];
   rejectUnknown(object, names, field, options);
   const method = readMethod(member(object, 'method'), `${field}.method`);
   const urlField = `${field}.url`;
-  const [origin, rest] = splitUrl(textAt(member(object, 'url'), urlField, PROXY_LIMITS.urlMax), urlField);
+  const connection = options.literal ? undefined : readConnectionId(object, field);
+  const url = textAt(member(object, 'url'), urlField, PROXY_LIMITS.urlMax);
+  const [origin, rest] = connection === undefined ? splitUrl(url, urlField) : ['', readPath(url, urlField)];
   const target = templateAt(rest, urlField, options);
   const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
   const body = readBody(member(object, 'body'), `${field}.body`, options);
@@ -155,6 +179,7 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
   const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
+    ...(connection === undefined ? {} : { connection }),
     origin,
     target,
     ...headers,

@@ -103,6 +103,11 @@ export const ProxyRequest = Type.Object(
       }),
     ),
     client_cert_id: Type.Optional(CertificateId),
+    connection: Type.Optional({
+      ...Identifier(
+        'A connection, which has the rest of the URL, credentials and certificate; `url` is then a path. Only with /proxy/post.',
+      ),
+    }),
     extra_data: Type.Optional(
       Type.Object(
         {},

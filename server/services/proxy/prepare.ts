@@ -9,6 +9,7 @@ import type { Clock } from '../common/clock.ts';
 import { mayReveal, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
+import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -71,11 +72,14 @@ export interface PreparedJob {
 export interface CheckedOrder {
   readonly facts: OrderFacts;
   readonly bytes: Uint8Array;
+  /** The connection that it goes through, sealed. */
+  readonly connection?: Uint8Array | undefined;
 }
 
 /** What orders are prepared with. */
 export interface PreparingParts {
   readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
+  readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
   readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
@@ -106,6 +110,20 @@ export async function checkOrder(
   };
   const { facts, order } = await crypto.readProxyOrder({ aid, params, body });
   return { facts, bytes: order };
+}
+
+/** An order with its connection, if it has one, whose host is then that of the target. Rejects with `connection_not_found`. */
+export async function connectOrder(
+  { connections }: Pick<PreparingParts, 'connections'>,
+  { aid }: Account,
+  order: CheckedOrder,
+): Promise<CheckedOrder> {
+  const { facts } = order;
+  if (facts.connection === undefined) {
+    return order;
+  }
+  const { record, shown } = await connections.find(aid, facts.connection);
+  return { ...order, facts: { ...facts, origin: shown.base_url }, connection: record };
 }
 
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
@@ -170,7 +188,14 @@ export async function fillJob(
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const fill = (item: ItemParts) => {
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
-      return crypto.fillProxy({ params, opening, rules, item, order: order.bytes });
+      return crypto.fillProxy({
+        params,
+        opening,
+        rules,
+        item,
+        order: order.bytes,
+        connection: order.connection,
+      });
     };
     const read = first?.kid === kid ? first.item : undefined;
     first = undefined;

@@ -26,6 +26,7 @@ import { jobIdOf, type ProxyJobs } from './job.ts';
 import {
   type CheckedOrder,
   checkOrder,
+  connectOrder,
   fillJob,
   type NetworkTokenInput,
   type PreparedJob,
@@ -82,7 +83,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
     const early = readEarly(parts, account, input);
-    const order = await checkOrder(parts, account, 'post', body);
+    const order = await connectOrder(parts, account, await checkOrder(parts, account, 'post', body));
     const shows = !hasScope(account, 'vault:read') ? 'hidden' : account.unmasked ? 'plain' : 'masked';
     const request = {
       route: 'POST /v1/proxy/post',

@@ -224,7 +224,8 @@ async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Pro
   const certId = requester ? requester.client_cert_id : facts.clientCertId;
   const clientCert = certId === undefined ? undefined : await credentials.find(account.aid, certId);
   const { aid: owner, hosts } = account;
-  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs });
+  const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
+  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs: ownMs });
 }
 
 function simulate(id: string, now: number): OutboundResult {

@@ -2,7 +2,7 @@ import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { hasDotSegment } from '../../domain/proxy/fields.ts';
+import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
 import { type Headers, headerIn, headersToReturn } from '../../domain/relay/headers.ts';
@@ -71,12 +71,6 @@ export function createRelay(parts: RelayParts) {
 
 const DEADLINE_MS = 20_000;
 
-/** Whether a path begins with whole segments of a prefix. */
-function isBelow(path: string, prefix: string): boolean {
-  const next = path[prefix.length];
-  return path.startsWith(prefix) && (prefix.endsWith('/') || next === undefined || next === '/');
-}
-
 /** Rejects what the connection, or the credential of the caller, is not for. */
 function requireAllowed(
   { isListed }: Pick<ThirdParties, 'isListed'>,
@@ -90,7 +84,7 @@ function requireAllowed(
   if (methods !== undefined && !methods.some((allowed) => allowed === method)) {
     throw new VaultError('not_allowed', { field: 'method', expected: 'is none that this connection is for' });
   }
-  if (hasDotSegment(path) || !(paths ?? ['']).some((prefix) => isBelow(path, prefix))) {
+  if (!takesPath({ paths }, path)) {
     throw new VaultError('not_allowed', { field: 'path', expected: 'is none that this connection is for' });
   }
 }

@@ -1,5 +1,6 @@
 /** Handler of the job `fillProxy` in `jobs.ts`, which says what it promises. Card data stays in the thread. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { type Connection, takesPath } from '../../../server/domain/connection/connection.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { type Echoes, namesBefore } from '../../../server/domain/mask/echo.ts';
@@ -9,7 +10,9 @@ import { type FilledRequest, filledRequestJson } from '../../../server/domain/pr
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
+import { openConnection } from '../connection/connection.ts';
+import { connectedHeaders } from '../connection/outgoing.ts';
 import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
@@ -111,13 +114,63 @@ function echoesOf({ params }: Input, order: ParsedOrder, viewOf: View): Uint8Arr
   return toJsonBytes({ ...secrets, names } satisfies Echoes);
 }
 
-function fillJob(context: ThreadContext, input: Input, order: ParsedOrder, key: UnlockedKey, viewOf: View) {
+/** An order through a connection, at the base URL of that. */
+function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
+  const { request } = order;
+  if (request === undefined) {
+    throw new VaultError('internal');
+  }
+  const [origin, base] = [new URL(baseUrl).origin, new URL(baseUrl).pathname.replace(/\/$/, '')];
+  const { parts, firstCharacter } = request.target;
+  const text = { kind: 'text', text: base, bytes: Buffer.byteLength(base) } as const;
+  return { ...order, request: { ...request, origin, target: { firstCharacter, parts: [text, ...parts] } } };
+}
+
+/** A filled request with what its connection adds. Rejects with `not_allowed` what the connection is not for. */
+function connect(connection: Connection, filled: FilledRequest, now: number): FilledRequest {
+  const { method, url, body } = filled;
+  const [path = ''] = url.slice(connection.baseUrl.length).split(/[?#]/, 1);
+  if (connection.methods?.includes(method) === false) {
+    throw new VaultError('not_allowed', { field: 'method', expected: 'is none that this connection is for' });
+  }
+  if (!takesPath(connection, path)) {
+    throw new VaultError('not_allowed', { field: 'path', expected: 'is none that this connection is for' });
+  }
+  const sent = { ...filled, body: body === undefined ? EMPTY : utf8(body) };
+  return { ...filled, headers: connectedHeaders(connection, sent, now) };
+}
+
+/** What is sent, and what is known of it. */
+function fillRequestOf(
+  { params }: Input,
+  order: ParsedOrder,
+  viewOf: View,
+  connection: Connection | undefined,
+) {
+  if (params.what === 'network_token') {
+    return tokenOrder(viewOf(false));
+  }
+  const filled = fillOrder(order, viewOf(false), params);
+  return outgoing(connection === undefined ? filled : connect(connection, filled, params.now));
+}
+
+function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: UnlockedKey, viewOf: View) {
   const { params } = input;
   const { what, token, reference, requesterId } = params;
-  const isToken = what === 'network_token';
-  const out = isToken ? tokenOrder(viewOf(false)) : outgoing(fillOrder(order, viewOf(false), params));
-  const common = commonFacts(params, order, key);
-  const facts = { what, ...common, token, reference, requesterId, rules: [] };
+  const { connection: id = '' } = given.facts;
+  const connection = input.connection && openConnection(context, { aid: params.aid, id }, input.connection);
+  const order = connection === undefined ? given : placeOrder(given, connection);
+  const out = fillRequestOf(input, order, viewOf, connection);
+  const own = connection && { clientCertId: connection.clientCertId, timeoutMs: connection.timeoutMs };
+  const facts = {
+    what,
+    ...commonFacts(params, order, key),
+    ...own,
+    token,
+    reference,
+    requesterId,
+    rules: [],
+  };
   const shown = shownOf(params, order, viewOf);
   const echoes = echoesOf(input, order, viewOf);
   if (facts.synchronous) {
@@ -127,7 +180,7 @@ function fillJob(context: ThreadContext, input: Input, order: ParsedOrder, key: 
     facts,
     ...out,
     ...reportOf(order),
-    publicKey: isToken ? generationOf(key).publicKey : EMPTY,
+    publicKey: what === 'network_token' ? generationOf(key).publicKey : EMPTY,
     tokenKey: EMPTY,
     echoes,
   });

@@ -44,6 +44,8 @@ export interface OrderFacts {
   /** Scheme, host and port of the target, and `/`; a network token has none. */
   readonly origin?: string | undefined;
   readonly clientCertId?: string | undefined;
+  /** The connection that the request goes through. */
+  readonly connection?: string | undefined;
   /** The webhook's URL, and its place in the body. */
   readonly webhook?: { readonly url: string; readonly field: string } | undefined;
   /** Whether the request may be sent again after an unknown outcome. */
@@ -132,6 +134,8 @@ export interface JobFacts {
   readonly repeatable: boolean;
   readonly synchronous: boolean;
   readonly clientCertId?: string | undefined;
+  /** The longest time of one attempt, where its connection says one. */
+  readonly timeoutMs?: number | undefined;
   readonly requesterId?: string | undefined;
   /** Of a fetch: how the token is made, and how the reply is read. */
   readonly algorithm?: string | undefined;
@@ -238,6 +242,7 @@ export const PROXY_JOBS = {
       rules: RULES,
       item: SEALED_ITEM,
       order: bytes,
+      connection: optional(bytes),
     }),
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },

@@ -142,7 +142,8 @@ export const ORDER_HANDLERS = {
     const { metadata, ...webhook } = given ?? {};
     const facts: OrderFacts = {
       synchronous,
-      origin: request && `${request.origin}/`,
+      origin: request && request.connection === undefined ? `${request.origin}/` : undefined,
+      connection: request?.connection,
       clientCertId: request?.clientCertId,
       webhook: given && { url: given.url, field: isBare ? 'body.url' : 'body.webhook.url' },
       repeatable: request !== undefined && isRepeatable(request),

@@ -1,8 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import { createHmac } from 'node:crypto';
 import { VaultError } from '../../../server/core/errors.ts';
 import type { Connection } from '../../../server/domain/connection/connection.ts';
-import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import type { Echoes } from '../../../server/domain/mask/echo.ts';
@@ -28,6 +26,7 @@ import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { openConnection } from '../connection/connection.ts';
+import { connectedHeaders } from '../connection/outgoing.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
@@ -93,30 +92,6 @@ function createValues(
   };
 }
 
-/** A request as it is signed. */
-interface Signed {
-  readonly method: string;
-  readonly path: string;
-  readonly body: Uint8Array;
-}
-
-/** The headers by which a connection signs a request. */
-function signatureOf({ sign }: Connection, sent: Signed, now: number): Headers {
-  if (sign === undefined) {
-    return [];
-  }
-  const timestamp = String(Math.floor(now / 1_000));
-  const parts = { ...sent, timestamp };
-  const digest = createHmac(sign.algorithm.replace('hmac-', '').replace('-', ''), sign.key);
-  for (const part of payloadPartsOf(sign.payload)) {
-    digest.update('tag' in part ? parts[part.tag] : part.text);
-  }
-  return [
-    ['X-Vault-Timestamp', timestamp],
-    [sign.header, digest.digest('hex')],
-  ];
-}
-
 /** The path, query, headers and body that go out. */
 function outgoing(
   connection: Connection,
@@ -128,14 +103,13 @@ function outgoing(
   const url = `${connection.baseUrl}${path}${filled.query}`;
   const accepted = headerIn(filled.headers, 'accept-encoding');
   const readable: Headers = hasMasks ? [['Accept-Encoding', readableCodings(accepted)]] : [];
-  const own = replaceHeaders(replaceHeaders(headersToSend(filled.headers), readable), connection.headers);
-  const target = url.slice(url.indexOf('/', 'https://'.length));
-  const signature = signatureOf(connection, { method, path: target, body: filled.body }, params.now);
+  const headers = replaceHeaders(headersToSend(filled.headers), readable);
+  const { body } = filled;
   return {
     method,
     url,
-    headers: replaceHeaders(own, signature),
-    body: filled.body.length === 0 ? undefined : filled.body,
+    headers: connectedHeaders(connection, { method, url, headers, body }, params.now),
+    body: body.length === 0 ? undefined : body,
   };
 }
 

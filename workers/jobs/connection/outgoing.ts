@@ -1,0 +1,44 @@
+/** What a connection adds to the requests that go through it: its headers and its signature. */
+import { createHmac } from 'node:crypto';
+import type { Connection } from '../../../server/domain/connection/connection.ts';
+import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
+import { type Headers, replaceHeaders } from '../../../server/domain/relay/headers.ts';
+
+/** A request as it is signed. */
+interface Signed {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Uint8Array;
+}
+
+/** The headers by which a connection signs a request. */
+function signatureOf({ sign }: Connection, sent: Signed, now: number): Headers {
+  if (sign === undefined) {
+    return [];
+  }
+  const timestamp = String(Math.floor(now / 1_000));
+  const parts = { ...sent, timestamp };
+  const digest = createHmac(sign.algorithm.replace('hmac-', '').replace('-', ''), sign.key);
+  for (const part of payloadPartsOf(sign.payload)) {
+    digest.update('tag' in part ? parts[part.tag] : part.text);
+  }
+  return [
+    ['X-Vault-Timestamp', timestamp],
+    [sign.header, digest.digest('hex')],
+  ];
+}
+
+/** The headers of a request through a connection: its own replace those of the same name, and the signature comes last. */
+export function connectedHeaders(
+  connection: Connection,
+  {
+    url,
+    headers,
+    ...sent
+  }: Pick<Signed, 'method' | 'body'> & { readonly url: string; readonly headers: Headers },
+  now: number,
+): Headers {
+  const path = url.slice(url.indexOf('/', 'https://'.length));
+  const signature = signatureOf(connection, { ...sent, path }, now);
+  return replaceHeaders(replaceHeaders(headers, connection.headers), signature);
+}
