@@ -1,4 +1,4 @@
-/** What a proxied call costs over calling its target directly, both over connections that are kept. */
+/** What proxied and relayed calls cost over calling their target directly, all over connections that are kept. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newAuthority } from '../outbound/certificates.ts';
@@ -51,10 +51,33 @@ function directCalls(caPem: string): Calls {
   };
 }
 
-async function proxiedCalls(vault: Vault, { user, credentials }: Holding): Promise<Calls> {
+/** A card, as the query of its address. */
+async function storeCard(vault: Vault, { user, credentials }: Holding): Promise<string> {
   await makeKey(vault, credentials, user);
   await call(vault, credentials, `/v1/vault/?user=${user}&reference=order`, { card_number: NUMBER });
-  const [address] = await addressesOf(vault, { user, credentials });
+  const [address = ''] = await addressesOf(vault, { user, credentials });
+  return address;
+}
+
+/** The same request through a connection, with a placeholder. */
+async function relayedCalls(
+  { vault, url: base_url }: Setting,
+  { user, credentials }: Holding,
+  address: string,
+): Promise<Calls> {
+  await call(vault, credentials, '/v1/connection', { id: 'target', base_url });
+  const token = new URLSearchParams(address).get('token');
+  const body = bodyOf(`{{vault:${token}:card_number:order}}`);
+  const headers = { ...credentials, 'X-Vault-User': user, 'Content-Type': 'application/json' };
+  const relay = `http://127.0.0.1:${vault.port}/v1/relay/target`;
+  return async (url) => {
+    const reply = await fetch(relay + url.slice(base_url.length), { method: 'POST', headers, body });
+    await reply.text();
+    requireCreated(reply.status);
+  };
+}
+
+function proxiedCalls(vault: Vault, { user, credentials }: Holding, address: string): Calls {
   const headers = [{ 'Content-Type': 'application/json' }];
   return async (url) => {
     const request = { method: 'POST', url, headers, body: bodyOf('{{card_number}}') };
@@ -94,18 +117,32 @@ function allOf(blocks: readonly Block[]): number[] {
   return blocks.flatMap(({ latencies }) => latencies);
 }
 
-/** Direct and proxied calls in turns, block by block, so that a disturbance meets both. */
+/** How calls through the vault are named. */
+type Kind = 'Proxied' | 'Relayed';
+interface Kinds {
+  readonly direct: Calls;
+  readonly through: Readonly<Record<Kind, Calls>>;
+}
+
+interface Series {
+  readonly delayMs: number;
+  readonly atOnce: number;
+  readonly rounds: number;
+}
+
+/** Direct calls and those of one kind in turns, block by block, so that a disturbance meets both. */
 async function measureSeries(
   { vault, url }: Setting,
-  [direct, proxied]: readonly [Calls, Calls],
-  { delayMs, atOnce, rounds }: { delayMs: number; atOnce: number; rounds: number },
+  { direct, through }: Kinds,
+  kind: Kind,
+  { delayMs, atOnce, rounds }: Series,
 ): Promise<Figure[]> {
   const target = `${url}/after/${delayMs}`;
   const [ones, others, splits]: [Block[], Block[], CpuSplit[]] = [[], [], []];
   for (let round = 0; round < rounds; round++) {
     ones.push(await runBlock(direct, target, atOnce));
     const watched = { serverPid: vault.pid, redisPid: vault.redisPid };
-    const { result, split } = await withCpu(watched, () => runBlock(proxied, target, atOnce));
+    const { result, split } = await withCpu(watched, () => runBlock(through[kind], target, atOnce));
     others.push(result);
     splits.push(split);
   }
@@ -116,15 +153,14 @@ async function measureSeries(
   const ms = (name: string, value: number): Figure => ({ name: `${name}, ${of}`, value, unit: 'ms' });
   const aim = atOnce === AIM_AT_ONCE ? { aim: { most: ADDED_AIM_MS } } : {};
   return [
-    ms('Direct call, p50', median(allOf(ones))),
-    ms('Proxied call, p50', median(allOf(others))),
-    ms('Proxied call, p99', percentile(allOf(others), 0.99)),
-    { name: `Direct calls, ${of}`, value: rateOf(ones), unit: 'calls/s' },
-    { name: `Proxied calls, ${of}`, value: rateOf(others), unit: 'calls/s' },
-    { ...ms('Proxied over direct, p50 of the quietest block', Math.min(...added)), ...aim },
-    { ...ms('Proxied over direct, p50', median(added)), ...aim },
+    ms(`Direct call beside ${kind.toLowerCase()} ones, p50`, median(allOf(ones))),
+    ms(`${kind} call, p50`, median(allOf(others))),
+    ms(`${kind} call, p99`, percentile(allOf(others), 0.99)),
+    { name: `${kind} calls, ${of}`, value: rateOf(others), unit: 'calls/s' },
+    { ...ms(`${kind} over direct, p50 of the quietest block`, Math.min(...added)), ...aim },
+    { ...ms(`${kind} over direct, p50`, median(added)), ...aim },
     {
-      name: `CPU of a proxied call, server and Redis, ${of}`,
+      name: `CPU of a ${kind.toLowerCase()} call, server and Redis, ${of}`,
       value: (1e6 * cpuSeconds) / allOf(others).length,
       unit: 'µs',
     },
@@ -132,13 +168,25 @@ async function measureSeries(
 }
 
 async function measure(setting: Setting, holding: Holding, rounds: number): Promise<Figure[]> {
-  const calls = [directCalls(setting.caPem), await proxiedCalls(setting.vault, holding)] as const;
-  const warmUp = { delayMs: 0, atOnce: WARM_UP_AT_ONCE, rounds: WARM_UP_BLOCKS * rounds };
-  await measureSeries(setting, calls, warmUp);
+  const address = await storeCard(setting.vault, holding);
+  const kinds: Kinds = {
+    direct: directCalls(setting.caPem),
+    through: {
+      Proxied: proxiedCalls(setting.vault, holding, address),
+      Relayed: await relayedCalls(setting, holding, address),
+    },
+  };
+  const names = Object.keys(kinds.through) as Kind[];
   const figures: Figure[] = [];
+  for (const kind of names) {
+    const warmUp = { delayMs: 0, atOnce: WARM_UP_AT_ONCE, rounds: WARM_UP_BLOCKS * rounds };
+    await measureSeries(setting, kinds, kind, warmUp);
+  }
   for (const delayMs of DELAYS_MS) {
     for (const atOnce of AT_ONCE) {
-      figures.push(...(await measureSeries(setting, calls, { delayMs, atOnce, rounds })));
+      for (const kind of names) {
+        figures.push(...(await measureSeries(setting, kinds, kind, { delayMs, atOnce, rounds })));
+      }
     }
   }
   return figures;
