@@ -83,6 +83,8 @@ const OUTCOMES = [
   'connection_exists',
   'connections_full',
   'placeholder_unknown',
+  'sealing_required',
+  'sealing_key_expired',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -93,11 +93,19 @@ export interface HpkeContext {
 /** RFC 9180, sections 4 and 5.1: the mode, the version label and the suite ids that enter every derivation. */
 const BASE_MODE = Uint8Array.of(0);
 const VERSION = utf8('HPKE-v1');
-const KEM_SUITE = concat([utf8('KEM'), Uint8Array.of(0x00, 0x20)]);
+/** DHKEM(X25519, HKDF-SHA256) (section 7.1). */
+const X25519_KEM = 0x20;
 
-/** `suite_id` of section 5.1: KEM 0x0020, KDF 0x0001 and the AEAD. */
-function suiteOf(aead: HpkeAead): Uint8Array {
-  return concat([utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
+/** `suite_id` of section 4.1. */
+function kemSuiteOf(kem: number): Uint8Array {
+  return concat([utf8('KEM'), Uint8Array.of(0x00, kem)]);
+}
+
+const X25519_KEM_SUITE = kemSuiteOf(X25519_KEM);
+
+/** `suite_id` of section 5.1: the KEM, KDF 0x0001 and the AEAD. */
+function suiteOf(aead: HpkeAead, kem = X25519_KEM): Uint8Array {
+  return concat([utf8('HPKE'), Uint8Array.of(0x00, kem, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
 }
 
 const EXPORT_ONLY_SUITE = suiteOf(EXPORT_ONLY);
@@ -130,19 +138,33 @@ function expand(
   return out;
 }
 
-/** ExtractAndExpand of section 4.1, over what X25519 has agreed on; that is wiped. */
-function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array): Uint8Array {
-  const prk = extract(KEM_SUITE, EMPTY, 'eae_prk', agreed);
+/** ExtractAndExpand of section 4.1, over what the two keys have agreed on; that is wiped. */
+function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array, kem: number): Uint8Array {
+  const suite = kem === X25519_KEM ? X25519_KEM_SUITE : kemSuiteOf(kem);
+  const prk = extract(suite, EMPTY, 'eae_prk', agreed);
   try {
-    return expand(KEM_SUITE, prk, 'shared_secret', concat([enc, publicKey]), HASH_BYTES);
+    return expand(suite, prk, 'shared_secret', concat([enc, publicKey]), HASH_BYTES);
   } finally {
     wipe(agreed, prk);
   }
 }
 
-/** KeySchedule of section 5.1 in Base mode, without a PSK; the shared secret is wiped. */
-function schedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext {
-  const suite = aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead);
+/**
+ * KeySchedule of section 5.1 in Base mode, without a PSK, over what the two keys of a DHKEM with HKDF-SHA256 have agreed
+ * on; that is wiped. `kem` is its registered id.
+ */
+export function contextOf(
+  {
+    agreed,
+    enc,
+    publicKey,
+  }: { readonly agreed: Uint8Array; readonly enc: Uint8Array; readonly publicKey: Uint8Array },
+  info: Uint8Array,
+  aead: HpkeAead,
+  kem = X25519_KEM,
+): HpkeContext {
+  const shared = sharedSecret(agreed, enc, publicKey, kem);
+  const suite = aead === EXPORT_ONLY && kem === X25519_KEM ? EXPORT_ONLY_SUITE : suiteOf(aead, kem);
   const pskIdHash = extract(suite, EMPTY, 'psk_id_hash', EMPTY);
   const context = concat([BASE_MODE, pskIdHash, extract(suite, EMPTY, 'info_hash', info)]);
   const secret = extract(suite, shared, 'secret', EMPTY);
@@ -171,7 +193,7 @@ export function setupSender(
   const enc = ephemeral.publicKey;
   try {
     const agreed = agree(importPrivate(ephemeral.privateKey), publicKey);
-    return { enc, context: schedule(sharedSecret(agreed, enc, publicKey), info, aead) };
+    return { enc, context: contextOf({ agreed, enc, publicKey }, info, aead) };
   } finally {
     wipe(ephemeral.privateKey);
   }
@@ -188,7 +210,7 @@ export function setupReceiver(
   info: Uint8Array,
   aead: HpkeAead = EXPORT_ONLY,
 ): HpkeContext {
-  return schedule(sharedSecret(agree(privateKey, enc), enc, publicKey), info, aead);
+  return contextOf({ agreed: agree(privateKey, enc), enc, publicKey }, info, aead);
 }
 
 /**
@@ -200,9 +222,10 @@ export function exportSecret(
   label: Uint8Array,
   length: number,
   aead: HpkeAead = EXPORT_ONLY,
+  kem = X25519_KEM,
 ): Uint8Array {
   return expand(
-    aead === EXPORT_ONLY ? EXPORT_ONLY_SUITE : suiteOf(aead),
+    aead === EXPORT_ONLY && kem === X25519_KEM ? EXPORT_ONLY_SUITE : suiteOf(aead, kem),
     exporterSecret,
     'sec',
     label,

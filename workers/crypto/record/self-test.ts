@@ -3,6 +3,7 @@ import { argon2 } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { equalBytes } from '../primitives/bytes.ts';
 import { exportSecret, importPrivate, setupReceiver } from '../primitives/hpke.ts';
+import { setupP256Receiver } from '../primitives/hpke-p256.ts';
 import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
 
 /** The known answers are kept as their sources print them. */
@@ -37,6 +38,20 @@ function hpkeAnswer(): Uint8Array {
   const info = hex('4f6465206f6e2061204772656369616e2055726e');
   const { exporterSecret } = setupReceiver(enc, importPrivate(privateKey), publicKey, info);
   return exportSecret(exporterSecret, filled(0, 0), 32);
+}
+
+/** RFC 9180, appendix A.3.1: the exporter secret, which depends on the curve and the schedule of keys. */
+function hpkeP256Answer(): Uint8Array {
+  const enc = hex(
+    '04a92719c6195d5085104f469a8b9814d5838ff72b60501e2c4466e5e67b325ac98536d7b61a1af4b78e5b7f951c0900be863c403ce65c9bfcb9382657222d18c4',
+  );
+  const privateKey = hex('f3ce7fdae57e1a310d87f1ebbde6f328be0a99cdbcadf4d6589cf29de4b8ffd2');
+  const publicKey = hex(
+    '04fe8c19ce0905191ebc298a9245792531f26f0cece2460639e8bc39cb7f706a826a779b4cf969b8a0e539c7f62fb3d30ad6aa8f80e30f1d128aafd68a2ce72ea0',
+  );
+  const info = hex('4f6465206f6e2061204772656369616e2055726e');
+  const aead = { id: 1, keyBytes: 16, nonceBytes: 12 };
+  return setupP256Receiver(enc, { privateKey, publicKey }, info, aead).exporterSecret;
 }
 
 /** RFC 9106, section 5.3: with secret and associated data, which the vault itself does not use. */
@@ -81,5 +96,10 @@ export async function selfTest(): Promise<void> {
     '8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8',
   );
   check('HPKE', hpkeAnswer(), '7a36221bd56d50fb51ee65edfd98d06a23c4dc87085aa5866cb7087244bd2a36');
+  check(
+    'HPKE with P-256',
+    hpkeP256Answer(),
+    '14ad94af484a7ad3ef40e9f3be99ecc6fa9036df9d4920548424df127ee0d99f',
+  );
   check('Argon2id', await argon2Answer(), '0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659');
 }

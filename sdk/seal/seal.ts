@@ -1,0 +1,113 @@
+/**
+ * Seals the body of a capture, with WebCrypto alone: HPKE (RFC 9180) Base with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and
+ * AES-256-GCM. Hosted forms use it as well.
+ */
+
+/** The content type of a sealed body. */
+export const SEALED_TYPE = 'application/vnd.cardvault.sealed+json';
+
+/** The key of the vault to seal to. */
+export interface SealTo {
+  readonly kid: string;
+  readonly public_key: string;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const ECDH = { name: 'ECDH', namedCurve: 'P-256' };
+/** Suite ids of sections 4.1 and 5.1: KEM 0x0010, KDF 0x0001, AEAD 0x0002. */
+const KEM_SUITE = 'KEM\0\x10';
+const SUITE = 'HPKE\0\x10\0\x01\0\x02';
+
+/** A part of what is hashed: a text stands for its UTF-8. */
+type Part = string | ArrayLike<number>;
+
+/** One array of texts, as UTF-8, and of bytes. */
+function joined(...parts: readonly Part[]): Bytes {
+  return Uint8Array.from(
+    parts.flatMap((part) => Array.from(typeof part === 'string' ? new TextEncoder().encode(part) : part)),
+  );
+}
+
+function toBase64Url(bytes: Bytes): string {
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+function ofBase64Url(text: string): Bytes {
+  const characters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  return Uint8Array.from(characters, (character) => character.charCodeAt(0));
+}
+
+/** What LabeledExtract and LabeledExpand of section 4 put before a label and its input. */
+function labeled(suite: string, label: string, input: Part): Bytes {
+  return joined('HPKE-v1', suite, label, input);
+}
+
+/** LabeledExtract without a salt. */
+async function extract(label: string, input: string): Promise<Bytes> {
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', new Uint8Array(32), hmac, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, labeled(SUITE, label, input)));
+}
+
+/** LabeledExpand of what LabeledExtract gives: both steps of HKDF. */
+async function derive(
+  [suite, salt]: readonly [suite: string, salt: Part],
+  [fromLabel, from]: readonly [label: string, input: Part],
+  [label, info]: readonly [label: string, info: Bytes],
+  length: number,
+): Promise<Bytes> {
+  const key = await crypto.subtle.importKey('raw', labeled(suite, fromLabel, from), 'HKDF', false, [
+    'deriveBits',
+  ]);
+  const hkdf = {
+    ...{ name: 'HKDF', hash: 'SHA-256', salt: joined(salt) },
+    info: joined([0, length], labeled(suite, label, info)),
+  };
+  return new Uint8Array(await crypto.subtle.deriveBits(hkdf, key, 8 * length));
+}
+
+/** Whether this runtime can seal. Pages under plain http have no WebCrypto. */
+export function canSeal(): boolean {
+  return globalThis.crypto?.subtle !== undefined;
+}
+
+/**
+ * The sealed body, for a request of this endpoint with this reference and idempotency key alone. Each call gives another
+ * text, so whoever repeats a request repeats its body.
+ */
+export async function sealBody(
+  { kid, public_key }: SealTo,
+  [id, reference, idempotencyKey]: readonly [
+    id: string,
+    reference: string | undefined,
+    key: string | undefined,
+  ],
+  body: string,
+): Promise<string> {
+  const { subtle } = crypto;
+  const receiver = ofBase64Url(public_key);
+  const theirs = await subtle.importKey('raw', receiver, ECDH, false, []);
+  const own = await subtle.generateKey(ECDH, false, ['deriveBits']);
+  const enc = new Uint8Array(await subtle.exportKey('raw', own.publicKey));
+  const agreed = await subtle.deriveBits({ name: 'ECDH', public: theirs }, own.privateKey, 256);
+  const shared = await derive(
+    [KEM_SUITE, ''],
+    ['eae_prk', new Uint8Array(agreed)],
+    ['shared_secret', joined(enc, receiver)],
+    32,
+  );
+  const info = await extract('info_hash', 'cardvault sealed capture');
+  const context = joined([0], await extract('psk_id_hash', ''), info);
+  const from = ['secret', ''] as const;
+  const key = await derive([SUITE, shared], from, ['key', context], 32);
+  const iv = await derive([SUITE, shared], from, ['base_nonce', context], 12);
+  const additionalData = joined(JSON.stringify([id, reference ?? null, idempotencyKey ?? null]));
+  const ct = await subtle.encrypt(
+    { name: 'AES-GCM', iv, additionalData },
+    await subtle.importKey('raw', key, 'AES-GCM', false, ['encrypt']),
+    joined(body),
+  );
+  return JSON.stringify({ kid, enc: toBase64Url(enc), ct: toBase64Url(new Uint8Array(ct)) });
+}

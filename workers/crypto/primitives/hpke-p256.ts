@@ -1,0 +1,69 @@
+/**
+ * HPKE (RFC 9180) in Base mode with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM, the receiver's side alone:
+ * what browsers can seal with WebCrypto. Public keys and `enc` are uncompressed points.
+ */
+import { createECDH } from 'node:crypto';
+import { IntegrityError, wipe } from './bytes.ts';
+import { AES_256_GCM, contextOf, type HpkeAead, type HpkeContext, type KeyPair } from './hpke.ts';
+import { openSealed } from './symmetric.ts';
+
+/** Bytes of an uncompressed point: 04 and both coordinates. */
+export const P256_POINT_BYTES = 65;
+/** Bytes of a private key. */
+export const P256_SCALAR_BYTES = 32;
+
+/** The id of the KEM (section 7.1). */
+const P256_KEM = 0x10;
+const CURVE = 'prime256v1';
+/** The first byte of an uncompressed point (SEC 1, section 2.3.3), the only form that is accepted. */
+const UNCOMPRESSED = 0x04;
+
+/** A new random key pair. */
+export function generateP256Pair(): KeyPair {
+  const ecdh = createECDH(CURVE);
+  const publicKey = new Uint8Array(ecdh.generateKeys());
+  const privateKey = new Uint8Array(P256_SCALAR_BYTES);
+  const bytes = ecdh.getPrivateKey();
+  // The runtime leaves out leading zeros.
+  privateKey.set(bytes, P256_SCALAR_BYTES - bytes.length);
+  wipe(bytes);
+  return { privateKey, publicKey };
+}
+
+/**
+ * SetupBaseR (section 5.1.1). Rejects, with `IntegrityError`, an `enc` that is no uncompressed point of the curve.
+ */
+export function setupP256Receiver(
+  enc: Uint8Array,
+  { privateKey, publicKey }: KeyPair,
+  info: Uint8Array,
+  aead: HpkeAead = AES_256_GCM,
+): HpkeContext {
+  if (enc.length !== P256_POINT_BYTES || enc[0] !== UNCOMPRESSED) {
+    throw new IntegrityError();
+  }
+  const ecdh = createECDH(CURVE);
+  ecdh.setPrivateKey(privateKey);
+  let agreed: Uint8Array;
+  try {
+    agreed = ecdh.computeSecret(enc);
+  } catch {
+    throw new IntegrityError();
+  }
+  return contextOf({ agreed, enc, publicKey }, info, aead, P256_KEM);
+}
+
+/** Open (section 6.1): the plaintext of a single message. Rejects with `IntegrityError` whatever does not fit. */
+export function openP256(
+  { enc, ciphertext }: { readonly enc: Uint8Array; readonly ciphertext: Uint8Array },
+  pair: KeyPair,
+  info: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array {
+  const { key, baseNonce, exporterSecret } = setupP256Receiver(enc, pair, info);
+  try {
+    return openSealed(key, baseNonce, ciphertext, associated);
+  } finally {
+    wipe(key, exporterSecret);
+  }
+}
