@@ -269,6 +269,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/capture/{unique_id}/sealing-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the key to seal a capture to
+         * The key of the day, to which a browser can seal what it sends to a capture endpoint, so that nothing between it and the vault can read it. It is the same for every id, also for one that no endpoint has, so it says nothing about endpoints. May be cached for an hour.
+         */
+        get: operations["getSealingKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/retrieve": {
         parameters: {
             query?: never;
@@ -1660,8 +1680,25 @@ export interface components {
              * @example customer-4711
              */
             reference?: string;
+            /**
+             * Only sealed bodies are taken.
+             * @constant
+             */
+            require_sealed?: true;
             /** Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed. */
             expired: boolean;
+        };
+        /** What would be sent otherwise, sealed with HPKE. */
+        SealedCapture: {
+            /**
+             * Names the key.
+             * @example 20484-9f86d081884c7d65
+             */
+            kid: string;
+            /** The encapsulated key, an uncompressed point in base64url without padding. */
+            enc: string;
+            /** The ciphertext of the body in base64url without padding. Info: `cardvault sealed capture`; associated data: the JSON text `[unique_id, reference or null, Idempotency-Key or null]`, as this request has them. */
+            ct: string;
         };
         /** The reply of a capture, for the third party to pass on to the owner of the endpoint. */
         Captured: {
@@ -1697,6 +1734,31 @@ export interface components {
             unique_id: string;
             /** When the endpoint expires, to the second; null if it never expires. */
             expires_at: string | null;
+            /**
+             * Only sealed bodies are taken.
+             * @constant
+             */
+            require_sealed?: true;
+        };
+        /** The public half of the key of the day. */
+        SealingKey: {
+            /**
+             * Names the key.
+             * @example 20484-9f86d081884c7d65
+             */
+            kid: string;
+            /**
+             * HPKE (RFC 9180) Base: DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM.
+             * @constant
+             */
+            suite: "P256-HKDF-SHA256-AES256GCM";
+            /** The public key as an uncompressed point, in base64url without padding. */
+            public_key: string;
+            /**
+             * Until when the vault takes what is sealed to this key.
+             * @example 2026-02-02T00:00:00Z
+             */
+            expires_at: string;
         };
         /** What was done. */
         Message: {
@@ -3051,7 +3113,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -5150,6 +5212,8 @@ export interface operations {
                 token?: string;
                 /** Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text. */
                 smart_parse?: boolean;
+                /** Whether only sealed bodies are taken, which nothing between sender and vault can read. Others get `sealing_required`. */
+                require_sealed?: boolean;
                 /** Whether an item that is stored already is replaced; otherwise its token is refused. */
                 overwrite?: boolean;
                 /**
@@ -5490,6 +5554,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["StoredObject"];
+                "application/vnd.cardvault.sealed+json": components["schemas"]["SealedCapture"];
             };
         };
         responses: {
@@ -5520,6 +5585,8 @@ export interface operations {
              *     `test_card`: This is a published test card number; only a staging server stores it.
              *
              *     `metadata_sensitive`: A name or a text of the metadata contains a card number; metadata can be read without the passphrase.
+             *
+             *     `sealing_required`: This endpoint only takes sealed bodies.
              *
              *     `rule_limit`: The rules exceeded the time or memory limit of one item.
              */
@@ -5564,6 +5631,8 @@ export interface operations {
              * `idempotency_conflict`: This Idempotency-Key was used for a different request, or the first request is still in progress.
              *
              *     `token_exists`: An item with this number or token is stored already, and is not replaced.
+             *
+             *     `sealing_key_expired`: The body was sealed to a key that is unknown or no longer accepted. Nothing was stored.
              *
              *     `patches_full`: The item has 32 changes from endpoints that its owner has not merged yet.
              */
@@ -5720,6 +5789,87 @@ export interface operations {
              *
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSealingKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the endpoint, unique over all accounts.
+                 * @example customers-2026
+                 */
+                unique_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Get the key to seal a capture to */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SealingKey"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,7 +1,19 @@
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import type { Captured, CaptureItem, CaptureState } from '../transport/types.ts';
-import { checkOf, submitTo } from './capture.ts';
+import { checkOf, type SealingKey, sealingKeyOf } from './capture.ts';
 import { type EndpointOptions, linkTo } from './endpoint.ts';
+import { createSubmit, type Sealing } from './sealed.ts';
+
+/** Where a capture endpoint is, what opens it, and whether what is sent to it is sealed. */
+export interface CaptureOptions extends EndpointOptions {
+  /**
+   * Seals what is sent, so that nothing between here and the vault can read it: `require`, or `prefer`, which sends it as
+   * it is where there is no WebCrypto or the vault is older, unless the endpoint takes sealed bodies alone. The default is
+   * `never`: a body is sealed differently each time, so a program that has been started anew cannot repeat a request
+   * under the same idempotency key.
+   */
+  readonly seal?: Sealing | undefined;
+}
 
 /**
  * What can be done with a capture endpoint and its secret alone.
@@ -14,7 +26,9 @@ export interface CaptureClient {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired or stopped),
    * `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
-   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
+   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
+   * `sealing_required` (the endpoint takes sealed bodies alone: set `seal`), `sealing_key_expired` (twice, for a new key
+   * too)
    * @example
    * await checkout.submit({ data: { card_number: '4111111111111111' }, reference: 'order-4711' });
    */
@@ -27,6 +41,13 @@ export interface CaptureClient {
    * const { expires_at } = await checkout.check();
    */
   readonly check: (options?: CallOptions) => Promise<CaptureState>;
+  /**
+   * The key of the day to seal bodies to, for programs that seal by other means than `seal`.
+   * @see /guide/capture
+   * @example
+   * const { kid, public_key } = await checkout.sealingKey();
+   */
+  readonly sealingKey: (options?: CallOptions) => Promise<SealingKey>;
 }
 
 /**
@@ -38,10 +59,13 @@ export interface CaptureClient {
  * const checkout = captureClient({ url: 'https://vault.example/v1/capture/web-shop', secret });
  * const { token, reference } = await checkout.submit({ data: { card_number: '4111111111111111' } });
  */
-export function captureClient(options: EndpointOptions): CaptureClient {
-  const { transport, access } = linkTo('capture', options);
+export function captureClient({ seal, ...options }: CaptureOptions): CaptureClient {
+  const link = linkTo('capture', options, ['seal']);
+  const { transport, access } = link;
+  const submit = createSubmit(link, seal);
   return {
-    submit: async (item, callOptions) => submitTo(transport, access, item, callOptions),
+    submit: async (item, callOptions) => submit(item, callOptions),
     check: async (callOptions) => checkOf(transport, access, callOptions),
+    sealingKey: async (callOptions) => sealingKeyOf(transport, access, callOptions),
   };
 }

@@ -1,8 +1,10 @@
 /** Capture endpoints: a client with the secret of one can store data under its key, and nothing else. */
 
+import { SEALED_TYPE } from '../seal/seal.ts';
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
 import { checkNames, neededPassphrase, textOfData } from '../transport/needed.ts';
 import { readJson } from '../transport/pages.ts';
+import type { Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
 import type {
   Captured,
@@ -50,7 +52,9 @@ export interface CaptureCalls {
    * @see /guide/capture
    * @throws `endpoint_refused` (unknown, or a wrong secret), `endpoint_gone` (expired, or stopped by a new
    * passphrase), `idempotency_conflict`, `number_missing`, `test_card` (production), `metadata_sensitive`, `token_exists`,
-   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`
+   * `token_not_found`, `endpoint_out_of_scope`, `patches_full`, `jobs_full`, `rule_not_found`, `rule_limit`,
+   * `sealing_required` (the endpoint takes sealed bodies alone: use `captureClient`), `sealing_key_expired` (never, since
+   * this does not seal)
    * @example
    * const made = await client.capture.create({ user: 'customers' });
    * const { token, reference } = await client.capture.submit({ ...made, data: { card_number: '4111111111111111' } });
@@ -75,6 +79,9 @@ export interface CaptureCalls {
    */
   readonly delete: (endpoint: DeleteEndpoint, options?: CallOptions) => Promise<Message>;
 }
+
+/** What a body can be sealed to, so that only the vault reads it. */
+export interface SealingKey extends Schema<'SealingKey'> {}
 
 const path = ['capture'] as const;
 
@@ -109,20 +116,35 @@ export function checkOf(
   return readJson(transport, { ...callTo('capture', access), method: 'GET', repeat: 'always', options });
 }
 
+/** The key to seal captures to. Nobody needs a secret for it. */
+export function sealingKeyOf(
+  transport: Transport,
+  access: EndpointAccess,
+  options: CallOptions | undefined,
+): Promise<SealingKey> {
+  const { path: endpoint } = callTo('capture', access);
+  const to = [...endpoint, 'sealing-key'];
+  return readJson(transport, { method: 'GET', path: to, repeat: 'always', options });
+}
+
 /** The members of an item, and those that creating its endpoint returned with the secret. */
 const ITEM = [
   ...['data', 'reference', 'number', 'algorithm', 'return_card_metadata', 'ttl', 'metadata', 'form_type'],
   ...['url', 'unique_id', 'secret', 'expires_at', 'user'],
 ];
 
-/** Stores an item through an endpoint. An endpoint ignores what it does not know, so that is refused here. */
+/**
+ * Stores an item through an endpoint. An endpoint ignores what it does not know, so that is refused here. `sealed` stands
+ * for the item's data.
+ */
 export function submitTo(
   transport: Transport,
   access: EndpointAccess,
   item: CaptureItem,
   options: KeyedCallOptions | undefined,
+  sealed?: string,
 ): Promise<Captured> {
-  const body = textOfData(item.data);
+  const body = sealed ?? textOfData(item.data);
   checkNames(item, ITEM);
   const { reference, number, algorithm, return_card_metadata, ttl, form_type } = item;
   const metadata = item.metadata && JSON.stringify(item.metadata);
@@ -132,6 +154,7 @@ export function submitTo(
     repeat: 'keyed',
     query: { reference, number, algorithm, return_card_metadata, ttl, metadata, form_type },
     body,
+    ...(sealed === undefined ? {} : { type: SEALED_TYPE }),
     options,
   });
 }

@@ -35,9 +35,13 @@ function partsOf(kind: EndpointSegment, url: string): { readonly base: string; r
   return { base, uniqueId };
 }
 
-/** Checks the options of a third party; sends nothing. */
-export function linkTo(kind: EndpointSegment, options: EndpointOptions): EndpointLink {
-  checkNames(options, ['url', 'secret', ...CONNECTION]);
+/** Checks the options of a third party, `others` being those that are not about the connection; sends nothing. */
+export function linkTo(
+  kind: EndpointSegment,
+  options: EndpointOptions,
+  others: readonly string[] = [],
+): EndpointLink {
+  checkNames(options, ['url', 'secret', ...others, ...CONNECTION]);
   const { url, secret, ...connection } = options;
   const { base, uniqueId } = partsOf(kind, url);
   if (base === '') {

@@ -38,8 +38,8 @@ export function headersOf(
   return headers;
 }
 
-/** 128 random bits in hex. */
-function randomKey(): string {
+/** 128 random bits in hex, for an idempotency key. */
+export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -15,6 +15,7 @@ import { createAuditRetention } from '../services/audit/keep.ts';
 import { createAuditStream } from '../services/audit/stream.ts';
 import { createAuditVerifier } from '../services/audit/verify.ts';
 import { createCaptures } from '../services/capture/capture.ts';
+import { createSealing } from '../services/capture/sealing.ts';
 import { createCerts } from '../services/cert/cert.ts';
 import type { Clock, RandomFraction, RandomId } from '../services/common/clock.ts';
 import type { Cursors } from '../services/common/cursor.ts';
@@ -231,15 +232,17 @@ function createEndpointServices(
 ) {
   const { audit, metering, idempotency, rates, accounts, keys } = services;
   const { rules, storing, replacing, reading, refusals, trees, telling } = services;
-  const { endpointStore, formStore, itemStore, keyStore } = stores;
+  const { endpointStore, formStore, itemStore, keyStore, sealingStore } = stores;
+  const sealing = createSealing({ crypto, sealingStore, now });
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
   const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
   return {
     endpoints,
     captures: createCaptures({
       ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, refusals },
-      ...{ endpoints, endpointAuth, telling, now },
+      ...{ endpoints, endpointAuth, sealing, telling, now },
     }),
+    sealing,
     retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
     expiry: createExpiry({ crypto, itemStore, keyStore, keys, audit, now, randomId, settings }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),

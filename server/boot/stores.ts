@@ -20,6 +20,7 @@ import { createSurveyStore } from '../store/maintenance/survey.ts';
 import { createRateStore } from '../store/rate.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import { createRuleStore } from '../store/rule.ts';
+import { createSealingStore } from '../store/sealing.ts';
 
 /** All stores of a vault, by name. */
 export type Stores = ReturnType<typeof openStores>;
@@ -49,6 +50,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     recordStore: createRecordStore(redis),
     rewriteStore: createRewriteStore(redis),
     ruleStore: createRuleStore(redis),
+    sealingStore: createSealingStore(redis),
     sinkStore: createSinkStore(redis),
     surveyStore: createSurveyStore(redis),
   };

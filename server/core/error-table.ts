@@ -130,6 +130,12 @@ export const ERRORS = defineErrors({
     text: 'An item with this number or token is stored already, and is not replaced.',
     advice: 'Send another number, or ask the owner for an endpoint that overwrites.',
   },
+  sealing_key_expired: {
+    status: 409,
+    text: 'The body was sealed to a key that is unknown or no longer accepted. Nothing was stored.',
+    advice:
+      'Fetch the key again (`GET /v1/capture/{unique_id}/sealing-key`), past caches, and seal the body to it. Hosted forms and the SDK do it.',
+  },
   patches_full: {
     status: 409,
     text: 'The item has 32 changes from endpoints that its owner has not merged yet.',

@@ -73,6 +73,12 @@ export const INVALID_REQUESTS = {
     advice:
       'Send a value with at least one digit as `card_number`, `account_number`, `n` or `number`, in the body or in the query. Rules of a capture endpoint run first and may have removed it. For data without a number, choose any identifier with a digit.',
   },
+  sealing_required: {
+    status: 400,
+    text: 'This endpoint only takes sealed bodies.',
+    advice:
+      'Seal the body to the key of `GET /v1/capture/{unique_id}/sealing-key`: hosted forms, elements and the SDK (`seal`) do it. Browsers can only under https. Treat a number that was sent openly as seen by whatever is between sender and vault.',
+  },
   test_card: {
     status: 400,
     text: 'This is a published test card number; only a staging server stores it.',

@@ -5,6 +5,7 @@ import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './cli
 import { clientOf, type MadeCredential, makeCredential } from './credentials.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from './endpoints.ts';
 import { acceptedId, CARD, proxyPost } from './proxy.ts';
+import { sealingKey } from './sealing.ts';
 import type { TestVault } from './vault.ts';
 
 const BINS = `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level
@@ -81,6 +82,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
       body: { card_number: '6011111111111117' },
     }),
   );
+  await sealingKey(vault);
   await good(client.send('POST', '/rule', { query: { id: 'r' }, body: [{ name: 'noop' }] }));
   await good(client.send('POST', '/connection', { body: CONNECTION }));
   const csr = (await good(client.send('POST', '/proxy/csr', { body: { cn: 'shop.example' } }))).as<{

@@ -30,6 +30,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   readUsage: 'shows counts',
   readPreferences: 'shows what the account has set for itself',
   checkCaptureEndpoint: 'endpoints note their refusals themselves, and nothing is done',
+  getSealingKey: 'says the same to everybody, and nothing is done',
   capture: 'endpoints note their refusals themselves, and items their successes',
   retrieve: 'endpoints note their refusals themselves, and items their successes',
 };

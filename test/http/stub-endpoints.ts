@@ -2,6 +2,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import { createFormPages } from '../../server/http/plugins/form-pages.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
+import type { SealingKey } from '../../server/http/schema/capture.ts';
 import type { Connection } from '../../server/http/schema/connection.ts';
 import type { Credential } from '../../server/http/schema/credential.ts';
 import type { Job } from '../../server/http/schema/job.ts';
@@ -47,6 +48,11 @@ function refuseOthers({ unique_id, secret }: EndpointAddress): void {
     throw new VaultError('endpoint_refused');
   }
 }
+
+const SEALING_KEY: SealingKey = {
+  ...{ kid: '20484-9f86d081884c7d65', suite: 'P256-HKDF-SHA256-AES256GCM' },
+  ...{ public_key: 'B'.repeat(87), expires_at: '2026-02-02T00:00:00Z' },
+};
 
 /** The one form that there is. */
 export const FORM: HostedForm = { id: 'shop', form_type: 'pcd', settings: { hide_card: true } };
@@ -101,6 +107,7 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'conn
 type StubEndpoints = Pick<
   HttpParts,
   | 'captures'
+  | 'sealing'
   | 'retrievals'
   | 'endpoints'
   | 'rules'
@@ -132,6 +139,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
         return { unique_id: ENDPOINT.id, expires_at: NEW_ENDPOINT.expires_at };
       },
     },
+    sealing: { current: async () => SEALING_KEY },
     retrievals: {
       create: note('createRetrieve', () => NEW_ENDPOINT),
       use: async (ctx: RequestContext, input) => {

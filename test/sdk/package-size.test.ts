@@ -34,10 +34,11 @@ const BUNDLERS: Readonly<Record<string, Bundler>> = {
 
 /** By export: the most bytes, minified, and texts of other parts that must not come along. */
 const PARTS = {
-  '*': [30_000, []],
+  '*': [33_500, []],
   Vault: [25_500, []],
-  captureClient: [10_450, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'btoa', 'webhook']],
-  retrieveClient: [11_950, ['whoami', 'Basic ', 'btoa', 'webhook']],
+  // With HPKE, for `seal`.
+  captureClient: [14_300, ['whoami', 'decrypt_all', 'reference_prefix', 'Basic ', 'webhook']],
+  retrieveClient: [12_050, ['whoami', 'Basic ', 'btoa', 'webhook']],
   webhooks: [4_000, ['fetch', 'setTimeout', 'AbortController', 'idempotency']],
   VaultApiError: [1_500, ['fetch', 'webhook', 'crypto', 'decrypt']],
 } as const;
@@ -89,7 +90,7 @@ describe.each(Object.entries(BUNDLERS))('bundled by %s', (by, bundle) => {
     sizes.push({ part, by, minified: text.length, gzip: gzipOf(text) });
     expect(text.length).toBeLessThanOrEqual(bytesMax);
     expect(text.length).toBeGreaterThan(100);
-    expect(text).not.toMatch(/\bprocess\b|\bBuffer\b|\brequire\b|node:/);
+    expect(text).not.toMatch(/\bprocess\b|\bBuffer\b|\brequire\(|node:/);
     expect(without.filter((word) => text.includes(word))).toEqual([]);
   });
 });

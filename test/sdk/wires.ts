@@ -37,7 +37,7 @@ export interface Wire {
   /** What the service answers, where the call looks at it. */
   readonly reply?: unknown;
   /** Sent in place of the account's credentials. */
-  readonly secret?: keyof typeof SECRETS;
+  readonly secret?: keyof typeof SECRETS | 'none';
 }
 
 const item = { user: 'shop', token: 't1', reference: 'r&1' };
@@ -167,6 +167,7 @@ const SUBMITTED = {
   ...({ body: captured.data, keyed: true, secret: 'capture' } as const),
 };
 const CHECKED = { request: 'GET /v1/capture/Web.Shop_1%40x%3A-', secret: 'capture' } as const;
+const SEALED_TO = { request: 'GET /v1/capture/Web.Shop_1%40x%3A-/sealing-key', secret: 'none' } as const;
 const MADE = { unique_id: UNIQUE_ID, expires_at: null, secret: SECRETS.capture };
 /** As creating one locked to a token returns it: nothing of it but id and secret may be sent by itself. */
 const FOUND = { ...MADE, user: 'shop', token: 'locked', secret: SECRETS.retrieve };
@@ -197,6 +198,7 @@ const CAPTURE: Readonly<Record<string, Wire>> = {
     call: ({ checkout }) => checkout.submit(captured),
     ...SUBMITTED,
   },
+  'captureClient.sealingKey': { call: ({ checkout }) => checkout.sealingKey(), ...SEALED_TO },
   'capture.delete': {
     call: ({ client }) => client.capture.delete({ unique_id: UNIQUE_ID }),
     request: 'DELETE /v1/capture/Web.Shop_1%40x%3A-',

@@ -263,14 +263,19 @@ function responsesOf(route: RouteShape, writer: SchemaWriter): Json {
   };
 }
 
-function requestContentOf(body: BodyRule, schema: Json): Json {
-  const { type = 'application/json', example = undefined } = body.kind === 'stored' ? body : {};
-  return { [type]: { schema, ...(example === undefined ? {} : { example }) } };
+function bodyContentOf(body: Exclude<BodyRule, { kind: 'none' }>, writer: SchemaWriter): Json {
+  const { type = 'application/json', example = undefined, other } = body.kind === 'stored' ? body : {};
+  return {
+    [type]: {
+      schema: writer.write(closed(body.schema)),
+      ...(example === undefined ? {} : { example }),
+    },
+    ...(other && { [other.type]: { schema: writer.write(closed(other.schema)) } }),
+  };
 }
 
 function operationOf(route: RouteShape, writer: SchemaWriter, server: string | undefined): Json {
   const { body } = route;
-  const schema = body.kind === 'none' ? undefined : writer.write(closed(body.schema));
   const required = !(body.kind === 'stored' && body.optional);
   return {
     operationId: route.operationId,
@@ -280,7 +285,7 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
     ...(server === undefined ? {} : { servers: [{ url: server }] }),
     security: securityOf(route),
     parameters: parametersOf(route, writer),
-    ...(schema === undefined ? {} : { requestBody: { required, content: requestContentOf(body, schema) } }),
+    ...(body.kind === 'none' ? {} : { requestBody: { required, content: bodyContentOf(body, writer) } }),
     responses: responsesOf(route, writer),
   };
 }

@@ -7,6 +7,7 @@ import type { AccountPreferences } from '../../services/admin/preference.ts';
 import type { Utility } from '../../services/admin/utility.ts';
 import type { Audit } from '../../services/audit/audit.ts';
 import type { Captures } from '../../services/capture/capture.ts';
+import type { Sealing } from '../../services/capture/sealing.ts';
 import type { Certs } from '../../services/cert/cert.ts';
 import type { Connections } from '../../services/connection/connection.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
@@ -54,6 +55,7 @@ export interface HttpServices {
   readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
   readonly endpoints: Pick<Endpoints, 'list' | 'remove'>;
   readonly captures: Captures;
+  readonly sealing: Pick<Sealing, 'current'>;
   readonly retrievals: Retrievals;
   readonly rules: Omit<Rules, 'find'>;
   readonly certs: Omit<Certs, 'find'>;

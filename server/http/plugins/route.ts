@@ -42,6 +42,8 @@ export type BodyRule =
       readonly type?: string;
       /** Published where the examples of the schema's members do not make one. */
       readonly example?: unknown;
+      /** Another form of it, with a content type of its own. */
+      readonly other?: { readonly type: string; readonly schema: TSchema };
     };
 
 /** Whether a route takes the passphrase of a key, in the query or in the header X-Vault-Passphrase. */

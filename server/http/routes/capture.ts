@@ -1,4 +1,8 @@
+import type { Static } from '@sinclair/typebox';
+import { VaultError } from '../../core/errors.ts';
+import type { CaptureInput } from '../../services/capture/capture.ts';
 import { objectOf } from '../plugins/audit.ts';
+import { compileJsonBody } from '../plugins/json-body.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
@@ -7,6 +11,9 @@ import {
   CaptureQuery,
   CaptureState,
   CreateCaptureQuery,
+  SEALED_TYPE,
+  SealedCapture,
+  SealingKey,
 } from '../schema/capture.ts';
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
@@ -76,6 +83,24 @@ const listCaptures = defineRoute({
   }),
 });
 
+const checkSealed = compileJsonBody(SealedCapture);
+
+function isSealed(contentType: string | undefined): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === SEALED_TYPE;
+}
+
+/** The parts of a sealed body; the ciphertext stays as it is until a thread opens it. */
+function readSealed(bytes: Uint8Array): Pick<CaptureInput, 'body' | 'sealed'> {
+  // Just checked against this very schema.
+  const { kid, enc, ct } = checkSealed(bytes) as Static<typeof SealedCapture>;
+  try {
+    const [half, body] = [enc, ct].map((text) => Uint8Array.fromBase64(text, { alphabet: 'base64url' }));
+    return { body: body ?? bytes, sealed: { kid, enc: half ?? bytes } };
+  } catch {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
+}
+
 const capture = defineRoute({
   method: 'POST',
   path: '/v1/capture/{unique_id}',
@@ -89,13 +114,20 @@ const capture = defineRoute({
   params: EndpointPath,
   query: CaptureQuery,
   passphrase: 'none',
-  body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
+  body: {
+    kind: 'stored',
+    schema: StoredObject,
+    bytesMax: STORED_BYTES_MAX,
+    other: { type: SEALED_TYPE, schema: SealedCapture },
+  },
   response: Captured,
   errors: [
     'number_missing',
     'test_card',
     'metadata_sensitive',
     'token_exists',
+    'sealing_required',
+    'sealing_key_expired',
     'token_not_found',
     'endpoint_out_of_scope',
     'patches_full',
@@ -108,7 +140,8 @@ const capture = defineRoute({
   idempotent: true,
   handle: async ({ ctx, params, secret, query, body, request, services }) => {
     const contentType = request.headers.get('content-type') ?? undefined;
-    const input = { ...query, unique_id: params.unique_id, secret, body, contentType };
+    const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
+    const input = { ...query, unique_id: params.unique_id, secret, ...sent };
     const { reply, replayed } = await services.captures.use(ctx, input);
     return { json: reply, headers: replayHeader(replayed) };
   },
@@ -134,6 +167,33 @@ const checkCapture = defineRoute({
   idempotent: false,
   handle: async ({ ctx, params, secret, services }) => ({
     json: await services.captures.check(ctx, { unique_id: params.unique_id, secret }),
+  }),
+});
+
+// A browser asks once an hour; a key is accepted for a day at least after it was given.
+const KEY_AGE_SECONDS = 3_600;
+
+const sealingKey = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}/sealing-key',
+  operationId: 'getSealingKey',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Get the key to seal a capture to',
+  description:
+    'The key of the day, to which a browser can seal what it sends to a capture endpoint, so that nothing between it and the vault can read it. It is the same for every id, also for one that no endpoint has, so it says nothing about endpoints. May be cached for an hour.',
+  auth: 'public',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: SealingKey,
+  errors: ['integrity_failed'],
+  meter: [],
+  idempotent: false,
+  handle: async ({ services }) => ({
+    json: await services.sealing.current(),
+    headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
   }),
 });
 
@@ -166,4 +226,4 @@ const removeCapture = defineRoute({
   },
 });
 
-export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, removeCapture];
+export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, sealingKey, removeCapture];

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Reference, ShownReference, Token, User } from './common.ts';
-import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './endpoint.ts';
+import { CREATE_MEMBERS, ExpiresAt, NewSecret, RequireSealed, UniqueId } from './endpoint.ts';
+import { PUBLISHED } from './kinds.ts';
 import { Algorithm, CardMetadata, FACTS, NumberParameter, OwnAlgorithm, SHOWN_FACTS } from './vault.ts';
 
 export const CreateCaptureQuery = Type.Object({
@@ -20,6 +21,13 @@ export const CreateCaptureQuery = Type.Object({
     Type.Boolean({
       description:
         'Whether bodies of any format are taken, and the card is searched in them as in a reply to the proxy: JSON, XML, forms and text.',
+      default: false,
+    }),
+  ),
+  require_sealed: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether only sealed bodies are taken, which nothing between sender and vault can read. Others get `sealing_required`.',
       default: false,
     }),
   ),
@@ -47,10 +55,60 @@ export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
 
 /** What a sender learns of an endpoint before it sends. */
 export const CaptureState = Type.Object(
-  { unique_id: UniqueId, expires_at: ExpiresAt },
+  { unique_id: UniqueId, expires_at: ExpiresAt, require_sealed: RequireSealed },
   { $id: 'CaptureState', description: 'An endpoint that takes data now.' },
 );
 export type CaptureState = Static<typeof CaptureState>;
+
+/** The content type of a sealed body. */
+export const SEALED_TYPE = 'application/vnd.cardvault.sealed+json';
+
+const KeyId = Type.String({
+  description: 'Names the key.',
+  minLength: 1,
+  maxLength: 64,
+  examples: ['20484-9f86d081884c7d65'],
+});
+
+/** What a body is sealed to. */
+export const SealingKey = Type.Object(
+  {
+    kid: KeyId,
+    suite: Type.Literal('P256-HKDF-SHA256-AES256GCM', {
+      description: 'HPKE (RFC 9180) Base: DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM.',
+    }),
+    public_key: Type.String({
+      description: 'The public key as an uncompressed point, in base64url without padding.',
+      minLength: 87,
+      maxLength: 87,
+    }),
+    expires_at: Type.String({
+      description: 'Until when the vault takes what is sealed to this key.',
+      [PUBLISHED]: { format: 'date-time' },
+      examples: ['2026-02-02T00:00:00Z'],
+    }),
+  },
+  { $id: 'SealingKey', description: 'The public half of the key of the day.' },
+);
+export type SealingKey = Static<typeof SealingKey>;
+
+/** A body that only the vault can read. */
+export const SealedCapture = Type.Object(
+  {
+    kid: KeyId,
+    enc: Type.String({
+      description: 'The encapsulated key, an uncompressed point in base64url without padding.',
+      minLength: 87,
+      maxLength: 87,
+    }),
+    ct: Type.String({
+      description:
+        'The ciphertext of the body in base64url without padding. Info: `cardvault sealed capture`; associated data: the JSON text `[unique_id, reference or null, Idempotency-Key or null]`, as this request has them.',
+      minLength: 22,
+    }),
+  },
+  { $id: 'SealedCapture', description: 'What would be sent otherwise, sealed with HPKE.' },
+);
 
 /** The kinds of hosted forms; the form names itself when it sends what was typed. */
 export const FormType = Type.Union(

@@ -37,6 +37,11 @@ export const ExpiresAt = Type.Union(
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
 
+/** Shown of an endpoint that only takes sealed bodies. */
+export const RequireSealed = Type.Optional(
+  Type.Literal(true, { description: 'Only sealed bodies are taken.' }),
+);
+
 /** The members of a query that creates an endpoint. */
 export const CREATE_MEMBERS = {
   user: User,
@@ -64,6 +69,7 @@ export const Endpoint = Type.Object(
     user: User,
     token: Type.Optional(Token),
     reference: Type.Optional(ShownReference),
+    require_sealed: RequireSealed,
     expired: Type.Boolean({
       description:
         'Whether the endpoint can no longer be used: it has expired, or the passphrase of the key has changed.',

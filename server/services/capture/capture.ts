@@ -30,11 +30,14 @@ import { addressItem } from '../vault/address.ts';
 import type { Refusals } from '../vault/refusals.ts';
 import type { Replaced, Replacing } from '../vault/replace.ts';
 import type { Storing } from '../vault/store.ts';
+import type { Sealing } from './sealing.ts';
 
 /** What is sent to a capture endpoint. */
 export interface CaptureInput extends EndpointAddress {
-  /** The text as sent, not yet parsed. */
+  /** The text as sent, not yet parsed; its ciphertext where it is sealed. */
   readonly body: Uint8Array;
+  /** Of a sealed body: its key, and the sender's half of the key agreement. */
+  readonly sealed?: { readonly kid: string; readonly enc: Uint8Array } | undefined;
   readonly contentType?: string | undefined;
   readonly number?: string | undefined;
   readonly reference?: string | undefined;
@@ -56,6 +59,7 @@ export interface CreateCaptureInput extends CreateEndpointInput {
   readonly reference?: string | undefined;
   readonly smart_parse?: boolean | undefined;
   readonly overwrite?: boolean | undefined;
+  readonly require_sealed?: boolean | undefined;
   /** The JSON text as sent, with a webhook or without; empty without a body. */
   readonly body: Uint8Array;
 }
@@ -79,6 +83,14 @@ export interface Telling {
   ) => Promise<void>;
 }
 
+type SealedOpening = Parameters<Crypto['captureItem']>[0]['sealed'];
+
+/** What is needed to read what was sent, beside its endpoint. */
+interface Reading {
+  readonly applied: RuleSet;
+  readonly sealed: SealedOpening;
+}
+
 interface CaptureParts {
   readonly crypto: Pick<Crypto, 'captureItem' | 'describeItem' | 'patchItem'>;
   readonly itemStore: Pick<ItemStore, 'read'>;
@@ -92,6 +104,7 @@ interface CaptureParts {
   readonly refusals: Pick<Refusals, 'note'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointAuth: EndpointAuth;
+  readonly sealing: Pick<Sealing, 'recordOf'>;
   readonly now: Clock;
 }
 
@@ -124,17 +137,36 @@ async function create(
   ctx: AccountContext,
   input: CreateCaptureInput,
 ): Promise<EndpointWithSecret> {
-  const { smart_parse: smartParse, token, reference, algorithm, overwrite, body, ...common } = input;
+  const {
+    smart_parse: smartParse,
+    token,
+    reference,
+    algorithm,
+    overwrite,
+    require_sealed,
+    body,
+    ...common
+  } = input;
   const { account } = ctx;
+  const requiresSealed = require_sealed === true ? true : undefined;
   const order = body.length === 0 ? undefined : await parts.telling.check(account, body);
   if (token !== undefined) {
     rejectTokenOptions({ algorithm, overwrite: overwrite === false ? overwrite : undefined });
     await addressItem(parts, await parts.keys.find(account, input.user), { token, reference });
-    return parts.endpoints.create(ctx, 'capture', common, { token, reference, smartParse }, order);
+    return parts.endpoints.create(
+      ctx,
+      'capture',
+      common,
+      { token, reference, smartParse, requiresSealed },
+      order,
+    );
   }
   const keeps = overwrite === false ? true : undefined;
   // What tokens look like is settled here: the same number must not get another token when a preference changes.
-  const own = { algorithm: algorithm ?? account.preferences.default_algorithm, reference, keeps, smartParse };
+  const own = {
+    algorithm: algorithm ?? account.preferences.default_algorithm,
+    ...{ reference, keeps, smartParse, requiresSealed },
+  };
   return parts.endpoints.create(ctx, 'capture', common, own, order);
 }
 
@@ -148,12 +180,35 @@ function readingOf({ id, key, policy }: OpenEndpoint, ctx: AccountContext, conte
   };
 }
 
+/** How the thread opens a sealed body; undefined for any other. Rejects what the endpoint does not take. */
+async function openingOf(
+  { sealing }: CaptureParts,
+  { idempotencyKey }: RequestContext,
+  { policy }: OpenEndpoint,
+  { sealed, reference, number }: CaptureInput,
+): Promise<SealedOpening> {
+  if (sealed === undefined) {
+    if (policy.requiresSealed === true) {
+      throw new VaultError('sealing_required');
+    }
+    return undefined;
+  }
+  if (number !== undefined) {
+    throw new VaultError('invalid_request', {
+      field: 'query.number',
+      expected: 'has no place beside a sealed body, which is to hold the number',
+    });
+  }
+  const { kid, enc } = sealed;
+  return { names: { kid, reference, idempotencyKey }, key: await sealing.recordOf(kid), enc };
+}
+
 function store(
   { crypto, endpointAuth, metering, storing }: CaptureParts,
   ctx: AccountContext,
   endpoint: OpenEndpoint,
   input: CaptureInput,
-  applied: RuleSet,
+  { applied, sealed }: Reading,
   seed: string | undefined,
 ): Promise<TokenInfo> {
   const { id, policy, records, key } = endpoint;
@@ -173,7 +228,7 @@ function store(
   const { secret, body } = input;
   return endpointAuth.whileLive(endpoint, () =>
     storing.storeUnder(ctx, key, request, (wanted) =>
-      crypto.captureItem({ params: { ...wanted, ...own }, records, secret, rules: applied, body }),
+      crypto.captureItem({ params: { ...wanted, ...own }, records, secret, rules: applied, sealed, body }),
     ),
   );
 }
@@ -185,7 +240,7 @@ async function patchOnce(
   endpoint: OpenEndpoint,
   token: string,
   { secret, body, contentType }: CaptureInput,
-  applied: RuleSet,
+  { applied, sealed }: Reading,
   seed: string | undefined,
 ): Promise<Done<Replaced | undefined> | Retry> {
   const { key, policy, records } = endpoint;
@@ -199,10 +254,10 @@ async function patchOnce(
     ...{ seen: item.logLength, sadExpiresAt: storing.sadExpiry() },
     ...readingOf(endpoint, ctx, contentType),
   };
-  const sealed = await crypto.patchItem({ params, records, secret, rules: applied, item, body });
+  const patched = await crypto.patchItem({ params, records, secret, rules: applied, sealed, item, body });
   await confirmAccount(ctx);
   metering.countAhead(ctx, 'capture');
-  return replacing.writeOver(key, item, sealed, seed);
+  return replacing.writeOver(key, item, patched, seed);
 }
 
 /** Adds what was sent to the endpoint's item. Rejects with `endpoint_out_of_scope` another reference, and as `Replacing`. */
@@ -212,7 +267,7 @@ function patch(
   endpoint: OpenEndpoint,
   token: string,
   input: CaptureInput,
-  applied: RuleSet,
+  reading: Reading,
   seed: string | undefined,
 ): Promise<TokenInfo> {
   const { reference, number, algorithm, ttl, metadata } = input;
@@ -222,7 +277,7 @@ function patch(
   rejectTokenOptions({ number, algorithm, ttl, metadata });
   return parts.replacing.untilWritten(endpoint.key, token, () =>
     parts.endpointAuth.whileLive(endpoint, () =>
-      patchOnce(parts, ctx, endpoint, token, input, applied, seed),
+      patchOnce(parts, ctx, endpoint, token, input, reading, seed),
     ),
   );
 }
@@ -237,11 +292,12 @@ async function take(
 ): Promise<Captured> {
   const { metering, rules } = parts;
   const { policy, key } = endpoint;
-  const applied = await rules.find(key.aid, policy.rules);
+  const sealed = await openingOf(parts, ctx, endpoint, input);
+  const reading = { applied: await rules.find(key.aid, policy.rules), sealed };
   const taken =
     policy.token === undefined
-      ? store(parts, ctx, endpoint, input, applied, seed)
-      : patch(parts, ctx, endpoint, policy.token, input, applied, seed);
+      ? store(parts, ctx, endpoint, input, reading, seed)
+      : patch(parts, ctx, endpoint, policy.token, input, reading, seed);
   const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await taken;
   if (policy.isTold) {
     await parts.telling.tell(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
@@ -257,7 +313,10 @@ async function check(
   address: EndpointAddress,
 ): Promise<CaptureState> {
   const { id, policy } = await endpointAuth.admit(ctx, 'capture', address);
-  return { unique_id: id, expires_at: expiryText(policy.expiresAt) };
+  return {
+    ...{ unique_id: id, expires_at: expiryText(policy.expiresAt) },
+    ...(policy.requiresSealed === true ? { require_sealed: true } : {}),
+  };
 }
 
 /** Stores an item under the endpoint's key, or changes its item, once for an Idempotency-Key. Rejects as the authentication does. */
@@ -269,7 +328,8 @@ async function use(
   const { endpointAuth, idempotency } = parts;
   const endpoint = await endpointAuth.admit(ctx, 'capture', input);
   const owner = actFor(ctx, endpoint.account);
-  const { number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body } = input;
+  const { number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body, sealed } =
+    input;
   const { idempotencyKey } = owner;
   owner.endpointId = endpoint.id;
   owner.source = form_type === undefined ? 'capture' : 'form';
@@ -292,7 +352,11 @@ async function use(
     key: idempotencyKey,
     // An endpoint made later under the same id is another one.
     route: `POST /v1/capture ${endpoint.nonce}`,
-    parts: [number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body],
+    parts: [
+      ...[number, reference, algorithm, return_card_metadata, ttl, metadata, form_type, body],
+      // A body that is sealed again is another one: nothing here can know that it is the same.
+      ...(sealed === undefined ? [] : [sealed.kid, sealed.enc]),
+    ],
   };
   return idempotency.run(owner, request, act);
 }

@@ -134,7 +134,10 @@ async function create(
   ctx: AccountContext,
   kind: Kind,
   input: CreateEndpointInput,
-  own: Pick<EndpointPolicy, 'algorithm' | 'keeps' | 'maskFields' | 'reference' | 'smartParse' | 'token'>,
+  own: Pick<
+    EndpointPolicy,
+    'algorithm' | 'keeps' | 'maskFields' | 'reference' | 'requiresSealed' | 'smartParse' | 'token'
+  >,
   order: Uint8Array = NO_BYTES,
 ): Promise<EndpointWithSecret> {
   const { crypto, keys, metering, now, randomId } = parts;
@@ -172,7 +175,7 @@ async function describe(
     return undefined;
   }
   const policy = await crypto.describeEndpoint({ place: { aid, id }, policy: stored.policy });
-  const { user, token, reference, expiresAt } = policy;
+  const { user, token, reference, expiresAt, requiresSealed } = policy;
   return {
     url: urlOf(kind, id),
     unique_id: id,
@@ -180,6 +183,7 @@ async function describe(
     user,
     ...(token === undefined ? {} : { token }),
     ...(reference === undefined ? {} : { reference }),
+    ...(requiresSealed === true ? { require_sealed: true } : {}),
     expired: !stored.wrap || (expiresAt !== null && expiresAt <= now()),
   };
 }

@@ -304,6 +304,11 @@ export const RECORD_KINDS = {
         : bad('endpoint wrap', 'it is gone, and the endpoint was not stopped'),
     backup: 'listed',
   },
+  /**
+   * Hash: day since 1970 -> sealed key that browsers seal captures to. Nothing stored is under one, so a backup has none:
+   * who sealed to one that is gone seals again.
+   */
+  sealingKeys: { name: vaultName('sealing'), sealed: entriesOf('sealing key'), backup: 'none' },
   /** Sorted set: the account's forms by the time of their next check, in ms. */
   formDirectory: { name: formDirectory, backup: 'directory' },
   /** Hash: a hosted form, or the reservation of its id. */

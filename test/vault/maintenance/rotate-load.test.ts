@@ -58,6 +58,7 @@ const KINDS = [
   'reply',
   'root',
   'rule',
+  'sealing key',
   'security log',
 ];
 

@@ -14,12 +14,15 @@ import {
   policyDigest,
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
+import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
-import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import type { In } from '../define.ts';
+import { openedOrNot } from '../failure.ts';
 import {
   checkLive,
   checkReference,
@@ -67,6 +70,34 @@ function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
 function withoutWebhook(json: Uint8Array): Uint8Array {
   const { webhook, ...policy } = parseOwn<SealedPolicy>(json);
   return webhook === undefined ? json : toJsonBytes({ ...policy, isTold: true } satisfies EndpointPolicy);
+}
+
+/** Gives `use` the body as its sender wrote it. One that was sealed is opened for that, and wiped afterwards. */
+function withOpened<T>(
+  { sealer }: ThreadContext,
+  { endpoint: { id } }: CaptureParams | PatchParams,
+  { sealed, body }: Pick<In<typeof ENDPOINT_JOBS.captureItem>, 'body' | 'sealed'>,
+  use: (body: Uint8Array) => T,
+): T {
+  if (sealed === undefined) {
+    return use(body);
+  }
+  const { kid, ...names } = sealed.names;
+  using pair = openSealingKey(sealer, kid.split('-')[0] ?? '', sealed.key);
+  if (pair.kid !== kid) {
+    throw new VaultError('sealing_key_expired');
+  }
+  const opened = openedOrNot(() =>
+    openSealedBody(pair, { enc: sealed.enc, ciphertext: body }, { id, ...names }),
+  );
+  if (opened === undefined) {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
+  try {
+    return use(opened);
+  } finally {
+    wipe(opened);
+  }
 }
 
 /** What is sent to a capture endpoint, as it is to be stored. */
@@ -143,24 +174,36 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     return { policy: made.policyRecord, wrap: made.wrapRecord };
   },
 
-  captureItem(context, { params, records, secret, rules, body }) {
-    const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    return sealNew(context, params, readBody(context, params, rules, body), key);
+  createSealingKey({ sealer }, { day }) {
+    return newSealingKey(sealer, day);
   },
 
-  patchItem(context, { params, records, secret, rules, item: sealed, body }) {
+  describeSealingKey({ sealer }, { day, record }) {
+    using pair = openSealingKey(sealer, day, record);
+    return { kid: pair.kid, publicKey: new Uint8Array(pair.publicKey) };
+  },
+
+  captureItem(context, { params, records, secret, rules, ...sent }) {
+    const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
+    return withOpened(context, params, sent, (body) =>
+      sealNew(context, params, readBody(context, params, rules, body), key),
+    );
+  },
+
+  patchItem(context, { params, records, secret, rules, item: stored, ...sent }) {
     const { token, reference, now, sadExpiresAt } = params;
     const owner = openCapture(context, params, { use: params.endpoint, ...records, secret });
-    const meta = metaOf(context, params, token, sealed.meta);
+    const meta = metaOf(context, params, token, stored.meta);
     checkLive(meta, now);
     checkReference(meta, reference, 'check');
     // The number that the token stands for is no patch's to change.
-    const object = keepNumbers(new Map(), readBody(context, params, rules, body));
+    const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
+    const object = keepNumbers(new Map(), read);
     const { part0, part1 } = splitSad(object);
     const metadata = metadataOf(meta);
     const patched = sealPatch({
       ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
-      ...{ item: sealed.item, meta, ...sadAt(sealed.sad, now) },
+      ...{ item: stored.item, meta, ...sadAt(stored.sad, now) },
       ...{ names: [...object.keys()], part0, summary: patchedSummaryText(meta, object) },
       part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
     });
@@ -179,7 +222,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
       },
       digests: metadataDigests(context, params.aid, metadata),
       refMember: referenceMember(context, params.aid, reference, token),
-      logEntry: logEntry(context, params, token, 'encrypt', sealed.logTail),
+      logEntry: logEntry(context, params, token, 'encrypt', stored.logTail),
     };
   },
 

@@ -1,4 +1,5 @@
 /** Endpoints: made, described, checked; and capture, which stores under an endpoint's secret alone. */
+import type { SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import {
@@ -44,6 +45,8 @@ export interface EndpointPolicy {
   readonly algorithm?: string | undefined;
   /** Of a capture endpoint: whether bodies of any format are taken. */
   readonly smartParse?: boolean | undefined;
+  /** Of a capture endpoint: whether only sealed bodies are taken. */
+  readonly requiresSealed?: boolean | undefined;
   /** Of a capture endpoint: whether an item that is stored already is left as it is. */
   readonly keeps?: boolean | undefined;
   /** The only token that a retrieval endpoint reads, or a capture endpoint updates. */
@@ -80,6 +83,11 @@ interface CapturedParams {
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
+/** The key that a body was sealed to, and what it was sealed for beside its endpoint. */
+export interface SealedNames extends Omit<SealedFor, 'id'> {
+  readonly kid: string;
+}
+
 /** What a capture adds to a store. */
 export interface CaptureParams extends StoreParams, CapturedParams {}
 
@@ -97,6 +105,9 @@ export interface EndpointRecords {
 }
 
 const RECORDS = message({ policy: bytes, wrap: bytes });
+
+/** How a sealed body is opened: the sealed record of its key, and the sender's half. */
+const SEALED = optional(message({ names: json<SealedNames>(), key: bytes, enc: bytes }));
 
 /** Jobs on endpoints and through them. */
 export const ENDPOINT_JOBS = {
@@ -144,7 +155,19 @@ export const ENDPOINT_JOBS = {
     input: message({ place: json<EndpointPlace>() }),
     output: RECORDS,
   }),
-  /** Seals what a third party sends; `endpoint_refused`, before the body is read, when the secret is another one. */
+  /** The sealed record of a new key for a day, given as days since 1970. */
+  createSealingKey: defineJob({ lane: 'hot', input: message({ day: text }), output: bytes }),
+  /** What senders may know of such a key. */
+  describeSealingKey: defineJob({
+    lane: 'hot',
+    input: message({ day: text, record: bytes }),
+    output: message({ kid: text, publicKey: bytes }),
+  }),
+  /**
+   * Seals what a third party sends; `endpoint_refused`, before the body is read, when the secret is another one. A body
+   * that is sealed itself is opened here alone: `sealing_key_expired` for another key than the one given, and
+   * `invalid_request` where it does not open.
+   */
   captureItem: defineJob({
     lane: laneByRules,
     share: ({ params }) => singlesOf(params.aid),
@@ -153,13 +176,14 @@ export const ENDPOINT_JOBS = {
       records: RECORDS,
       secret,
       rules: RULES,
+      sealed: SEALED,
       body: bytes,
     }),
     output: STORED_PARTS,
   }),
   /**
    * Adds what a third party sends to an item that nobody here can open. `token_not_found` and `reference_required` as for
-   * its owner; `patches_full` when too many wait for him, `body_too_large` when they are too long.
+   * its owner; `patches_full` when too many wait for him, `body_too_large` when they are too long; a sealed body as above.
    */
   patchItem: defineJob({
     lane: laneByRules,
@@ -170,6 +194,7 @@ export const ENDPOINT_JOBS = {
       secret,
       rules: RULES,
       item: SEALED_ITEM,
+      sealed: SEALED,
       body: bytes,
     }),
     output: STORED_PARTS,
