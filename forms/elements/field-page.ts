@@ -9,10 +9,11 @@ import type { FormMessage, ParentMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import { successMessage } from '../page/form.ts';
-import { BROWSER, bodyOf, call, callUrl, isSettled } from '../page/submit.ts';
+import { postCapture } from '../page/sealed.ts';
+import { BROWSER, bodyOf } from '../page/submit.ts';
 import { wipeWhenLeft } from '../page/wipe.ts';
 import { codePlaceholder, type ElementKind, KINDS } from './fields.ts';
-import { type Around, collect, keyFor, type Member, membersBeside } from './group.ts';
+import { type Around, attemptsOf, collect, type Member, membersBeside } from './group.ts';
 import type { ElementField } from './names.ts';
 import type { ElementVisit } from './visit.ts';
 
@@ -52,15 +53,12 @@ async function sendAll({ visit, own }: FieldPage, expected: readonly string[]): 
   const sent = members.map((member) => JSON.stringify(member.posted()));
   const { unique_id, secret, reference, metadata } = visit;
   const form_type = members.some(({ field }) => field === 'iban') ? 'ach' : 'pcd';
-  const url = callUrl(location.origin, 'capture', unique_id, { reference, metadata, form_type });
-  const headers = { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': keyFor(members, body) };
-  const outcome = await call(url, { method: 'POST', headers, body }, BROWSER);
+  const attempts = attemptsOf(members);
+  const endpoint = { api: location.origin, unique_id, secret };
+  const query = { reference, metadata, form_type };
+  const outcome = await postCapture(endpoint, query, body, attempts, BROWSER);
   own.isSending = false;
-  if (isSettled(outcome)) {
-    for (const member of members) {
-      member.attempt = undefined;
-    }
-  }
+  attempts.settle(outcome);
   if ('failure' in outcome) {
     const { status, code } = outcome.failure;
     return { type: 'vault.error', status, code };

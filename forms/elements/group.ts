@@ -3,6 +3,7 @@
  * look into those of its own origin alone. So what was typed goes from frame to frame and never through the page around.
  */
 import { newKey } from '../fields/random.ts';
+import { type AttemptKeys, isSettled } from '../page/submit.ts';
 
 /** A field, for the other frames of its group. */
 export interface Member {
@@ -26,6 +27,8 @@ export interface Member {
 export interface Attempt {
   readonly body: string;
   readonly key: string;
+  /** What was sent in place of the body, once it was sealed. */
+  readonly sealed?: string | undefined;
 }
 
 /** A window with a field, or any other. */
@@ -92,14 +95,36 @@ export function collect(
     : { posted: Object.assign({}, ...members.map((member) => member.posted())) };
 }
 
-/** The key for a body: that of an earlier attempt with the same body, whichever of them sent it; all keep it. */
-export function keyFor(members: readonly Member[], body: string): string {
-  const attempt = members.map((member) => member.attempt).find((kept) => kept?.body === body) ?? {
-    body,
-    key: newKey(),
+/**
+ * The keys of a group's attempts: that of an earlier attempt with the same body, whichever of them sent it. All keep it, so
+ * that any of them can repeat the same bytes.
+ */
+export function attemptsOf(members: readonly Member[]): AttemptKeys {
+  let open: Attempt | undefined;
+  const keep = (attempt: Attempt | undefined): void => {
+    open = attempt;
+    for (const member of members) {
+      member.attempt = attempt;
+    }
   };
-  for (const member of members) {
-    member.attempt = attempt;
-  }
-  return attempt.key;
+  return {
+    keyFor: (body) => {
+      const kept = members.map(({ attempt }) => attempt).find((attempt) => attempt?.body === body);
+      const attempt = kept ?? { body, key: newKey() };
+      keep(attempt);
+      return attempt.key;
+    },
+    get sealed() {
+      return open?.sealed;
+    },
+    set sealed(sealed) {
+      keep(open && { ...open, sealed });
+    },
+    settle: (outcome) => {
+      if (isSettled(outcome)) {
+        keep(undefined);
+      }
+    },
+    forget: () => keep(undefined),
+  };
 }

@@ -1,5 +1,6 @@
 /** What a page does with its endpoint: store what was entered, or read an item. */
 import { UNCONNECTED } from './failure-text.ts';
+import { checkCapture, postCapture } from './sealed.ts';
 import type { PageContext } from './shell.ts';
 import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
 
@@ -14,9 +15,9 @@ export async function storeBody(
   if (unique_id === undefined || secret === undefined) {
     return { failure: UNCONNECTED };
   }
-  const headers = { 'X-Vault-Capture-Secret': secret, 'Idempotency-Key': attempts.keyFor(body) };
-  const url = callUrl(config.api, 'capture', unique_id, { reference, form_type: config.form_type });
-  const outcome = await call(url, { method: 'POST', headers, body }, context);
+  const endpoint = { api: config.api, unique_id, secret };
+  const query = { reference, form_type: config.form_type };
+  const outcome = await postCapture(endpoint, query, body, attempts, context);
   attempts.settle(outcome);
   return outcome;
 }
@@ -32,8 +33,7 @@ export async function checkEndpoint({
   if (unique_id === undefined || secret === undefined) {
     return { failure: UNCONNECTED };
   }
-  const url = callUrl(config.api, 'capture', unique_id, {});
-  return call(url, { headers: { 'X-Vault-Capture-Secret': secret } }, { fetch, wait });
+  return checkCapture({ api: config.api, unique_id, secret }, { fetch, wait });
 }
 
 /** Reads the item of the visit. */

@@ -17,6 +17,7 @@ const BY_CODE: Readonly<Record<string, keyof Texts>> = {
   endpoint_gone: 'e_gone',
   endpoint_refused: 'e_refused',
   endpoint_out_of_scope: 'e_refused',
+  sealing_required: 'e_refused',
   reference_required: 'e_missing',
   token_not_found: 'e_missing',
   overloaded: 'e_busy',

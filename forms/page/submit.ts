@@ -86,7 +86,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
         ...init,
         credentials: 'omit',
         referrerPolicy: 'no-referrer',
-        cache: 'no-store',
+        cache: init.cache ?? 'no-store',
         redirect: 'error',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
@@ -128,6 +128,8 @@ function failureOf(status: number, body: unknown): CallFailure {
 /** The keys of a form's attempts. */
 export interface AttemptKeys {
   keyFor(body: string): string;
+  /** What the open attempt sends in place of its body: once it has been sent, repeats are the same bytes. */
+  sealed: string | undefined;
   /** Receives the outcome of each attempt. */
   settle(outcome: Outcome): void;
   /** Discards the body, which contains the typed values. */
@@ -136,11 +138,19 @@ export interface AttemptKeys {
 
 /** Assigns idempotency keys: the same one for the same body, until the service has accepted or rejected it. */
 export function createAttemptKeys(makeKey: () => string = newKey): AttemptKeys {
-  let open: { readonly body: string; readonly key: string } | undefined;
+  let open: { readonly body: string; readonly key: string; sealed?: string | undefined } | undefined;
   return {
     keyFor: (body: string): string => {
       open = open?.body === body ? open : { body, key: makeKey() };
       return open.key;
+    },
+    get sealed() {
+      return open?.sealed;
+    },
+    set sealed(sealed) {
+      if (open !== undefined) {
+        open.sealed = sealed;
+      }
     },
     settle: (outcome: Outcome): void => {
       if (isSettled(outcome)) {

@@ -9,6 +9,7 @@ const ROOT = join(import.meta.dir, '..', '..');
 /** What the scripts are made of; the packages beside it are the same ones. */
 const SOURCES = [
   'forms',
+  'sdk/seal',
   'server/http/schema',
   'server/domain',
   'server/core/errors.ts',
@@ -16,12 +17,12 @@ const SOURCES = [
   'tsconfig.json',
 ];
 const NAMES = ['vault-forms.js', 'vault-forms.global.js', 'vault-form-page.js', 'vault-element.js'];
-/** At most, after gzip. */
+/** At most, after gzip. The pages that post have about 1.2 KB for sealing what they send, so that TLS need not end at the vault. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'vault-forms.js': 8 * 1024,
   'vault-forms.global.js': 8 * 1024,
-  'vault-form-page.js': 28 * 1024,
-  'vault-element.js': 16 * 1024,
+  'vault-form-page.js': 30 * 1024,
+  'vault-element.js': 18 * 1024,
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-forms-'));

@@ -1,7 +1,7 @@
 /** What stands behind single fields: their style, their group, and the check of an IBAN. */
 import { describe, expect, test } from 'bun:test';
 import { checkIban, KINDS } from '../../forms/elements/fields.ts';
-import { type Around, collect, keyFor, type Member, membersBeside } from '../../forms/elements/group.ts';
+import { type Around, attemptsOf, collect, type Member, membersBeside } from '../../forms/elements/group.ts';
 import { cssOf, wrongIn } from '../../forms/elements/theme.ts';
 
 describe('a theme', () => {
@@ -153,14 +153,14 @@ describe('a group', () => {
 
   test('has one key for one body, whichever field sends, as long as one remembers it', () => {
     const [number, code] = [member('card-number'), member('card-cvc')];
-    const key = keyFor([number, code], 'a body');
+    const key = attemptsOf([number, code]).keyFor('a body');
     expect(key).toMatch(/^[0-9a-f]{32}$/);
     // The frame of one was reloaded, and it sends.
-    expect(keyFor([member('card-number'), code], 'a body')).toBe(key);
-    expect(keyFor([code], 'another body')).not.toBe(key);
+    expect(attemptsOf([member('card-number'), code]).keyFor('a body')).toBe(key);
+    expect(attemptsOf([code]).keyFor('another body')).not.toBe(key);
     for (const each of [number, code]) {
       each.attempt = undefined;
     }
-    expect(keyFor([number, code], 'a body')).not.toBe(key);
+    expect(attemptsOf([number, code]).keyFor('a body')).not.toBe(key);
   });
 });
