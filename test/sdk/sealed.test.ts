@@ -108,7 +108,8 @@ describe('a repeat', () => {
       }
       return response;
     });
-    const submit = (data: object) => client.submit({ data }, { idempotencyKey: 'own 1' });
+    const submit = (data: Readonly<Record<string, string>>) =>
+      client.submit({ data }, { idempotencyKey: 'own 1' });
     await expect(submit(DATA)).rejects.toThrow('connection');
     isLost = false;
     await submit(DATA);

@@ -10,6 +10,7 @@ import {
   type Use,
   useEndpoint,
 } from '../../helpers/endpoints.ts';
+import { sealingKey } from '../../helpers/sealing.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '4111111111111111';
@@ -35,6 +36,8 @@ beforeAll(async () => {
   );
   const answer = await capture(vault, shop, { body: CARD });
   token = answer.as<{ token: string }>().token;
+  // Whoever asks first on a day makes the key of the day.
+  await sealingKey(vault);
 });
 afterAll(() => vault.close());
 
@@ -162,7 +165,9 @@ function showsNothing(answer: Answer): void {
 
 describe('a capture secret alone, in any place of any request, does nothing but capture', () => {
   test('the routes are all there, and make more than sixty cases', () => {
-    expect(ROUTES.filter(isCapture).map(({ path }) => path)).toEqual(['/v1/capture/{unique_id}']);
+    expect(ROUTES.filter(isCapture).map(({ method, path }) => `${method} ${path}`)).toEqual([
+      ...['POST /v1/capture/{unique_id}', 'GET /v1/capture/{unique_id}'],
+    ]);
     expect(OTHERS.length * places.length).toBeGreaterThan(60);
   });
 
@@ -199,7 +204,7 @@ describe('a capture secret alone, in any place of any request, does nothing but 
 
   test('nor anything by another method', async () => {
     const before = await everything();
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD']) {
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
       const answer = await useEndpoint(vault, method, shop.url, { secret: shop.secret });
       expect([method, answer.status]).toEqual([method, method === 'DELETE' ? 401 : 405]);
       showsNothing(answer);

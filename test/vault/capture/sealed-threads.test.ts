@@ -7,8 +7,8 @@ import { capture, createCapture, type MadeEndpoint } from '../../helpers/endpoin
 import { postSealed, sealingKey } from '../../helpers/sealing.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
-/** The number as this process may know it until the search: in two parts, which it must not join. */
-const SEALED_PARTS = ['55555555', '55554444'] as const;
+/** A number that no other test has, as this process may know it until the search: in two parts. */
+const SEALED_PARTS = ['63311019', '99990016'] as const;
 const OPEN_NUMBER = '4111111111111111';
 
 let vault: TestVault;
