@@ -8,6 +8,8 @@ const OF_CONNECTION =
   /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|content-length|proxy-.*)$/i;
 /** What the caller says to the vault, and what proxies in front of it say of the caller. */
 const OF_VAULT = /^(?:host|expect|authorization|x-vault-.*|forwarded|x-forwarded-.*|x-real-ip)$/i;
+/** What has some servers take a request for one of another method or path than its connection is for. */
+const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:url|uri)|x-rewrite-url)$/i;
 /**
  * What a reply says of the origin that it comes from, or has a browser do there: the vault's own origin is none of a third
  * party's.
@@ -35,7 +37,10 @@ function capitalised(name: string): string {
 
 /** The headers that go on to the third party, before those of its connection. */
 export function headersToSend(headers: Headers): Headers {
-  return without(headers, OF_CONNECTION, OF_VAULT).map(([name, value]) => [capitalised(name), value]);
+  return without(headers, OF_CONNECTION, OF_VAULT, OF_ROUTING).map(([name, value]) => [
+    capitalised(name),
+    value,
+  ]);
 }
 
 /** The headers of one list, and those of another whose names it does not have. */
