@@ -103,6 +103,11 @@ function hasManyNumbers(text: string, length: number, wantsLuhn: boolean): boole
   return false;
 }
 
+/** Whether a text may be of guesses at this number: then nothing in it may tell that number from the others. */
+export function mayBeGuesses(text: string, number: string): boolean {
+  return hasManyNumbers(text, number.length, passesLuhn(number));
+}
+
 /** All digits that stand so close together that they may be of one number, if they are at least so many. */
 function chainPattern(length: number): RegExp {
   return new RegExp(`\\d(?:${BETWEEN}\\d){${length - 1},}`, 'giu');
@@ -129,7 +134,7 @@ function* findNamed(text: string, names: readonly string[]): Generator<Found> {
 function* findAll(text: string, { numbers, digits, texts, names }: Echoes): Generator<Found> {
   for (const number of numbers) {
     yield* matchesOf(text, digitsPattern(number), 'number');
-    if (hasManyNumbers(text, number.length, passesLuhn(number))) {
+    if (mayBeGuesses(text, number)) {
       yield* matchesOf(text, chainPattern(number.length), 'number');
     }
   }

@@ -1,7 +1,8 @@
 /** Turns the numbers that a request has sent back into their placeholders, in a reply that repeats them. */
 import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
-import { digitsPattern, type Echoes, maskEchoes } from '../mask/echo.ts';
+import { digitsPattern, type Echoes, maskEchoes, mayBeGuesses } from '../mask/echo.ts';
+import { HIDDEN } from '../mask/echo-secrets.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */
@@ -59,6 +60,19 @@ function replaceNumber(text: string, { digits, shown }: SentNumber, isJson: bool
 
 /** A text of a reply, with all that must not be seen masked. */
 export function maskRelayText(text: string, { sent, echoes }: RelayMasks, isJson: boolean): string {
-  const replaced = sent.reduce((masked, number) => replaceNumber(masked, number, isJson), text);
+  // Of guesses, a placeholder would show the right one.
+  const shown = echoes === undefined ? sent : sent.filter(({ digits }) => !mayBeGuesses(text, digits));
+  const replaced = shown.reduce((masked, number) => replaceNumber(masked, number, isJson), text);
   return echoes === undefined ? replaced : maskEchoes(replaced, echoes);
+}
+
+/** A header of a reply, masked as one text: its name may be that behind which a code was sent, or a value itself. */
+export function maskRelayHeader(name: string, value: string, masks: RelayMasks): readonly [string, string] {
+  const { echoes } = masks;
+  if (echoes === undefined) {
+    return [name, maskRelayText(value, masks, false)];
+  }
+  const prefix = `${name}: `;
+  const line = maskRelayText(prefix + value, masks, false);
+  return [maskEchoes(name, echoes), line.startsWith(prefix) ? line.slice(prefix.length) : HIDDEN];
 }

@@ -6,7 +6,7 @@ import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import type { Echoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
-import { isWide } from '../../../server/domain/proxy/reply-text.ts';
+import { isWide, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import {
   headerIn,
@@ -15,6 +15,7 @@ import {
   replaceHeaders,
 } from '../../../server/domain/relay/headers.ts';
 import {
+  maskRelayHeader,
   maskRelayText,
   type RelayMasks,
   type SentNumber,
@@ -205,7 +206,15 @@ function maskBody(headers: Headers, body: Uint8Array, masks: RelayMasks): Uint8A
   return masked === text ? body : encode(masked);
 }
 
-/** A body that cannot be searched: encoded in a way of its own, or a part of another. */
+/** Whether a body can be searched: it is none that is encoded in a way of its own, nor a part of another. */
+function isSearchable(headers: Headers, status: number, body: Uint8Array, { echoes }: RelayMasks): boolean {
+  if (!DECODED.test(valuesOf(headers, 'content-encoding').join()) || status === PARTIAL_CONTENT) {
+    return false;
+  }
+  // Characters of several bytes: codes behind names are not found there, nor digits where the charset is not the one named.
+  return echoes === undefined || !(body.includes(0) || isWide(headerIn(headers, 'content-type')));
+}
+
 function unsearchable(body: Uint8Array, { echoes }: RelayMasks): Uint8Array {
   return echoes === undefined || body.length === 0 ? body : utf8(HIDDEN);
 }
@@ -248,14 +257,14 @@ export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
 
   maskRelay(_context, { masks: given, status, headers, body }) {
     const masks = parseOwn<RelayMasks>(given);
-    const coding = headerIn(headers, 'content-encoding') ?? '';
-    const isDecoded = DECODED.test(coding);
+    const isDecoded = DECODED.test(valuesOf(headers, 'content-encoding').join());
     return {
       headers: headers
         .filter(([name]) => !(isDecoded && name.toLowerCase() === 'content-encoding'))
-        .map(([name, value]) => [name, maskRelayText(value, masks, false)] as const),
-      body:
-        isDecoded && status !== PARTIAL_CONTENT ? maskBody(headers, body, masks) : unsearchable(body, masks),
+        .map(([name, value]) => maskRelayHeader(name, value, masks)),
+      body: isSearchable(headers, status, body, masks)
+        ? maskBody(headers, body, masks)
+        : unsearchable(body, masks),
     };
   },
 };

@@ -1,0 +1,110 @@
+/** What somebody tries who may send through a connection, and sees nothing of cards. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
+import type { AccountClient } from '../../helpers/clients.ts';
+import { credentialClient } from '../../helpers/credentials.ts';
+import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { connect, placeholder, relay } from '../../helpers/relay.ts';
+import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+
+let vault: TestVault;
+let party: ThirdParty;
+let item: Item;
+let psp: string;
+let sender: AccountClient;
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  vault = await openProxyVault();
+  item = await newItem(vault);
+  psp = await connect(item.account, party);
+  sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
+  party.script('/echo', ({ text }) => ({ headers: [['Content-Type', 'application/json']], body: text }));
+});
+afterAll(async () => {
+  await vault.close();
+  party.stop();
+});
+
+/** Numbers that pass Luhn, with the last four digits of the card. */
+function guesses(count: number): string[] {
+  const found: string[] = [];
+  for (let middle = 0; found.length < count; middle++) {
+    const number = `41111${String(middle).padStart(7, '0')}1111`;
+    const sum = [...number].reduce((all, digit, at) => {
+      const value = Number(digit) * (at % 2 === 0 ? 2 : 1);
+      return all + (value > 9 ? value - 9 : value);
+    }, 0);
+    if (sum % 10 === 0 && number !== CARD.card_number) {
+      found.push(number);
+    }
+  }
+  return found;
+}
+
+describe('a caller who may use and not see', () => {
+  test('does not see which of many guesses is the number', async () => {
+    const wrong = guesses(40);
+    const all = [...wrong.slice(0, 20), CARD.card_number, ...wrong.slice(20)];
+    const listed = all.map((number) => `a guess: ${number}, `);
+    const body = JSON.stringify({ guesses: listed, pan: placeholder(item.token, 'card_number') });
+    const answer = await relay(sender, psp, '/echo', { body });
+    expect(answer.outcome).toBe('200');
+    expect(new Set(Object(answer.json).guesses)).toEqual(new Set(['a guess: ************1111, ']));
+    expect(answer.text).not.toContain(item.token);
+  });
+
+  test('does not see a code in a header', async () => {
+    const code = placeholder(item.token, 'cvv');
+    party.script('/headers', (request) => ({
+      headers: [['X-Cvc', request.header('x-cvc') ?? '']],
+      body: request.header('x-cvc') ?? '',
+    }));
+    const answer = await relay(sender, psp, '/headers', { body: '{}', headers: { 'x-cvc': code } });
+    expect(answer.outcome).toBe('200');
+    expect(answer.headers.get('x-cvc')).toBe('********');
+  });
+
+  test.each([
+    ['utf-16le', (text: string) => Buffer.from(text, 'utf16le')],
+    ['utf-16be', (text: string) => Buffer.from(text, 'utf16le').swap16()],
+    ['utf-16', (text: string) => Buffer.from(text)],
+    ['utf-16', (text: string) => Buffer.from(` ${text}`)],
+    ['utf-8', (text: string) => Buffer.from(text, 'utf16le')],
+  ])('sees nothing of a reply said to be in %s that is not searched', async (charset, encode) => {
+    party.script('/wide', ({ text }) => ({
+      headers: [['Content-Type', `text/plain; charset=${charset}`]],
+      body: encode(text),
+    }));
+    const body = `{"n":"${placeholder(item.token, 'card_number')}","cvc":"${placeholder(item.token, 'cvv')}"}`;
+    const answer = await relay(sender, psp, '/wide', { body });
+    expect([answer.outcome, answer.text]).toEqual(['200', '********']);
+  });
+
+  test('sees nothing of a reply that says its coding twice', async () => {
+    party.script('/twice', ({ text }) => ({
+      headers: [
+        ['Content-Encoding', 'identity'],
+        ['Content-Encoding', 'gzip'],
+      ],
+      body: gzipSync(text),
+    }));
+    const body = `{"n":"${placeholder(item.token, 'card_number')}"}`;
+    expect((await relay(sender, psp, '/twice', { body })).text).toBe('********');
+  });
+
+  test('cannot say another method or path than the connection is for', async () => {
+    const limited = await connect(item.account, party, { methods: ['POST'], paths: ['/echo'] });
+    const headers = {
+      'x-http-method-override': 'DELETE',
+      'x-http-method': 'DELETE',
+      'x-method-override': 'DELETE',
+      'x-original-url': '/admin',
+      'x-rewrite-url': '/admin',
+    };
+    const before = party.calls('/echo').length;
+    expect((await relay(sender, limited, '/echo', { body: '{}', headers })).outcome).toBe('200');
+    expect(party.calls('/echo')[before]?.head).not.toMatch(/override|x-http-method|-url/i);
+  });
+});
