@@ -131,8 +131,12 @@ function relayedResponse(
   onStreamError: StreamErrorHook,
 ): Response {
   const isStream = body instanceof ReadableStream;
-  const bytes = isStream ? watch(body, onStreamError) : (body as Uint8Array<ArrayBuffer>);
-  const response = new Response(BODILESS.includes(status) ? null : bytes, { status });
+  const isBodiless = BODILESS.includes(status);
+  if (isStream && isBodiless) {
+    body.cancel().catch(() => undefined);
+  }
+  const bytes = isStream && !isBodiless ? watch(body, onStreamError) : (body as Uint8Array<ArrayBuffer>);
+  const response = new Response(isBodiless ? null : bytes, { status });
   for (const [name, value] of headers) {
     response.headers.append(name, value);
   }

@@ -116,11 +116,34 @@ async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput):
   if (clientCertId !== undefined && clientCert === undefined) {
     throw new VaultError('certificate_not_found', { field: 'connection' });
   }
-  return calls.run(account.aid, async () => {
+  return runUntilRead(calls, account.aid, async () => {
     const { key, ready } = await fillNoting(parts, ctx, input, connection, tokens);
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
     return send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
   });
+}
+
+/** Work that gives a reply, and whose place is taken until the body of that has come, or nobody wants it any more. */
+function runUntilRead(
+  calls: RelayParts['calls'],
+  aid: string,
+  work: () => Promise<Relayed>,
+): Promise<Relayed> {
+  const { promise, resolve, reject } = Promise.withResolvers<Relayed>();
+  const run = async (): Promise<void> => {
+    const { body, ...head } = await work();
+    if (body instanceof Uint8Array) {
+      resolve({ ...head, body });
+      return;
+    }
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const coming = body.pipeTo(writable);
+    resolve({ ...head, body: readable });
+    // Whoever reads it is told.
+    await coming.catch(() => undefined);
+  };
+  calls.run(aid, run).catch(reject);
+  return promise;
 }
 
 /** Fills a request; an error is in the log of each item that it names. */

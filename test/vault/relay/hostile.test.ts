@@ -1,7 +1,7 @@
 /** What somebody tries who may send through a connection, and sees nothing of cards. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
-import type { AccountClient } from '../../helpers/clients.ts';
+import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
 import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
 import { connect, placeholder, relay } from '../../helpers/relay.ts';
@@ -107,4 +107,29 @@ describe('a caller who may use and not see', () => {
     expect((await relay(sender, limited, '/echo', { body: '{}', headers })).outcome).toBe('200');
     expect(party.calls('/echo')[before]?.head).not.toMatch(/override|x-http-method|-url/i);
   });
+});
+
+test('replies that are still being read take places, which are free again when nobody reads them any more', async () => {
+  const { account } = await newItem(vault);
+  const connection = await connect(account, party);
+  party.script('/endless', { body: 'a piece of a reply', unfinished: 'held' });
+  const open = () =>
+    vault.handle(
+      new Request(`http://localhost/v1/relay/${connection}/endless`, {
+        headers: {
+          authorization: basicAuth(account.name, account.password),
+          'x-vault-user': 'u',
+          'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
+        },
+      }),
+    );
+  const replies: Response[] = [];
+  for (let at = 0; at < 256; at++) {
+    replies.push(await open());
+  }
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+  expect((await relay(account, connection, '/endless', { method: 'GET' })).outcome).toBe('503 overloaded');
+  await Promise.all(replies.map(({ body }) => body?.cancel()));
+  party.script('/endless', { body: 'short' });
+  expect((await relay(account, connection, '/endless', { method: 'GET' })).outcome).toBe('200');
 });
