@@ -15,6 +15,8 @@ export interface Echoes extends Secrets {
  * third party repeat guesses would otherwise see by its mask which one is right.
  */
 const NUMBERS_MAX = 16;
+/** Secrets times characters: 128 in 1 MB. */
+const SEARCH_MAX = 2 ** 27;
 /** What may stand between two digits of a number: up to three marks or spaces, or one of them in another notation. */
 const BETWEEN =
   '(?:[^\\p{L}\\p{N}%&\\\\]{0,3}|%[0-9a-f]{2}|&(?:nbsp|#160|#32|#xa0);|\\\\(?:[nrt]|u[0-9a-f]{4})?)';
@@ -103,9 +105,25 @@ function hasManyNumbers(text: string, length: number, wantsLuhn: boolean): boole
   return false;
 }
 
-/** Whether a text may be of guesses at this number: then nothing in it may tell that number from the others. */
-export function mayBeGuesses(text: string, number: string): boolean {
-  return hasManyNumbers(text, number.length, passesLuhn(number));
+/**
+ * Tells of a text whether it may be of guesses at a number: then nothing in it may tell that number from the others. It is
+ * searched once for all numbers of a kind.
+ */
+export function createGuessCheck(text: string): (number: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (number) => {
+    const wantsLuhn = passesLuhn(number);
+    const kind = `${number.length} ${wantsLuhn}`;
+    const isMany = known.get(kind) ?? hasManyNumbers(text, number.length, wantsLuhn);
+    known.set(kind, isMany);
+    return isMany;
+  };
+}
+
+/** Whether a search of a text for secrets, and for so many others, would take seconds. Such a text is hidden whole. */
+export function isTooLong(text: string, secrets: Secrets | undefined, others: number): boolean {
+  const own = secrets && secrets.numbers.length + secrets.digits.length + secrets.texts.length;
+  return text.length * (others + (own ?? 0)) > SEARCH_MAX;
 }
 
 /** All digits that stand so close together that they may be of one number, if they are at least so many. */
@@ -132,9 +150,12 @@ function* findNamed(text: string, names: readonly string[]): Generator<Found> {
 }
 
 function* findAll(text: string, { numbers, digits, texts, names }: Echoes): Generator<Found> {
+  const mayBeGuesses = createGuessCheck(text);
+  const guessed = new Set<number>();
   for (const number of numbers) {
     yield* matchesOf(text, digitsPattern(number), 'number');
-    if (mayBeGuesses(text, number)) {
+    if (!guessed.has(number.length) && mayBeGuesses(number)) {
+      guessed.add(number.length);
       yield* matchesOf(text, chainPattern(number.length), 'number');
     }
   }
@@ -169,6 +190,9 @@ function merged(found: Iterable<Found>): readonly Found[] {
  * party itself has encoded, cut or changed in another way stays.
  */
 export function maskEchoes(text: string, echoes: Echoes): string {
+  if (isTooLong(text, echoes, 0)) {
+    return HIDDEN;
+  }
   let masked = '';
   let done = 0;
   for (const { start, end, kind } of merged(findAll(text, echoes))) {

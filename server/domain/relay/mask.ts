@@ -1,7 +1,7 @@
 /** Turns the numbers that a request has sent back into their placeholders, in a reply that repeats them. */
 import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
-import { digitsPattern, type Echoes, maskEchoes, mayBeGuesses } from '../mask/echo.ts';
+import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
@@ -60,8 +60,12 @@ function replaceNumber(text: string, { digits, shown }: SentNumber, isJson: bool
 
 /** A text of a reply, with all that must not be seen masked. */
 export function maskRelayText(text: string, { sent, echoes }: RelayMasks, isJson: boolean): string {
+  if (isTooLong(text, echoes, sent.length)) {
+    return HIDDEN;
+  }
+  const mayBeGuesses = createGuessCheck(text);
   // Of guesses, a placeholder would show the right one.
-  const shown = echoes === undefined ? sent : sent.filter(({ digits }) => !mayBeGuesses(text, digits));
+  const shown = echoes === undefined ? sent : sent.filter(({ digits }) => !mayBeGuesses(digits));
   const replaced = shown.reduce((masked, number) => replaceNumber(masked, number, isJson), text);
   return echoes === undefined ? replaced : maskEchoes(replaced, echoes);
 }

@@ -94,6 +94,16 @@ describe('a caller who may use and not see', () => {
     expect((await relay(sender, psp, '/twice', { body })).text).toBe('********');
   });
 
+  test('cannot have a thread search for many numbers for long', async () => {
+    const numbers = guesses(1_000).map((number, at) => [`n${at}`, number]);
+    const token = await item.account.store('u', { ...CARD, ...Object.fromEntries(numbers) });
+    for (const body of ['4'.repeat(1_000_000), '4 '.repeat(500_000)]) {
+      party.script('/digits', { body });
+      const answer = await relay(sender, psp, '/digits', { body: `{"n":"${placeholder(token, 'n0')}"}` });
+      expect([answer.outcome, answer.text]).toEqual(['200', '********']);
+    }
+  });
+
   test('cannot say another method or path than the connection is for', async () => {
     const limited = await connect(item.account, party, { methods: ['POST'], paths: ['/echo'] });
     const headers = {
