@@ -3,6 +3,7 @@ import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
+import { hideCredentials } from './credentials.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */
@@ -14,6 +15,8 @@ export interface SentNumber {
 /** What is masked in the reply to one request. */
 export interface RelayMasks {
   readonly sent: readonly SentNumber[];
+  /** What no caller must see of the connection. */
+  readonly credentials?: readonly string[] | undefined;
   /** What else a caller must not see who may use the items and not see them. */
   readonly echoes?: Echoes | undefined;
 }
@@ -59,10 +62,15 @@ function replaceNumber(text: string, { digits, shown }: SentNumber, isJson: bool
 }
 
 /** A text of a reply, with all that must not be seen masked. */
-export function maskRelayText(text: string, { sent, echoes }: RelayMasks, isJson: boolean): string {
-  if (isTooLong(text, echoes, sent.length)) {
+export function maskRelayText(
+  given: string,
+  { sent, credentials = [], echoes }: RelayMasks,
+  isJson: boolean,
+): string {
+  if (isTooLong(given, echoes, sent.length)) {
     return HIDDEN;
   }
+  const text = hideCredentials(given, credentials);
   const mayBeGuesses = createGuessCheck(text);
   // Of guesses, a placeholder would show the right one.
   const shown = echoes === undefined ? sent : sent.filter(({ digits }) => !mayBeGuesses(digits));

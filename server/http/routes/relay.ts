@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
+import { withoutCredentials } from '../../services/relay/relay.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute, type Method, type Route } from '../plugins/route.ts';
 import { Identifier } from '../schema/common.ts';
@@ -74,8 +75,8 @@ function relayBy(method: Method): Route {
       of: 'errors',
       object: ({ params }) => objectOf('connection', params.connection),
     },
-    handle: async ({ ctx, params, passphrase, body, request, services }) => ({
-      relayed: await services.relay.relay(ctx, {
+    handle: async ({ ctx, params, passphrase, body, request, services }) => {
+      const relayed = await services.relay.relay(ctx, {
         connection: params.connection,
         ...restOf(request.url),
         method: request.method,
@@ -83,8 +84,9 @@ function relayBy(method: Method): Route {
         user: userOf(request.headers),
         passphrase,
         body,
-      }),
-    }),
+      });
+      return { relayed: withoutCredentials(relayed, relayed.credentials?.expose() ?? []) };
+    },
   });
 }
 

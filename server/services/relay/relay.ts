@@ -1,9 +1,10 @@
 import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { SecretBytes } from '../../core/secret.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
+import { createCredentialFilter, hideCredentials } from '../../domain/relay/credentials.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
 import { type Headers, headerIn, headersToReturn } from '../../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
@@ -41,6 +42,8 @@ export interface Relayed {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
+  /** What must still be hidden in it. */
+  readonly credentials?: Secret<readonly string[]>;
 }
 
 interface RelayParts {
@@ -287,10 +290,23 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const length = input.method === 'HEAD' ? headerIn(headers, 'content-length') : undefined;
   const shown: Headers = length === undefined ? back : [...back, ['Content-Length', length]];
   if (ready.masks === undefined || !(body instanceof Uint8Array)) {
-    return { status, headers: shown, body };
+    return { status, headers: shown, body, credentials: ready.credentials };
   }
   const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });
   return { status, ...masked };
+}
+
+/** A reply without the credentials of its connection, also where it is passed on as it comes. */
+export function withoutCredentials(
+  { status, headers, body }: Relayed,
+  credentials: readonly string[],
+): Relayed {
+  const isFiltered = body instanceof ReadableStream && credentials.length > 0;
+  return {
+    status,
+    headers: headers.map(([name, value]) => [name, hideCredentials(value, credentials)]),
+    body: isFiltered ? body.pipeThrough(new TransformStream(createCredentialFilter(credentials))) : body,
+  };
 }
 
 /** The one attempt. Records how it ended, and nothing of what was sent. */

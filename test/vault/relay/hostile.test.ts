@@ -1,4 +1,4 @@
-/** What somebody tries who may send through a connection, and sees nothing of cards. */
+/** What somebody tries who may send through a connection, and sees nothing of cards and credentials. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
@@ -7,6 +7,8 @@ import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts
 import { connect, placeholder, relay } from '../../helpers/relay.ts';
 import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
 import type { TestVault } from '../../helpers/vault.ts';
+
+const KEY = 'sk_test_the-key-of-the-shop';
 
 let vault: TestVault;
 let party: ThirdParty;
@@ -18,7 +20,7 @@ beforeAll(async () => {
   party = await startThirdParty();
   vault = await openProxyVault();
   item = await newItem(vault);
-  psp = await connect(item.account, party);
+  psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
   sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
   party.script('/echo', ({ text }) => ({ headers: [['Content-Type', 'application/json']], body: text }));
 });
@@ -116,6 +118,25 @@ describe('a caller who may use and not see', () => {
     const before = party.calls('/echo').length;
     expect((await relay(sender, limited, '/echo', { body: '{}', headers })).outcome).toBe('200');
     expect(party.calls('/echo')[before]?.head).not.toMatch(/override|x-http-method|-url/i);
+  });
+});
+
+describe('the credentials of a connection', () => {
+  test.each([
+    ['with a placeholder', true],
+    ['without one', false],
+  ])('are hidden in a reply that repeats them, %s', async (_title, isFilled) => {
+    party.script('/mirror', (request) => ({
+      headers: [['X-Mirror', request.header('authorization') ?? '']],
+      body: `{"headers":${JSON.stringify(request.head)}}`,
+    }));
+    const body = isFilled ? `{"n":"${placeholder(item.token, 'card_number')}"}` : '{}';
+    for (const account of [sender, item.account]) {
+      const answer = await relay(account, psp, '/mirror', { body });
+      expect(answer.outcome).toBe('200');
+      expect(answer.text).toContain('Authorization');
+      expect(answer.text + JSON.stringify([...answer.headers])).not.toContain(KEY);
+    }
   });
 });
 

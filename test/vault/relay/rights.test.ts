@@ -127,7 +127,8 @@ describe('the code of a card', () => {
 describe('a reply without placeholders in its request', () => {
   test('comes through as it is sent, piece by piece', async () => {
     const path = freshPath({ headers: [['Content-Encoding', 'x-own']], body: 'as it is' });
-    const answer = await relay(item.account, psp, path, {
+    const open = await connect(item.account, party);
+    const answer = await relay(item.account, open, path, {
       method: 'GET',
       headers: { 'accept-encoding': 'x-own' },
     });

@@ -7,6 +7,7 @@ import type { Echoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { isWide, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
+import { credentialsOf } from '../../../server/domain/relay/credentials.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import {
   headerIn,
@@ -98,12 +99,12 @@ function outgoing(
   connection: Connection,
   { params }: Input,
   filled: Omit<FilledRelay, 'body'> & { readonly body: Uint8Array },
-  hasMasks: boolean,
+  codingsOf: ((accepted: string | undefined) => string) | undefined,
 ) {
   const { method, path } = params;
   const url = `${connection.baseUrl}${path}${filled.query}`;
   const accepted = headerIn(filled.headers, 'accept-encoding');
-  const readable: Headers = hasMasks ? [['Accept-Encoding', readableCodings(accepted)]] : [];
+  const readable: Headers = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
   const headers = replaceHeaders(headersToSend(filled.headers), readable);
   const { body } = filled;
   return {
@@ -154,15 +155,20 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     }
     return value;
   });
+  const credentials = credentialsOf(connection.headers);
   const echoes = hidesEchoes && items.size > 0 ? echoesOf(input, text, items) : undefined;
   const masks: RelayMasks = {
     sent: [...sent.values()].sort((a, b) => b.digits.length - a.digits.length),
+    credentials,
     echoes,
   };
   const hasMasks = masks.sent.length > 0 || echoes !== undefined;
+  // What is passed on as it comes is not decoded.
+  const codingsOf = hasMasks ? readableCodings : credentials.length > 0 ? () => 'identity' : undefined;
   return {
-    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, hasMasks),
+    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsOf),
     masks: hasMasks ? toJsonBytes(masks) : undefined,
+    credentials,
   };
 }
 
