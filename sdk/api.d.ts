@@ -503,6 +503,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/key/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the recovery of a key
+         * Returns the shares of a key, encrypted for their recipients, and how many of them open it.
+         *
+         *     A credential needs the scope `key:read`.
+         */
+        get: operations["readRecovery"];
+        put?: never;
+        /**
+         * Make a recovery of a key
+         * Splits a recovery secret of the key: of the shares, one for each recipient, `threshold` together open the key without its passphrase. A recovery that the key had is replaced, and its shares become useless. Later changes of the passphrase keep it valid.
+         *
+         *     A credential needs the scope `key:write`.
+         */
+        post: operations["createRecovery"];
+        /**
+         * Remove the recovery of a key
+         * Removes the shares. From then on the passphrase alone opens the key.
+         *
+         *     A credential needs the scope `key:write`.
+         */
+        delete: operations["deleteRecovery"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/key/recover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Recover a key with shares
+         * Opens a key with decrypted shares and puts it under a new passphrase. As after a change of the passphrase, the old one and every capture and retrieval endpoint of the key become invalid immediately, and stored data does not change. The shares stay valid.
+         *
+         *     A credential needs the scope `key:write`.
+         */
+        post: operations["recoverKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/rule": {
         parameters: {
             query?: never;
@@ -2083,6 +2139,83 @@ export interface components {
              */
             new_passphrase?: string;
         };
+        CreateRecovery: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The passphrase of the key.
+             * @example correct-horse-battery-staple-9Zq4
+             */
+            passphrase: string;
+            /**
+             * Who gets a share each: different recipients of age.
+             * @example [
+             *       "age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm",
+             *       "age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg",
+             *       "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
+             *     ]
+             */
+            recipients: string[];
+            /**
+             * How many shares open the key.
+             * @example 2
+             */
+            threshold: number;
+        };
+        /** The recovery of a key: shares that only their recipients can open. */
+        Recovery: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * How many shares open the key.
+             * @example 2
+             */
+            threshold: number;
+            /** One for each recipient, in the order given. */
+            shares: {
+                /** A recipient of age with an X25519 key, as `age-keygen` prints it. */
+                recipient: string;
+                /**
+                 * A text in the age format (armored), which the recipient opens with `age -d`.
+                 * @example -----BEGIN AGE ENCRYPTED FILE-----
+                 *     …
+                 *     -----END AGE ENCRYPTED FILE-----
+                 */
+                share: string;
+            }[];
+        };
+        DeleteRecovery: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /**
+             * The passphrase of the key.
+             * @example correct-horse-battery-staple-9Zq4
+             */
+            passphrase: string;
+        };
+        RecoverKey: {
+            /**
+             * Identifier of the vault key.
+             * @example customers-2026
+             */
+            user: string;
+            /** As many different shares as `threshold` says, or more. */
+            shares: string[];
+            /**
+             * The new passphrase; generated if omitted.
+             * @example correct-horse-battery-staple-9Zq4
+             */
+            new_passphrase?: string;
+        };
         /** One named transformation of the data. */
         Operation: {
             /**
@@ -3067,7 +3200,7 @@ export interface components {
              * @example key.create
              * @enum {string}
              */
-            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+            action: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
             /**
              * `success`, or the error code of the reply.
              * @example success
@@ -3113,7 +3246,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -8188,6 +8321,570 @@ export interface operations {
                 };
             };
             /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readRecovery: {
+        parameters: {
+            query: {
+                /**
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                user: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the recovery of a key */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Recovery"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `recovery_not_found`: The key has no recovery.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createRecovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateRecovery"];
+            };
+        };
+        responses: {
+            /** Make a recovery of a key */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Recovery"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteRecovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteRecovery"];
+            };
+        };
+        responses: {
+            /** Remove the recovery of a key */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `passphrase_wrong`: The passphrase does not match this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `key_not_found`: The key does not exist.
+             *
+             *     `recovery_not_found`: The key has no recovery.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    recoverKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecoverKey"];
+            };
+        };
+        responses: {
+            /** Recover a key with shares */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyWithPassphrase"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `not_allowed`: This account or credential is not allowed to do this.
+             *
+             *     `recovery_refused`: These shares do not open this key.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_not_found`: The key does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `key_changed`: Another request changed the key at the same time. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -14097,7 +14794,7 @@ export interface operations {
                  * The action that was performed or attempted.
                  * @example key.create
                  */
-                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
+                action?: "sign_in" | "key.create" | "key.change" | "key.delete" | "key.recovery.create" | "key.recovery.remove" | "key.recover" | "item.store" | "item.decrypt" | "item.update" | "item.delete" | "item.expire" | "item.log" | "vault.export" | "vault.import" | "endpoint.create" | "endpoint.delete" | "endpoint.expire" | "endpoint.use" | "rule.create" | "rule.delete" | "form.create" | "form.change" | "form.delete" | "connection.create" | "connection.change" | "connection.delete" | "csr.create" | "csr.delete" | "certificate.create" | "certificate.delete" | "preference.set" | "preference.delete" | "proxy.send" | "job.redeliver" | "job.cancel" | "compliance_certificate.read" | "password.change" | "credential.create" | "credential.delete" | "credential.roll" | "credential.use" | "audit.read" | "account.create" | "account.change" | "account.delete" | "server.start" | "server.stop" | "bins.load" | "compliance_certificate.load" | "backup.create" | "backup.restore" | "store.compact" | "master_key.rotate" | "root.rotate" | "audit.expire";
                 /**
                  * The token that storing returned.
                  * @example 9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b

@@ -21,6 +21,14 @@ export type { FormCalls } from './calls/form.ts';
 export type { JobCalls } from './calls/job.ts';
 export type { KeyCalls } from './calls/key.ts';
 export type { ProxyCalls } from './calls/proxy.ts';
+export type {
+  CreateRecovery,
+  DeleteRecovery,
+  ReadRecovery,
+  RecoverKey,
+  Recovery,
+  RecoveryCalls,
+} from './calls/recovery.ts';
 export { type Relay, type RelayOptions, type RelayTarget, vaultPlaceholder } from './calls/relay.ts';
 export type { RetrieveCalls } from './calls/retrieve.ts';
 export { type RetrieveClient, retrieveClient } from './calls/retrieve-client.ts';

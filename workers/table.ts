@@ -11,6 +11,7 @@ import { ITEM_JOBS } from './jobs/item/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
+import { RECOVERY_JOBS } from './jobs/recovery/jobs.ts';
 import { RELAY_JOBS } from './jobs/relay/jobs.ts';
 import { ROOT_JOBS } from './jobs/root/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
@@ -20,6 +21,7 @@ import { SERVICE_JOBS } from './jobs/service/jobs.ts';
 export const JOBS = numberJobs(
   SERVICE_JOBS,
   KEY_JOBS,
+  RECOVERY_JOBS,
   RULE_JOBS,
   ITEM_JOBS,
   BATCH_JOBS,

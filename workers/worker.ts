@@ -23,6 +23,7 @@ import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
 import { REPLY_HANDLERS } from './jobs/proxy/reply.ts';
 import { REPORT_HANDLERS } from './jobs/proxy/report.ts';
+import { RECOVERY_HANDLERS } from './jobs/recovery/recovery.ts';
 import { RELAY_HANDLERS } from './jobs/relay/relay.ts';
 import { ROOT_HANDLERS } from './jobs/root/root.ts';
 import { RULE_HANDLERS } from './jobs/rule/rule.ts';
@@ -34,6 +35,7 @@ import { JOBS } from './table.ts';
 const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...SERVICE_HANDLERS,
   ...KEY_HANDLERS,
+  ...RECOVERY_HANDLERS,
   ...RULE_HANDLERS,
   ...ITEM_HANDLERS,
   ...BATCH_HANDLERS,

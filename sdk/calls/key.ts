@@ -13,6 +13,7 @@ import type {
   ListKeys,
   Message,
 } from '../transport/types.ts';
+import { createRecoveryCalls, type RecoverKey, type RecoveryCalls } from './recovery.ts';
 
 /**
  * Vault keys: each has a name, `user`, and a passphrase that only you have. Items belong to a key.
@@ -71,6 +72,22 @@ export interface KeyCalls {
    * await client.keys.delete({ user: 'customers' });
    */
   readonly delete: (key: DeleteKey, options?: CallOptions) => Promise<Message>;
+  /** Recoveries: shares that open a key without its passphrase. */
+  readonly recovery: RecoveryCalls;
+  /**
+   * Opens a key with the shares that custodians have decrypted, and puts it under `new_passphrase`. As after a change of the
+   * passphrase, the key's endpoints stop. The shares stay valid, so a lost reply is harmless: call again. It is retried only if
+   * the service has rejected the request without any effect.
+   * @see /guide/recovery
+   * @throws `recovery_refused`, `key_not_found`, `key_changed`
+   * @example
+   * await client.keys.recover({
+   *   user: 'customers',
+   *   shares: [shareOfAda, shareOfGrace],
+   *   new_passphrase: 'another-horse-another-battery',
+   * });
+   */
+  readonly recover: (recovery: RecoverKey, options?: CallOptions) => Promise<KeyWithPassphrase>;
 }
 
 const path = ['key'] as const;
@@ -98,5 +115,13 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     },
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
+    recovery: createRecoveryCalls(transport),
+    recover: async (recovery, options) => {
+      checkNames(recovery, ['user', 'shares', 'new_passphrase']);
+      const body = JSON.stringify(recovery);
+      return readJson(transport, {
+        ...{ method: 'POST', path: [...path, 'recover'], repeat: 'when_rejected', body, options },
+      });
+    },
   };
 }

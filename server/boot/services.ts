@@ -26,6 +26,7 @@ import { createEndpoints } from '../services/endpoint/endpoint.ts';
 import { createHostedForms } from '../services/form/form.ts';
 import { createKeys } from '../services/key/key.ts';
 import { createKeyOpener } from '../services/key/open.ts';
+import { createRecoveries } from '../services/key/recovery.ts';
 import { ownedKeys } from '../services/maintenance/walk.ts';
 import { createProxyJobs } from '../services/proxy/job.ts';
 import { createJobListing } from '../services/proxy/job-list.ts';
@@ -176,6 +177,7 @@ function createAccess(
       ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },
       dequeue: queue.dequeue,
     }),
+    recoveries: createRecoveries({ crypto, keyStore, accountStore, attempts, opener, metering }),
   };
 }
 

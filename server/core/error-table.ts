@@ -26,6 +26,12 @@ export const ERRORS = defineErrors({
     advice:
       'Check the passphrase and the key. Case and spaces matter, and after a change only the new passphrase is valid. Several consecutive failures lock the key for a while.',
   },
+  recovery_refused: {
+    status: 403,
+    text: 'These shares do not open this key.',
+    advice:
+      'Check that the shares are of this key and of its current recovery (`GET /v1/key/recovery`), that each is there once, complete, and that there are as many as `threshold` says. Several consecutive failures lock recovery for a while.',
+  },
   not_allowed: {
     status: 403,
     text: 'This account or credential is not allowed to do this.',
@@ -52,6 +58,11 @@ export const ERRORS = defineErrors({
     status: 404,
     text: 'The key does not exist.',
     advice: 'Check `user`, or create the key.',
+  },
+  recovery_not_found: {
+    status: 404,
+    text: 'The key has no recovery.',
+    advice: 'Make one with `POST /v1/key/recovery`, which needs the passphrase.',
   },
   token_not_found: {
     status: 404,

@@ -1,8 +1,8 @@
 import prelude from './lua/item/prelude.lua' with { type: 'text' };
-import changeKeyText from './lua/key/change-key-2.lua' with { type: 'text' };
+import changeKeyText from './lua/key/change-key-3.lua' with { type: 'text' };
 import closeFenceText from './lua/key/close-fence-2.lua' with { type: 'text' };
 import createKeyText from './lua/key/create-key-2.lua' with { type: 'text' };
-import deleteKeyText from './lua/key/delete-key-4.lua' with { type: 'text' };
+import deleteKeyText from './lua/key/delete-key-5.lua' with { type: 'text' };
 import moveFenceText from './lua/key/move-fence-1.lua' with { type: 'text' };
 import openFenceText from './lua/key/open-fence-1.lua' with { type: 'text' };
 import purgeBucketText from './lua/key/purge-bucket-10.lua' with { type: 'text' };
@@ -46,21 +46,33 @@ export type CloseResult =
       readonly actBefore: number;
     };
 
+/** The records of a key as of one moment. */
+export interface KeyPair {
+  readonly record: Buffer | undefined;
+  readonly recovery: Buffer | undefined;
+}
+
+/** What takes the place of the records of a key. */
+export interface KeyChange {
+  readonly aid: string;
+  readonly user: string;
+  readonly kid: string;
+  /** The new generation; none where it stays. */
+  readonly gen?: number | undefined;
+  readonly read: Pick<KeyPair, 'recovery'> & { readonly record: Uint8Array };
+  readonly next: { readonly record: Uint8Array; readonly recovery: Uint8Array | undefined };
+}
+
 /** Records of vault keys, their directory, and the fences of their buckets. */
 export interface KeyStore {
   /** The encrypted record; undefined if the key does not exist. */
   read(aid: string, user: string): Promise<Buffer | undefined>;
+  /** The record with that of the recovery. */
+  readPair(aid: string, user: string): Promise<KeyPair>;
   /** False if the identifier is in use. */
   create(aid: string, user: string, record: Uint8Array): Promise<boolean>;
-  /** Stores a key under its new generation; `finishChange` must follow. False if the record has changed. */
-  change(key: {
-    aid: string;
-    user: string;
-    kid: string;
-    gen: number;
-    read: Uint8Array;
-    record: Uint8Array;
-  }): Promise<boolean>;
+  /** Stores both records of a key; under a new generation, `finishChange` must follow. False if either has changed. */
+  change(change: KeyChange): Promise<boolean>;
   /** Records that a change is complete. */
   finishChange(aid: string, kid: string, gen: number): Promise<void>;
   /** Changes that may have been interrupted after their record was stored. */
@@ -129,6 +141,16 @@ async function isGone(redis: RedisLink, aid: string, kid: string): Promise<boole
   );
 }
 
+async function storeChange(
+  redis: RedisLink,
+  { aid, user, kid, gen, read, next }: KeyChange,
+): Promise<boolean> {
+  const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid), redisKeys.recovery(aid, user)];
+  const change = gen === undefined ? '' : `${kid} ${gen}`;
+  const recoveries = [read.recovery ?? '', next.recovery ?? ''];
+  return isOk(await redis.run(changeKey, keys, [read.record, next.record, change, ...recoveries]));
+}
+
 async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['changesLeft']> {
   const members = asList(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(asText);
   return members.flatMap((member) => {
@@ -146,14 +168,16 @@ export function createKeyStore(redis: RedisLink, buckets: number, isStreamed = f
     async read(aid, user) {
       return asOptionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
     },
+    async readPair(aid, user) {
+      const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
+      const [record = null, recovery = null] = asList(await redis.command('MGET', names));
+      return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
+    },
     async create(aid, user, record) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
       return isOk(await redis.run(createKey, keys, [record, user]));
     },
-    async change({ aid, user, kid, gen, read, record }) {
-      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid)];
-      return isOk(await redis.run(changeKey, keys, [read, record, `${kid} ${gen}`]));
-    },
+    change: (change) => storeChange(redis, change),
     async finishChange(aid, kid, gen) {
       await redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
     },
@@ -187,6 +211,7 @@ export function createKeyStore(redis: RedisLink, buckets: number, isStreamed = f
         redisKeys.keyDirectory(aid),
         redisKeys.purge(aid),
         redisKeys.accountHeads(aid),
+        redisKeys.recovery(aid, user),
       ];
       return asOneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore, proof]), [
         'ok',

@@ -67,8 +67,18 @@ function streamOf(text: string) {
 }
 
 /** Items and keys. */
-function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys'> {
+function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys' | 'recoveries'> {
+  const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
+    recoveries: {
+      create: note('createRecovery', () => recovery),
+      read: note('readRecovery', () => recovery),
+      remove: note('removeRecovery', () => undefined),
+      recoverKey: note('recoverKey', () => ({
+        user: 'u1',
+        passphrase: new Secret('generated-passphrase'),
+      })),
+    },
     vault: {
       store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),
       decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),

@@ -6,6 +6,7 @@ import { BATCHES } from './wires-batch.ts';
 import { CERTIFICATES } from './wires-certificate.ts';
 import { CONNECTIONS } from './wires-connection.ts';
 import { CREDENTIALS } from './wires-credential.ts';
+import { RECOVERIES } from './wires-recovery.ts';
 import { RELAYS } from './wires-relay.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
@@ -387,6 +388,7 @@ const OTHERS: Readonly<Record<string, Wire>> = {
 /** Every method by its name, with its request; some of them more than once. */
 export const WIRES: Readonly<Record<string, Wire>> = {
   ...KEYS,
+  ...RECOVERIES,
   ...VAULT,
   ...RELAYS,
   ...BATCHES,

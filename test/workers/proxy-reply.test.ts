@@ -106,7 +106,9 @@ describe('a reply that is kept for repeats', () => {
   test('still opens after a change of the passphrase, under the new one', async () => {
     const record = await keep();
     const [from, to] = [bench.passphrase, secretOf('the passphrase after the change')];
-    const changed = await bench.crypto.changePassphrase({ key: KEY, record: bench.record, from, to });
+    const { record: changed } = await bench.crypto.changePassphrase({
+      ...{ key: KEY, record: bench.record, recovery: undefined, from, to },
+    });
     const { blob } = await bench.crypto.unlockKey({ key: KEY, record: changed, passphrase: to });
     expect(
       textOf(

@@ -25,7 +25,7 @@ const RECORDED_FIELD = 'r';
 /** What copying keys with their items needs. */
 export interface KeyCopying extends KindCopying {
   readonly crypto: Pick<Crypto, 'describeKey'>;
-  readonly keyStore: Pick<KeyStore, 'read'>;
+  readonly keyStore: Pick<KeyStore, 'readPair'>;
   readonly settings: Pick<ServiceSettings, 'sadAfterProxy'>;
   readonly buckets: number;
   /** Decrypts metadata of items in this thread. */
@@ -207,23 +207,27 @@ async function kidOf({ crypto, damaged }: KeyCopying, aid: string, user: string,
  */
 export async function copyKey(copying: KeyCopying, aid: string, user: string): Promise<boolean> {
   const { keyStore, buckets, add } = copying;
-  const before = await keyStore.read(aid, user);
+  let pair = await keyStore.readPair(aid, user);
+  const before = pair.record;
   if (before === undefined) {
     return false;
   }
-  let record: Buffer | undefined = before;
   const kid = await kidOf(copying, aid, user, before);
   if (kid !== undefined) {
     const all = Array.from({ length: buckets }, (_, number) => ({ kid, number }));
     await eachOf(all, (bucket) => copyBucket(copying, aid, bucket), BUCKETS_AT_ONCE);
     // Read again after the items: the key may have a new generation now, or be deleted.
-    record = await keyStore.read(aid, user);
+    pair = await keyStore.readPair(aid, user);
+    const { record } = pair;
     const isSame = record?.equals(before) || (record && (await kidOf(copying, aid, user, record)) === kid);
     if (record === undefined || isSame !== true) {
       await add(recordOf('orphan', aid, [kid]));
       return false;
     }
   }
+  const { record = before, recovery } = pair;
+  // Both as of one moment: a recovery opens the generations of its key.
+  await (recovery ? add(recordOf('string', redisKeys.recovery(aid, user), [recovery])) : undefined);
   await add(recordOf('string', redisKeys.keyRecord(aid, user), [record]));
   await add(recordOf('zset', redisKeys.keyDirectory(aid), [user, '0']));
   return true;

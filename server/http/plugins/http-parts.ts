@@ -13,6 +13,7 @@ import type { Connections } from '../../services/connection/connection.ts';
 import type { Endpoints } from '../../services/endpoint/endpoint.ts';
 import type { HostedForms } from '../../services/form/form.ts';
 import type { Keys } from '../../services/key/key.ts';
+import type { Recoveries } from '../../services/key/recovery.ts';
 import type { JobListing } from '../../services/proxy/job-list.ts';
 import type { ProxyService } from '../../services/proxy/proxy.ts';
 import type { RelayService } from '../../services/relay/relay.ts';
@@ -53,6 +54,7 @@ export interface HttpServices {
   readonly http: HttpConfig;
   readonly vault: VaultService;
   readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
+  readonly recoveries: Recoveries;
   readonly endpoints: Pick<Endpoints, 'list' | 'remove'>;
   readonly captures: Captures;
   readonly sealing: Pick<Sealing, 'current'>;

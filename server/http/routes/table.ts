@@ -11,6 +11,7 @@ import { FORM_ROUTES } from './form.ts';
 import { JOB_ROUTES } from './job.ts';
 import { KEY_ROUTES } from './key.ts';
 import { PROXY_ROUTES } from './proxy.ts';
+import { RECOVERY_ROUTES } from './recovery.ts';
 import { RELAY_ROUTES } from './relay.ts';
 import { RETRIEVE_ROUTES } from './retrieve.ts';
 import { RULE_ROUTES } from './rule.ts';
@@ -27,6 +28,7 @@ export const ROUTES: readonly Route[] = [
   ...RETRIEVE_ROUTES,
   ...FORM_ROUTES,
   ...KEY_ROUTES,
+  ...RECOVERY_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,
   ...RELAY_ROUTES,

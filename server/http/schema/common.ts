@@ -62,6 +62,12 @@ export const Token = Type.String({
   examples: ['9f2c4e6a80b1d3f5a7c9e1b3d5f7092b4d6f8a0c2e4061829ab4cd6ef8091a2b'],
 });
 
+export const Recipient = Type.String({
+  pattern: '^age1[02-9ac-hj-np-z]{58}$',
+  description: 'A recipient of age with an X25519 key, as `age-keygen` prints it.',
+  [EXPECTED]: 'must be a recipient that `age-keygen` printed: `age1` and 58 more characters',
+});
+
 export const Reference = Type.String({
   minLength: 1,
   maxLength: 255,

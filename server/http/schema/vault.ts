@@ -4,6 +4,7 @@ import {
   MaskFields,
   Message,
   NextToken,
+  Recipient,
   Reference,
   RuleIds,
   ShownReference,
@@ -356,20 +357,13 @@ function BodyTime(description: string) {
 export const ExportRequest = Type.Object(
   {
     user: User,
-    recipients: Type.Array(
-      Type.String({
-        pattern: '^age1[02-9ac-hj-np-z]{58}$',
-        description: 'A recipient of age with an X25519 key, as `age-keygen` prints it.',
-        [EXPECTED]: 'must be a recipient that `age-keygen` printed: `age1` and 58 more characters',
-      }),
-      {
-        minItems: 1,
-        maxItems: RECIPIENTS_MAX,
-        description: 'Who can open the file: the holder of the identity of any of them.',
-        examples: [['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm']],
-        [EXPECTED]: `must be a list of 1 to ${RECIPIENTS_MAX} recipients of age`,
-      },
-    ),
+    recipients: Type.Array(Recipient, {
+      minItems: 1,
+      maxItems: RECIPIENTS_MAX,
+      description: 'Who can open the file: the holder of the identity of any of them.',
+      examples: [['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm']],
+      [EXPECTED]: `must be a list of 1 to ${RECIPIENTS_MAX} recipients of age`,
+    }),
     reference_prefix: Type.Optional(ReferencePrefix),
     stored_after: BodyTime('Only items stored at or after this time.'),
     stored_before: BodyTime('Only items stored before this time.'),

@@ -9,12 +9,13 @@ import type { JobStore } from '../../store/job/job.ts';
 import type { KeyStore } from '../../store/key.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
-import { recover, replaceOrConfirm, withRetries } from '../common/coalesce.ts';
+import { recover } from '../common/coalesce.ts';
 import type { Cursors } from '../common/cursor.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { KeyHandle, KeyOpener } from './open.ts';
+import { renewKey, withSameKey } from './replace.ts';
 
 /** A key with its passphrase, shown once. */
 export interface NewPassphrase {
@@ -24,8 +25,6 @@ export interface NewPassphrase {
 
 /** Characters of a generated passphrase. */
 const GENERATED_LENGTH = 64;
-/** A record that was only sealed again under another master key is no reason to reject: that happens seldom. */
-const RESEALED_TRIES_MAX = 3;
 /** Keys of a list whose caller and account say nothing of it. */
 const LIST_LIMIT = 65_536;
 /** Why a key was not deleted. */
@@ -59,7 +58,12 @@ function kidFromSeed(seed: string): string {
   return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
 }
 
-async function generate({ crypto }: KeyParts): Promise<SecretBytes> {
+/** A passphrase as `POST /v1/key` generates it. */
+export async function generatePassphrase({
+  crypto,
+}: {
+  readonly crypto: Pick<Crypto, 'makePassphrase'>;
+}): Promise<SecretBytes> {
   return encodeSecret(await crypto.makePassphrase({ length: GENERATED_LENGTH }));
 }
 
@@ -109,7 +113,7 @@ async function create(
   const { account, idempotencyKey } = ctx;
   const { user, passphrase, summary = false } = input;
   if (idempotencyKey === undefined) {
-    const chosen = passphrase ?? (await generate(parts));
+    const chosen = passphrase ?? (await generatePassphrase(parts));
     if (await keyStore.read(account.aid, user)) {
       throw new VaultError('key_exists', { field: 'body.user' });
     }
@@ -172,33 +176,6 @@ async function list(
   };
 }
 
-/** The same key under the same passphrase, whose record was only sealed again meanwhile; undefined for another. */
-async function findSame({ opener }: KeyParts, key: KeyHandle): Promise<KeyHandle | undefined> {
-  const found = await recover(opener.find(key, key.user), 'key_not_found', undefined);
-  return found?.kid === key.kid && found.gen === key.gen ? found : undefined;
-}
-
-/** Stores the key under its next generation; false when its record has changed meanwhile. */
-async function changeRecord(
-  { crypto, keyStore, opener, metering }: KeyParts,
-  ctx: AccountContext,
-  key: KeyHandle,
-  from: SecretBytes,
-  to: SecretBytes,
-): Promise<boolean> {
-  const { aid, user, kid, gen, record } = key;
-  const changed = await opener.guarded(ctx, key, from, () =>
-    crypto.changePassphrase({ key, record, from, to }),
-  );
-  // Counted in advance: nothing may fail once the new passphrase is in force, which may exist nowhere else.
-  await metering.request(ctx);
-  return replaceOrConfirm(
-    changed,
-    () => keyStore.change({ aid, user, kid, gen: gen + 1, read: record, record: changed }),
-    () => keyStore.read(aid, user),
-  );
-}
-
 /**
  * Replaces the passphrase of a key, by a generated one when none is given. Rejects with `key_not_found`,
  * `passphrase_wrong`, `too_many_failures`, and `key_changed` when another change came first.
@@ -212,22 +189,15 @@ async function changePassphrase(
     readonly new_passphrase?: SecretBytes | undefined;
   },
 ): Promise<NewPassphrase> {
-  const { opener, metering } = parts;
-  let key = await namedInBody(opener.find(ctx.account, input.user));
-  const next = input.new_passphrase ?? (await generate(parts));
+  const { crypto, opener, metering } = parts;
+  const key = await namedInBody(opener.find(ctx.account, input.user));
+  const to = input.new_passphrase ?? (await generatePassphrase(parts));
   metering.count(ctx, 'key');
-  for (let tries = 1; !(await changeRecord(parts, ctx, key, input.passphrase, next)); tries++) {
-    const same = tries < RESEALED_TRIES_MAX ? await findSame(parts, key) : undefined;
-    if (!same) {
-      throw new VaultError('key_changed');
-    }
-    key = same;
-  }
-  opener.forget(key);
-  const { aid, kid, gen } = key;
-  // From here on the caller gets the passphrase, whatever Redis does: the sweep, or the first unlock, does the rest.
-  await withRetries(() => opener.finishChange({ aid, kid, gen: gen + 1 })).catch(() => undefined);
-  return { user: input.user, passphrase: decodeSecret(next) };
+  const from = input.passphrase;
+  await renewKey(parts, ctx, key, (read) =>
+    opener.guarded(ctx, read.key, from, () => crypto.changePassphrase({ ...read, from, to })),
+  );
+  return { user: input.user, passphrase: decodeSecret(to) };
 }
 
 /** Deletes what a deleted key leaves behind. */
@@ -261,22 +231,20 @@ async function removeRecord(
 
 async function removeKey(parts: KeyParts, key: KeyHandle, safe: boolean): Promise<void> {
   const { keyStore, opener, randomId } = parts;
-  let target: KeyHandle | undefined = key;
-  for (let tries = 1; target && tries <= RESEALED_TRIES_MAX; tries++) {
+  await withSameKey(parts, key, async (target) => {
     const deletion = randomId();
     const removed = await removeRecord(parts, target, safe, deletion);
     if (removed === 'ok') {
       opener.forget(target);
       await purge(parts, target.aid, target.kid);
-      return;
+      return true;
     }
     await keyStore.reopen(target.kid, deletion);
     if (removed !== 'changed') {
       throw new VaultError(NOT_REMOVED[removed]);
     }
-    target = await findSame(parts, target);
-  }
-  throw new VaultError('key_changed');
+    return undefined;
+  });
 }
 
 /**

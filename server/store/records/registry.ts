@@ -183,6 +183,13 @@ export const RECORD_KINDS = {
     },
     backup: 'own',
   },
+  /** String: sealed recovery of a key; only of keys that have one. */
+  recovery: {
+    name: accountNames('kr:'),
+    sealed: { kind: 'value', seal: (owner) => sealOf('recovery', owner) },
+    listed: { directory: keyDirectory, order: 'member', entryOf: (id) => ({ id, nonce: '' }) },
+    backup: 'own',
+  },
   /** Sorted set: the account's key identifiers. */
   keyDirectory: { name: keyDirectory, backup: 'own' },
   /** Set: ids of deleted keys whose buckets are not empty yet. They have no record, so nothing of them is copied. */

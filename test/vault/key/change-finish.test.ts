@@ -28,13 +28,15 @@ afterAll(() => vault.close());
 async function changeAndDie(user: string): Promise<void> {
   const { crypto, stores } = vault.opened;
   const key = await vault.opened.services.keys.find(account, user);
-  const record = await crypto.changePassphrase({
+  const read = await stores.keyStore.readPair(key.aid, user);
+  const next = await crypto.changePassphrase({
     key,
-    record: key.record,
+    ...{ record: key.record, recovery: read.recovery },
     from: secretOf(PASSPHRASE),
     to: secretOf(NEW),
   });
-  const change = { aid: key.aid, user, kid: key.kid, gen: key.gen + 1, read: key.record, record };
+  const { aid, kid, gen } = key;
+  const change = { aid, user, kid, gen: gen + 1, read: { ...read, record: key.record }, next };
   expect(await stores.keyStore.change(change)).toBe(true);
 }
 

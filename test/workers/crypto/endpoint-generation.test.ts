@@ -20,7 +20,7 @@ import { CONTEXT, FLOOR, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from './
 const NEXT = utf8('a second passphrase, quite long');
 const sealer = sealerOf();
 const { record, key: first } = await openNewKey();
-const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
 const { key: second } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 
 /** An endpoint made of an open key, as what its opening takes. */

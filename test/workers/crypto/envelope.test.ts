@@ -33,7 +33,7 @@ const DEK = filled(32, 21);
 const CTX = { ...IDS, part: 0 as const };
 
 const { record, key } = await openNewKey();
-const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
 const { key: newer } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
 
 function publicOf(of: UnlockedKey, gen: number): Uint8Array {

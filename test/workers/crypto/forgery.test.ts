@@ -34,7 +34,7 @@ test('a private half that is not of the public key beside it is refused', async 
   const salt = filled(16, 1);
   const { privateKey } = generateKeyPair();
   const mixed = unlockedKey(CONTEXT.kid, filled(32, 2), [{ gen: 1, privateKey, publicKey }]);
-  const head = vaultKeyHead(CONTEXT, mixed, salt, FLOOR);
+  const head = vaultKeyHead(CONTEXT, mixed, salt, FLOOR, { summary: false });
   const { kek, commitment } = await deriveKek(PASSPHRASE, salt, FLOOR);
   head.set(commitment, head.length - COMMITMENT_BYTES);
   const nonce = filled(NONCE_BYTES, 3);

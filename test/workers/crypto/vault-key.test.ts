@@ -97,7 +97,7 @@ describe('create and unlock', () => {
 describe('damage', () => {
   test('every flipped byte, truncation and extension of a record of two generations is refused', async () => {
     const { record } = await openNewKey();
-    const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+    const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
     const forms = [...damaged(changed)];
     let refused = 0;
     for (let at = 0; at < forms.length; at += 4) {
@@ -135,7 +135,7 @@ describe('passphrase change', () => {
     const phrases = [PASSPHRASE, NEXT, utf8('third passphrase'), PASSPHRASE];
     for (let i = 1; i < phrases.length; i++) {
       const [old, next] = [phrases[i - 1] ?? PASSPHRASE, phrases[i] ?? PASSPHRASE];
-      record = await changePassphrase(CONTEXT, record, old, next, FLOOR);
+      ({ record } = await changePassphrase(CONTEXT, { record }, old, next, FLOOR));
       ({ key } = await unlockVaultKey(CONTEXT, record, next, FLOOR));
       expect(key.generations.map(({ gen }) => gen)).toEqual(Array.from({ length: i + 1 }, (_, n) => n + 1));
       expect(parseVaultKey(record).gen).toBe(i + 1);
@@ -147,7 +147,7 @@ describe('passphrase change', () => {
 
   test('the old passphrase must be right', async () => {
     const { record } = await openNewKey();
-    await expect(changePassphrase(CONTEXT, record, NEXT, NEXT, FLOOR)).rejects.toBeInstanceOf(
+    await expect(changePassphrase(CONTEXT, { record }, NEXT, NEXT, FLOOR)).rejects.toBeInstanceOf(
       PassphraseError,
     );
   });
@@ -197,7 +197,7 @@ describe('warm blobs', async () => {
   });
 
   test('carry every generation', async () => {
-    const changed = await changePassphrase(CONTEXT, record, PASSPHRASE, NEXT, FLOOR);
+    const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
     const { key: two } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
     const warm = sealWarm(processKey, CONTEXT, changed, NEXT, two);
     expect(secretsOf(openWarm(processKey, CONTEXT, warm, NEXT) ?? key)).toEqual(secretsOf(two));

@@ -2,10 +2,11 @@
  * The bytes of a vault key's record: private halves of all generations and the token key, wrapped under
  * what Argon2id makes of the passphrase.
  *
- * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | salt 16 | m 4 | t 4 | p 4 | commitment 32 |
- * nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
+ * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | [digest of the recovery 32] | salt 16 | m 4 | t 4 |
+ * p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  *
- * The type in the header says whether summaries of the key's cards are kept; it never changes.
+ * The type in the header says whether summaries of the key's cards are kept, which never changes, and whether there is
+ * a recovery. Only the passphrase makes a record with another digest of it: nobody else can put a recovery in place.
  */
 import { aad } from '../primitives/aad.ts';
 import {
@@ -24,7 +25,7 @@ import {
 } from '../primitives/bytes.ts';
 import { POINT_BYTES } from '../primitives/hpke.ts';
 import { type Argon2Params, checkStoredParams } from '../primitives/kdf.ts';
-import { NONCE_BYTES, SALT_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';
+import { HASH_BYTES, NONCE_BYTES, SALT_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
 import { TOKEN_KEY_BYTES, type UnlockedKey } from './unlocked.ts';
 
@@ -33,14 +34,20 @@ export const COMMITMENT_BYTES = 32;
 /** A passphrase can be changed this often; the record grows by 64 bytes each time. */
 const GENERATIONS_MAX = 4096;
 
+/** What a key record says beside what opens the key. */
+export interface KeyTraits {
+  /** Whether a summary of each card is kept under the service key. */
+  readonly summary: boolean;
+  /** What the record of the recovery is known by, where there is one, see `recovery.ts`. */
+  readonly recovery?: Uint8Array | undefined;
+}
+
 /**
  * The parts of a key record that need no passphrase: views into it, of the right lengths. Nothing of it is authenticated by
  * itself, but it comes out of a service record.
  */
-export interface ParsedVaultKey {
+export interface ParsedVaultKey extends KeyTraits {
   readonly kid: string;
-  /** Whether a summary of each card is kept under the service key. */
-  readonly summary: boolean;
   /** Number of the newest generation; there are as many public keys. */
   readonly gen: number;
   readonly publicKeys: readonly Uint8Array[];
@@ -51,8 +58,11 @@ export interface ParsedVaultKey {
   readonly commitment: Uint8Array;
 }
 
-function typeOf(summary: boolean) {
-  return summary ? TYPE.summaryVaultKey : TYPE.vaultKey;
+function typeOf(summary: boolean, isRecoverable: boolean) {
+  const [plain, recoverable] = summary
+    ? [TYPE.summaryVaultKey, TYPE.recoverableSummaryKey]
+    : [TYPE.vaultKey, TYPE.recoverableKey];
+  return isRecoverable ? recoverable : plain;
 }
 
 /**
@@ -60,8 +70,10 @@ function typeOf(summary: boolean) {
  * anything: at most 4,096 generations, and what `checkStoredParams` lets pass.
  */
 export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
-  const summary = record[1] === TYPE.summaryVaultKey;
-  checkHeader(record, typeOf(summary), HEADER_BYTES + 1);
+  const type = record[1];
+  const summary = type === TYPE.summaryVaultKey || type === TYPE.recoverableSummaryKey;
+  const isRecoverable = type === TYPE.recoverableKey || type === TYPE.recoverableSummaryKey;
+  checkHeader(record, typeOf(summary, isRecoverable), HEADER_BYTES + 1);
   const kidBytes = readU8(record, HEADER_BYTES);
   const countAt = HEADER_BYTES + 1 + kidBytes;
   const gen = readU32(record, countAt);
@@ -69,7 +81,8 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
     throw new IntegrityError();
   }
   const keysAt = countAt + 4;
-  const saltAt = keysAt + gen * POINT_BYTES;
+  const recoveryAt = keysAt + gen * POINT_BYTES;
+  const saltAt = recoveryAt + (isRecoverable ? HASH_BYTES : 0);
   const paramsAt = saltAt + SALT_BYTES;
   const commitmentAt = paramsAt + 12;
   const nonceAt = commitmentAt + COMMITMENT_BYTES;
@@ -85,6 +98,7 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   return {
     kid: textOf(readBytes(record, HEADER_BYTES + 1, kidBytes)),
     summary,
+    recovery: isRecoverable ? readBytes(record, recoveryAt, HASH_BYTES) : undefined,
     gen,
     publicKeys: Array.from({ length: gen }, (_, i) =>
       readBytes(record, keysAt + i * POINT_BYTES, POINT_BYTES),
@@ -113,17 +127,19 @@ export function vaultKeyHead(
   key: UnlockedKey,
   salt: Uint8Array,
   params: Argon2Params,
-  summary = false,
+  { summary, recovery }: KeyTraits,
 ): Uint8Array {
   const kid = utf8(ctx.kid);
   if (kid.length > 255 || key.generations.length > GENERATIONS_MAX) {
     throw new RangeError('vault key too large');
   }
   const header = new Uint8Array(HEADER_BYTES + 1);
-  writeHeader(header, typeOf(summary));
+  writeHeader(header, typeOf(summary, recovery !== undefined));
   header[HEADER_BYTES] = kid.length;
   const publicKeys = key.generations.map((generation) => generation.publicKey);
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
   const count = u32(key.generations.length);
-  return concat([header, kid, count, ...publicKeys, salt, ...numbers, new Uint8Array(COMMITMENT_BYTES)]);
+  const recoveries = recovery === undefined ? [] : [recovery];
+  const commitment = new Uint8Array(COMMITMENT_BYTES);
+  return concat([header, kid, count, ...publicKeys, ...recoveries, salt, ...numbers, commitment]);
 }

@@ -1,5 +1,5 @@
 /**
- * The vault key's life: creation, unlocking, passphrase change. The record holds nothing that the service
+ * The vault key's life: creation, unlocking, passphrase change, recovery. The record holds nothing that the service
  * alone could open; the caller seals it once more in a service record, against forgery.
  */
 import { concat, equalBytes, IntegrityError, PassphraseError, wipe } from '../primitives/bytes.ts';
@@ -11,10 +11,19 @@ import type { KeyContext } from '../record/service-record.ts';
 import {
   bindVaultKey,
   COMMITMENT_BYTES,
+  type KeyTraits,
   type ParsedVaultKey,
   parseVaultKey,
   vaultKeyHead,
 } from './record.ts';
+import {
+  makeRecovery,
+  openRecovery,
+  type ParsedRecovery,
+  parseRecovery,
+  recoveryDigest,
+  resealRecovery,
+} from './recovery.ts';
 import { type Generation, generationOf, TOKEN_KEY_BYTES, type UnlockedKey, unlockedKey } from './unlocked.ts';
 
 /**
@@ -26,11 +35,11 @@ async function wrapKey(
   key: UnlockedKey,
   passphrase: Uint8Array,
   params: Argon2Params,
-  summary: boolean,
+  traits: KeyTraits,
 ): Promise<Uint8Array> {
   checkNewParams(params);
   const salt = randomBytes(SALT_BYTES);
-  const head = vaultKeyHead(ctx, key, salt, params, summary);
+  const head = vaultKeyHead(ctx, key, salt, params, traits);
   const { kek, commitment } = await deriveKek(passphrase, salt, params);
   const secrets = concat([...key.generations.map((generation) => generation.privateKey), key.tokenKey]);
   try {
@@ -112,7 +121,7 @@ export async function createVaultKey(
   summary = false,
 ): Promise<Uint8Array> {
   using key = throwawayKey(ctx.kid);
-  return await wrapKey(ctx, key, passphrase, params, summary);
+  return await wrapKey(ctx, key, passphrase, params, { summary });
 }
 
 /**
@@ -127,32 +136,120 @@ export async function unlockVaultKey(
   params: Argon2Params,
 ): Promise<{ readonly key: UnlockedKey; readonly upgraded?: Uint8Array }> {
   const key = await openKey(ctx, record, passphrase);
-  const { params: stored, summary } = parseVaultKey(record);
-  const higher = raised(stored, params);
+  const parsed = parseVaultKey(record);
+  const higher = raised(parsed.params, params);
   if (!higher) {
     return { key };
   }
   try {
-    return { key, upgraded: await wrapKey(ctx, key, passphrase, higher, summary) };
+    return { key, upgraded: await wrapKey(ctx, key, passphrase, higher, parsed) };
   } catch (error) {
     key[Symbol.dispose]();
     throw error;
   }
 }
 
+/** A key's record, and that of its recovery where it has one: they are stored together. */
+export interface KeyRecords {
+  readonly record: Uint8Array;
+  readonly recovery?: Uint8Array | undefined;
+}
+
+/** The recovery that the record of a key knows; `IntegrityError` for another one, and for none where it knows one. */
+function recoveryOf(
+  ctx: KeyContext,
+  known: KeyTraits,
+  record: Uint8Array | undefined,
+): ParsedRecovery | undefined {
+  const parsed = record && parseRecovery(record);
+  const isKnown =
+    parsed === undefined
+      ? known.recovery === undefined
+      : parsed.kid === ctx.kid &&
+        known.recovery !== undefined &&
+        equalBytes(recoveryDigest(parsed), known.recovery);
+  if (!isKnown) {
+    throw new IntegrityError('recovery');
+  }
+  return parsed;
+}
+
+/** An open key with one more generation, under a new passphrase and for the same shares. */
+async function renewKey(
+  ctx: KeyContext,
+  old: UnlockedKey,
+  records: KeyRecords,
+  passphrase: Uint8Array,
+  params: Argon2Params,
+): Promise<KeyRecords> {
+  const parsed = parseVaultKey(records.record);
+  const next = { gen: generationOf(old).gen + 1, ...generateKeyPair() };
+  using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
+  const recovery = recoveryOf(ctx, parsed, records.recovery);
+  return {
+    record: await wrapKey(ctx, key, passphrase, params, parsed),
+    recovery: recovery && resealRecovery(ctx, recovery, key),
+  };
+}
+
 /**
- * The record under a new passphrase: every generation is wrapped again and a new one is added, which all
- * later writes use. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
+ * The records under a new passphrase: every generation is wrapped again and a new one is added, which all
+ * later writes use. A recovery opens that too, with the shares that there are. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
  */
 export async function changePassphrase(
   ctx: KeyContext,
-  record: Uint8Array,
+  records: KeyRecords,
   oldPassphrase: Uint8Array,
   newPassphrase: Uint8Array,
   params: Argon2Params,
-): Promise<Uint8Array> {
-  const old = await openKey(ctx, record, oldPassphrase);
-  const next = { gen: generationOf(old).gen + 1, ...generateKeyPair() };
-  using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
-  return await wrapKey(ctx, key, newPassphrase, params, parseVaultKey(record).summary);
+): Promise<KeyRecords> {
+  const old = await openKey(ctx, records.record, oldPassphrase);
+  return await renewKey(ctx, old, records, newPassphrase, params);
+}
+
+/**
+ * The same with shares in place of the old passphrase. Shares that do not open it: `recovery_refused`, whatever is wrong
+ * with them.
+ */
+export async function recoverVaultKey(
+  ctx: KeyContext,
+  records: KeyRecords,
+  shares: readonly Uint8Array[],
+  newPassphrase: Uint8Array,
+  params: Argon2Params,
+): Promise<KeyRecords> {
+  const known = parseVaultKey(records.record);
+  if (known.kid !== ctx.kid) {
+    throw new IntegrityError();
+  }
+  recoveryOf(ctx, known, records.recovery);
+  const old = await openRecovery(ctx, records.recovery, shares, (secrets, { gen }) => {
+    if (gen !== known.gen) {
+      wipe(secrets);
+      throw new IntegrityError('recovery');
+    }
+    return readKey(known, secrets);
+  });
+  return await renewKey(ctx, old, records, newPassphrase, params);
+}
+
+/**
+ * The records with a recovery in place of the one before, or with none where there are no `recipients`. The passphrase stays,
+ * and so does the generation. Errors as `unlockVaultKey`.
+ */
+export async function replaceRecovery(
+  ctx: KeyContext,
+  record: Uint8Array,
+  passphrase: Uint8Array,
+  params: Argon2Params,
+  wanted?: { readonly recipients: readonly string[]; readonly threshold: number },
+): Promise<KeyRecords> {
+  using key = await openKey(ctx, record, passphrase);
+  const { params: stored, summary } = parseVaultKey(record);
+  const recovery = wanted && (await makeRecovery(ctx, key, wanted.recipients, wanted.threshold));
+  const traits = { summary, recovery: recovery && recoveryDigest(parseRecovery(recovery)) };
+  return {
+    record: await wrapKey(ctx, key, passphrase, raised(stored, params) ?? stored, traits),
+    recovery,
+  };
 }

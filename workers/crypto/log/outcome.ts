@@ -85,6 +85,8 @@ const OUTCOMES = [
   'placeholder_unknown',
   'sealing_required',
   'sealing_key_expired',
+  'recovery_refused',
+  'recovery_not_found',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

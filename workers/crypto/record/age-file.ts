@@ -64,6 +64,18 @@ export async function beginAgeFile(recipients: readonly string[]): Promise<AgeFi
   return { head: Buffer.concat([header, nonce]), key };
 }
 
+/** A short text for one recipient, armored. Rejects a recipient that is none with `invalid_request`, as the `index`-th. */
+export async function sealToRecipient(recipient: string, index: number, text: Uint8Array): Promise<string> {
+  const { armor, Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  try {
+    encrypter.addRecipient(recipient);
+    return armor.encode(await encrypter.encrypt(text));
+  } catch {
+    rejectRecipient(index);
+  }
+}
+
 /** The nonce of a chunk: its number in eleven bytes, big-endian, and whether it is the last. */
 function nonceOf(chunk: number, isLast: boolean): Uint8Array {
   const nonce = new Uint8Array(NONCE_BYTES);

@@ -23,8 +23,11 @@ export interface KeyFacts {
 }
 
 /** The path that a key record is bound to: the account, and the name of the key. */
-const PLACE = message({ aid: text, user: text });
-const KEY = message({ aid: text, user: text, kid: text });
+export const PLACE = message({ aid: text, user: text });
+/** A key in its place. */
+export const KEY = message({ aid: text, user: text, kid: text });
+/** The record of a key, and that of its recovery where it has one: they are replaced together. */
+export const KEY_RECORDS = message({ record: bytes, recovery: optional(bytes) });
 
 /**
  * What opens a vault key for one job: the blob that an unlock left, under the same passphrase, or a retrieval
@@ -63,12 +66,12 @@ export const KEY_JOBS = {
     input: message({ key: KEY, record: bytes, passphrase: secret }),
     output: message({ blob: bytes, upgraded: optional(bytes) }),
   }),
-  /** The key record under another passphrase and with a new generation. */
+  /** The records of a key under another passphrase and with a new generation. */
   changePassphrase: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
-    input: message({ key: KEY, record: bytes, from: secret, to: secret }),
-    output: bytes,
+    input: message({ key: KEY, record: bytes, recovery: optional(bytes), from: secret, to: secret }),
+    output: KEY_RECORDS,
   }),
   /** What a key record says without a passphrase. */
   describeKey: defineJob({

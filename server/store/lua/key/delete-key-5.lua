@@ -1,6 +1,7 @@
 -- delete-key
--- Deletes a key record and records that its buckets must be purged.
+-- Deletes a key record with that of its recovery, and records that its buckets must be purged.
 -- KEYS  1 key record  2 directory  3 key ids to purge (set)  4 heads of the account
+--       5 recovery record
 -- ARGV  1 bytes that were read  2 user  3 key id  4 latest time at which this may happen, ms
 --       5 proof that the service deletes the key
 -- Reply 'ok' | 'changed' | 'late'
@@ -12,7 +13,7 @@ if t[1] * 1000 > tonumber(ARGV[4]) then
   return 'late'
 end
 redis.call('SADD', KEYS[3], ARGV[3])
-redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[1], KEYS[5])
 redis.call('HSET', KEYS[4], '!' .. ARGV[3], ARGV[5])
 redis.call('ZREM', KEYS[2], ARGV[2])
 return 'ok'
