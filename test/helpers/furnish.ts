@@ -12,6 +12,12 @@ const BINS = `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_le
 411111,411111,VISA,Bank,Germany,CREDIT,GOLD
 `;
 
+/** Custodians of whom nobody has an identity here. */
+const RECIPIENTS = [
+  'age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm',
+  'age12ld5kdvlywh9u9rwfcj3ypt8q3ez2p353s2sc9r485xfx0gy6sss5uskuv',
+];
+
 /** A request whose reply is kept. */
 export const REPEATABLE: Sending & { readonly idempotencyKey: string } = {
   query: { user: 'u' },
@@ -67,6 +73,8 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   await client.key('u');
   await client.key('empty');
+  const recovery = { user: 'empty', passphrase: PASSPHRASE, recipients: RECIPIENTS, threshold: 2 };
+  await good(client.send('POST', '/key/recovery', { body: recovery }));
   const card = await client.store('u', CARD, { reference: 'order/1' });
   const facts = { metadata: '{"tier":"gold","batch":"7"}', ttl: 'P30D' };
   const opened = await client.store('u', { card_number: '5555555555554444', name: 'x' }, facts);

@@ -4,6 +4,7 @@ import { verifyAccountHeads, verifyBucketHeads } from './verify-heads.ts';
 import { verifyBucket } from './verify-items.ts';
 import { listFaults } from './verify-lists.ts';
 import { verifyNames } from './verify-names.ts';
+import { recoveryFaults } from './verify-recovery.ts';
 import { accountRollback, recordRollbacks } from './verify-rollback.ts';
 import {
   type MaintenanceDependencies,
@@ -60,6 +61,7 @@ export async function verifyVault(
     records: (account, page) => verifyPage(parts, report, account, page),
     account: async (account) => {
       await addFaults(report, () => listFaults(parts, account));
+      await addFaults(report, () => recoveryFaults(parts, account));
       await verifyAccountHeads(parts, report, account);
       await addFaults(report, () => recordRollbacks(parts, account));
     },

@@ -114,6 +114,7 @@ describe('a deleted key', () => {
     const owner = await vault.account();
     await recoverable(owner, 'u', custodians);
     await vault.opened.services.accounts.remove(owner.name);
+    await vault.opened.sweep();
     expect(await vault.raw.keys(`*${owner.aid}*kr:*`)).toEqual([]);
   });
 });

@@ -125,6 +125,14 @@ describe('a flipped bit is found in', () => {
     expect(await damaged(() => vault.raw.del(sad))).toEqual([`sad u/${made.card}`]);
     expect(client.name.length).toBeGreaterThan(0);
   });
+
+  test('a recovery, also where it is only not there, or one of a key that has none', async () => {
+    const [name, other] = [own('kr:empty'), own('kr:u')];
+    const record = (await vault.raw.getBuffer(name)) ?? Buffer.alloc(0);
+    expect(await damaged(() => vault.raw.set(name, flip(record, 90)))).toEqual(['recovery empty']);
+    expect(await damaged(() => vault.raw.del(name))).toEqual(['recovery empty']);
+    expect(await damaged(() => vault.raw.set(other, record))).toEqual(['recovery u']);
+  });
 });
 
 describe('of items it finds', () => {

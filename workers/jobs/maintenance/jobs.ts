@@ -16,6 +16,8 @@ export interface RecordFacts {
   readonly gen?: number | undefined;
   readonly kind?: string | undefined;
   readonly csrId?: string | undefined;
+  /** Of a recovery: what the record of its key knows it by; of that record the same, where the key has one. */
+  readonly recovery?: string | undefined;
   /** Of an account's record: the number of its changes; 0 for one of a version that did not count them. */
   readonly revision?: number | undefined;
   /** Of an endpoint's policy and of a credential: what names its state in the security log. */

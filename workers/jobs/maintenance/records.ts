@@ -2,6 +2,7 @@
 import { stateOfSecret } from '../../../server/domain/account/credential.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
 import { parseVaultKey } from '../../crypto/key/record.ts';
+import { parseRecovery, recoveryDigest } from '../../crypto/key/recovery.ts';
 import { IntegrityError, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
 import type { EndpointPolicy } from '../endpoint/jobs.ts';
@@ -40,8 +41,12 @@ const READERS: Readonly<Record<string, Reader>> = {
     return { aid, revision };
   },
   key: (context, place, record) => {
-    const { kid, gen } = parseVaultKey(open(context, place, record));
-    return { kid, gen };
+    const { kid, gen, recovery } = parseVaultKey(open(context, place, record));
+    return { kid, gen, recovery: recovery?.toHex() };
+  },
+  recovery: (context, place, record) => {
+    const parsed = parseRecovery(open(context, place, record));
+    return { kid: parsed.kid, gen: parsed.gen, recovery: recoveryDigest(parsed).toHex() };
   },
   endpoint: (context, place, record) => {
     const ids = { env: context.env, ...namesOf(place) };
