@@ -12,6 +12,7 @@ import { eraseCommand } from './commands/erase.ts';
 import { exportCommand } from './commands/export.ts';
 import { healthCommand } from './commands/health.ts';
 import { jobCommands } from './commands/job.ts';
+import { recoveryCommands } from './commands/recovery.ts';
 import { rotateCommand } from './commands/rotate.ts';
 import { rotateRootCommand } from './commands/rotate-root.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   ...accountCommands,
   ...credentialCommands,
   ...jobCommands,
+  ...recoveryCommands,
   eraseCommand,
   exportCommand,
   importCommand,

@@ -29,16 +29,44 @@ export const PASSPHRASE_FILE = {
   'passphrase-file': {
     kind: 'text',
     value: 'FILE',
-    help: 'the passphrase of the key, as the only line of a file (standard input)',
+    help: 'the passphrase of the key, as the only line of a file (standard input, or a prompt)',
   },
 } as const;
 
-/** The passphrase of a file, or of standard input; a line break at its end is not part of it. */
-export async function readPassphrase(path: string | undefined): Promise<SecretBytes> {
-  if (path === undefined && process.stdin.isTTY) {
-    throw new CommandError('Give --passphrase-file FILE, or the passphrase as standard input.', 2);
+/** A line that a person types, without showing it. */
+async function promptHidden(label: string): Promise<string> {
+  const { stdin, stderr } = process;
+  // Before the label: who has seen it may type.
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  stderr.write(label);
+  let text = '';
+  try {
+    for await (const typed of stdin) {
+      for (const character of String(typed)) {
+        if (character === '\u0003') {
+          throw new CommandError('Stopped.', 1);
+        }
+        if (character === '\r' || character === '\n' || character === '\u0004') {
+          return text;
+        }
+        text = character === '\u007f' ? text.slice(0, -1) : text + character;
+      }
+    }
+    return text;
+  } finally {
+    stdin.setRawMode(false);
+    stderr.write('\n');
   }
-  const text = path === undefined ? await Bun.stdin.text() : await readTextFile(path);
+}
+
+async function readStandardInput(label: string): Promise<string> {
+  return process.stdin.isTTY ? promptHidden(label) : Bun.stdin.text();
+}
+
+/** The passphrase of a file, of standard input, or of a person who is asked; a line break at its end is not part of it. */
+export async function readPassphrase(path: string | undefined, label = 'Passphrase: '): Promise<SecretBytes> {
+  const text = path === undefined ? await readStandardInput(label) : await readTextFile(path);
   const passphrase = text.replace(/\r?\n$/, '');
   if (passphrase === '' || passphrase.includes('\n')) {
     throw new CommandError('The passphrase must be one line that is not empty.', 1);
