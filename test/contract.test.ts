@@ -6,6 +6,7 @@ import { buildOpenApi } from '../server/http/openapi/document.ts';
 import { type AuthRule, routeErrors, scopesOf } from '../server/http/plugins/route.ts';
 import { ROUTES } from '../server/http/routes/table.ts';
 import { SCOPES } from '../server/http/schema/credential.ts';
+import { callNames } from './sdk/call-names.ts';
 import { WIRES } from './sdk/wires.ts';
 
 const document = buildOpenApi(ROUTES, 'https://vault.test');
@@ -139,9 +140,7 @@ describe('the SDK', () => {
       captureClient: captureClient(at('capture')),
       retrieveClient: retrieveClient(at('retrieve')),
     };
-    const methods = Object.entries(clients).flatMap(([group, calls]) =>
-      Object.keys(calls).map((name) => `${group}.${name}`),
-    );
+    const methods = callNames(clients);
     expect(methods.length).toBeGreaterThan(30);
     expect(methods.filter((name) => WIRES[name] === undefined)).toEqual([]);
   });

@@ -69,10 +69,24 @@ function showAsMethods({ children = [], comment }: DeclarationReflection, prefix
   }
 }
 
-/** The prefix of the calls of an interface: the name of the client's member, or of the client itself. */
-function prefixOf({ name }: DeclarationReflection, members: readonly DeclarationReflection[]): string {
-  const member = members.find(({ type }) => type?.type === 'reference' && type.name === name);
-  return member?.name ?? name.charAt(0).toLowerCase() + name.slice(1);
+/**
+ * The prefix of the calls of an interface: the name of the client's member, with that of the group that it is a member of, or of
+ * the client itself.
+ */
+function prefixOf(
+  { name }: DeclarationReflection,
+  members: readonly DeclarationReflection[],
+  all: readonly DeclarationReflection[],
+): string {
+  const isOfIt = ({ type }: DeclarationReflection) => type?.type === 'reference' && type.name === name;
+  const member = members.find(isOfIt);
+  if (member) {
+    return member.name;
+  }
+  const group = all.find((other) => /Calls$/.test(other.name) && other.children?.some(isOfIt));
+  return group
+    ? `${prefixOf(group, members, all)}.${group.children?.find(isOfIt)?.name}`
+    : name.charAt(0).toLowerCase() + name.slice(1);
 }
 
 /** Exports that come before the others of their category. */
@@ -102,7 +116,7 @@ function prepare(project: ProjectReflection): void {
     delete reflection.extendedTypes;
     delete reflection.extendedBy;
     if (/(?:Calls|Client|Webhooks)$/.test(reflection.name)) {
-      showAsMethods(reflection, prefixOf(reflection, members));
+      showAsMethods(reflection, prefixOf(reflection, members, children));
     }
     if (/Error$/.test(reflection.name)) {
       for (const made of reflection.getChildrenByKind(ReflectionKind.Constructor)) {
@@ -137,7 +151,7 @@ const POLISH: readonly (readonly [what: RegExp, by: string])[] = [
   [/^#+ Throws\n\n/gm, '**Throws** '],
   [/^#+ (?:Calls|Constructors|Example|Indexable|Methods|Parameters|Properties|Type Declaration)\n\n/gm, ''],
   [/^### (\w+Calls)$/gm, '## $1'],
-  [/^#+ (\w+\.\w+)\(\)$/gm, '### $1'],
+  [/^#+ (\w+(?:\.\w+)+)\(\)$/gm, '### $1'],
   [/^#{4,} (.*)$/gm, '**$1**'],
 ];
 const SEE = /^#+ See\n\n\/guide\/([\w-]+)$/gm;

@@ -57,6 +57,7 @@ const DECISIONS = [
   page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),
   page('decisions/endpoint-life.md', 'Life of an endpoint', 'What an endpoint asks at each use'),
+  page('decisions/recovery.md', 'Recoveries', 'Why shares open a key pair, and who vouches for it'),
   page('decisions/export.md', 'Exports', 'Why any thread may encrypt a part of a file'),
   page('decisions/guide-pages.md', 'Pages of the guide', 'Why they are built before a start'),
   page('decisions/log-heads.md', 'Lengths of logs', 'How a log that was cut is found'),
@@ -137,6 +138,11 @@ export const CONTENTS: readonly Group[] = [
     title: 'Guides',
     entries: [
       page('guides/keys.md', 'Keys', 'Names and passphrases that everything is stored under'),
+      page(
+        'guides/recovery.md',
+        'Recovery of a key',
+        'Open a key whose passphrase is lost, with the shares of several people',
+      ),
       page('guides/items.md', 'Items', 'Store, read, list, change and delete what a key holds'),
       page('guides/export.md', 'Export', 'Take the items of a key along, in one encrypted file'),
       page('guides/import.md', 'Import', 'Store a whole file: CSV, or the export of another vault'),

@@ -83,7 +83,7 @@ export interface KeyCalls {
    * @example
    * await client.keys.recover({
    *   user: 'customers',
-   *   shares: [shareOfAda, shareOfGrace],
+   *   shares: ['vss1.staging.…', 'vss1.staging.…'],
    *   new_passphrase: 'another-horse-another-battery',
    * });
    */

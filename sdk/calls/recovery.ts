@@ -33,7 +33,7 @@ export interface RecoveryCalls {
    * const { shares } = await client.keys.recovery.create({
    *   user: 'customers',
    *   passphrase: 'correct-horse-battery-staple',
-   *   recipients: [ada, grace, radia],
+   *   recipients: ['age1…', 'age1…', 'age1…'],
    *   threshold: 2,
    * });
    */

@@ -141,6 +141,12 @@ async function isGone(redis: RedisLink, aid: string, kid: string): Promise<boole
   );
 }
 
+async function readPair(redis: RedisLink, aid: string, user: string): Promise<KeyPair> {
+  const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
+  const [record = null, recovery = null] = asList(await redis.command('MGET', names));
+  return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
+}
+
 async function storeChange(
   redis: RedisLink,
   { aid, user, kid, gen, read, next }: KeyChange,
@@ -168,11 +174,7 @@ export function createKeyStore(redis: RedisLink, buckets: number, isStreamed = f
     async read(aid, user) {
       return asOptionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
     },
-    async readPair(aid, user) {
-      const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
-      const [record = null, recovery = null] = asList(await redis.command('MGET', names));
-      return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
-    },
+    readPair: (aid, user) => readPair(redis, aid, user),
     async create(aid, user, record) {
       const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
       return isOk(await redis.run(createKey, keys, [record, user]));

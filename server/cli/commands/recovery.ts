@@ -3,7 +3,7 @@ import { VaultError } from '../../core/errors.ts';
 import { decodeSecret } from '../../core/secret.ts';
 import { compileJsonBody } from '../../http/plugins/json-body.ts';
 import { secretBytes } from '../../http/plugins/passphrase.ts';
-import { CreateRecoveryBody, RecoverBody, type Recovery } from '../../http/schema/recovery.ts';
+import { CreateRecoveryBody, RecoverBody, type Recovery } from '../../http/schema/key.ts';
 import { type AccountContext, actFor, createContext } from '../../services/common/request-context.ts';
 import { CommandError, defineCommand, operatorAgent, type Result, type Values } from './command.ts';
 import { ACCOUNT, accountOf, checkAccount, told } from './credential.ts';

@@ -3,14 +3,14 @@ import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
 import { Message } from '../schema/common.ts';
-import { KeyWithPassphrase } from '../schema/key.ts';
 import {
   CreateRecoveryBody,
+  KeyWithPassphrase,
   RecoverBody,
   Recovery,
   RecoveryQuery,
   RemoveRecoveryBody,
-} from '../schema/recovery.ts';
+} from '../schema/key.ts';
 
 const BODY_BYTES_MAX = 1_048_576;
 

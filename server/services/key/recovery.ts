@@ -1,7 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import { decodeSecret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Recovery } from '../../http/schema/recovery.ts';
+import type { Recovery } from '../../http/schema/key.ts';
 import type { AccountStore } from '../../store/account.ts';
 import { bindParts } from '../common/bind.ts';
 import type { AccountContext } from '../common/request-context.ts';
