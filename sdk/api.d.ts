@@ -2208,7 +2208,13 @@ export interface components {
              * @example customers-2026
              */
             user: string;
-            /** As many different shares as `threshold` says, or more. */
+            /**
+             * As many different shares as `threshold` says, or more.
+             * @example [
+             *       "vss1.staging.…",
+             *       "vss1.staging.…"
+             *     ]
+             */
             shares: string[];
             /**
              * The new passphrase; generated if omitted.

@@ -115,13 +115,6 @@ export function createKeyCalls(transport: Transport): KeyCalls {
     },
     delete: (query, options) =>
       readJson(transport, { method: 'DELETE', path, repeat: 'always', query, options }),
-    recovery: createRecoveryCalls(transport),
-    recover: async (recovery, options) => {
-      checkNames(recovery, ['user', 'shares', 'new_passphrase']);
-      const body = JSON.stringify(recovery);
-      return readJson(transport, {
-        ...{ method: 'POST', path: [...path, 'recover'], repeat: 'when_rejected', body, options },
-      });
-    },
+    ...createRecoveryCalls(transport),
   };
 }

@@ -5,7 +5,7 @@ import { checkNames } from '../transport/needed.ts';
 import { readJson } from '../transport/pages.ts';
 import type { Given, Query, Schema } from '../transport/shapes.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { Message } from '../transport/types.ts';
+import type { KeyWithPassphrase, Message } from '../transport/types.ts';
 
 /** Whose key gets a recovery: who has a share, and how many of them are needed. */
 export interface CreateRecovery extends Given<Schema<'CreateRecovery'>> {}
@@ -57,21 +57,37 @@ export interface RecoveryCalls {
   readonly remove: (recovery: DeleteRecovery, options?: CallOptions) => Promise<Message>;
 }
 
-const path = ['key', 'recovery'] as const;
-
-/** The calls of recoveries. */
-export function createRecoveryCalls(transport: Transport): RecoveryCalls {
+/** The calls of recoveries, as members of those of keys. */
+export function createRecoveryCalls(transport: Transport): {
+  readonly recovery: RecoveryCalls;
+  readonly recover: (recovery: RecoverKey, options?: CallOptions) => Promise<KeyWithPassphrase>;
+} {
+  const path = ['key', 'recovery'];
+  const send = async <Reply>(
+    method: 'POST' | 'DELETE',
+    to: readonly string[],
+    body: object,
+    names: readonly string[],
+    options?: CallOptions,
+  ): Promise<Reply> => {
+    checkNames(body, ['user', ...names]);
+    return readJson(transport, {
+      method,
+      path: to,
+      repeat: 'when_rejected',
+      body: JSON.stringify(body),
+      options,
+    });
+  };
   return {
-    create: async (recovery, options) => {
-      checkNames(recovery, ['user', 'passphrase', 'recipients', 'threshold']);
-      const body = JSON.stringify(recovery);
-      return readJson(transport, { method: 'POST', path, repeat: 'when_rejected', body, options });
+    recovery: {
+      create: (recovery, options) =>
+        send('POST', path, recovery, ['passphrase', 'recipients', 'threshold'], options),
+      read: (query, options) =>
+        readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
+      remove: (recovery, options) => send('DELETE', path, recovery, ['passphrase'], options),
     },
-    read: (query, options) => readJson(transport, { method: 'GET', path, repeat: 'always', query, options }),
-    remove: async (recovery, options) => {
-      checkNames(recovery, ['user', 'passphrase']);
-      const body = JSON.stringify(recovery);
-      return readJson(transport, { method: 'DELETE', path, repeat: 'when_rejected', body, options });
-    },
+    recover: (recovery, options) =>
+      send('POST', ['key', 'recover'], recovery, ['shares', 'new_passphrase'], options),
   };
 }

@@ -11,6 +11,7 @@ const UNLOGGED: Readonly<Record<string, string>> = {
   listCaptureEndpoints: 'shows names alone',
   listRetrieveEndpoints: 'shows names alone',
   listKeys: 'shows names alone',
+  readRecovery: 'shows what only custodians can open, and may have',
   listForms: 'shows what everybody may load',
   listCaptureForms: 'shows what everybody may load',
   showForm: 'is public',

@@ -129,6 +129,7 @@ export const RecoverBody = Type.Object(
         minItems: 1,
         maxItems: SHARES_MAX,
         description: 'As many different shares as `threshold` says, or more.',
+        examples: [['vss1.staging.…', 'vss1.staging.…']],
         [EXPECTED]: `must be a list of 1 to ${SHARES_MAX} shares`,
       },
     ),
