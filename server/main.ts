@@ -3,6 +3,7 @@ import './core/native-addons.ts';
 import { openSupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
+import { parseMasterKeyBytes } from './config/ring.ts';
 import { StartError } from './core/errors.ts';
 import { closeMemory } from './core/own-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
@@ -20,6 +21,17 @@ function withFreePorts(config: Config): Config {
   });
 }
 
+/** A process of several reads the ring that a command has printed from its supervisor, which ran it. */
+async function withPassedRing(config: Config): Promise<Config> {
+  if (config.masterKeyCommand === undefined) {
+    return config;
+  }
+  const bytes = await Bun.stdin.bytes();
+  const masterKey = parseMasterKeyBytes(bytes);
+  bytes.fill(0);
+  return Object.freeze({ ...config, masterKey });
+}
+
 /** Serves in this process, or supervises several that do. Each loads only the code that it runs. */
 async function main(): Promise<void> {
   // Before the settings are read, which contain keys.
@@ -31,7 +43,7 @@ async function main(): Promise<void> {
     await supervise(config);
   } else {
     const { serve } = await import('./boot/run/serve.ts');
-    await serve(config, link);
+    await serve(link === undefined ? config : await withPassedRing(config), link);
   }
 }
 

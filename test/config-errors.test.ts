@@ -95,6 +95,7 @@ describe('a bad value stops the start, named and not repeated', () => {
       ...[Buffer.alloc(32).toString('base64'), `${MASTER} `, MASTER.replace('=', 'A'), `a:${MASTER}:b`],
     ],
     VAULT_MASTER_KEY_FILE: [`/${CANARY}`, '/', CERT],
+    VAULT_MASTER_KEY_COMMAND: [' ', '\n\t'],
     VAULT_BOOTSTRAP_USER: [`${CANARY}:`, 'a b', 'x'.repeat(129)],
     VAULT_BOOTSTRAP_PASSWORD: [`${CANARY}\n`, `${CANARY}\0`, 'x'.repeat(1025), '\ud800'],
     VAULT_BOOTSTRAP_UNMASKED: [CANARY, 'yes', 'TRUE'],
@@ -217,9 +218,19 @@ describe('values that do not go together stop the start', () => {
     ['a password alone', { VAULT_BOOTSTRAP_PASSWORD: 'a' }, 'VAULT_BOOTSTRAP_USER is required'],
     ['two master keys', { VAULT_MASTER_KEY: MASTER, VAULT_MASTER_KEY_FILE: '/x' }, 'VAULT_MASTER_KEY and'],
     [
+      'a master key and a command',
+      { VAULT_MASTER_KEY: MASTER, VAULT_MASTER_KEY_COMMAND: 'exit 1' },
+      'VAULT_MASTER_KEY and VAULT_MASTER_KEY_COMMAND are both set',
+    ],
+    [
+      'a master key file and a command',
+      { VAULT_MASTER_KEY_FILE: file('master-key', MASTER), VAULT_MASTER_KEY_COMMAND: 'exit 1' },
+      'VAULT_MASTER_KEY_FILE and VAULT_MASTER_KEY_COMMAND are both set',
+    ],
+    [
       'no master key in production',
       { VAULT_ENV: 'production' },
-      'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE is required',
+      'VAULT_MASTER_KEY or VAULT_MASTER_KEY_FILE or VAULT_MASTER_KEY_COMMAND is required',
     ],
     ['an inspector in production', { ...production, BUN_INSPECT: 'ws://x' }, 'BUN_INSPECT is not allowed'],
     ['an admin address alone', { VAULT_ADMIN_HOST: '127.0.0.1' }, 'VAULT_ADMIN_PORT is required'],

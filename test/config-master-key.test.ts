@@ -23,26 +23,26 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-function ensure() {
-  return ensureMasterKey(loadConfig({ VAULT_DATA_DIR: dataDir })).expose();
+async function ensure() {
+  return (await ensureMasterKey(loadConfig({ VAULT_DATA_DIR: dataDir }))).expose();
 }
 
 describe('the master key of staging', () => {
-  test('is made once, for this user alone', () => {
-    const first = ensure();
+  test('is made once, for this user alone', async () => {
+    const first = await ensure();
     expect(first.writeId).toBe('default');
     expect(first.keys.get('default')).toHaveLength(32);
     expect(statSync(join(dataDir, 'master-key')).mode & 0o777).toBe(0o600);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     expect(readdirSync(dataDir)).toEqual(['master-key']);
-    expect(ensure()).toEqual(first);
+    expect(await ensure()).toEqual(first);
   });
 
   test('is the same for servers that start at once', async () => {
     const program = `
       import { loadConfig } from '${join(import.meta.dir, '../server/config/config.ts')}';
       import { ensureMasterKey } from '${join(import.meta.dir, '../server/config/master-key.ts')}';
-      const ring = ensureMasterKey(loadConfig(process.env)).expose();
+      const ring = (await ensureMasterKey(loadConfig(process.env))).expose();
       console.log(Buffer.from(ring.keys.get(ring.writeId)).toString('base64'));`;
     const servers = Array.from({ length: 6 }, () =>
       Bun.spawn([process.execPath, '-e', program], { env: { VAULT_DATA_DIR: dataDir }, stdout: 'pipe' }),
@@ -53,39 +53,42 @@ describe('the master key of staging', () => {
     expect(readdirSync(dataDir)).toEqual(['master-key']);
   });
 
-  test('is not made where one is configured', () => {
+  test('is not made where one is configured', async () => {
     const key = Buffer.from('an operator chose these 32 bytes').toString('base64');
     const config = loadConfig({ VAULT_DATA_DIR: dataDir, VAULT_MASTER_KEY: key });
-    expect(ensureMasterKey(config)).toBe(config.masterKey as NonNullable<typeof config.masterKey>);
+    expect(await ensureMasterKey(config)).toBe(config.masterKey as NonNullable<typeof config.masterKey>);
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  test('is refused, not replaced, when others may read it or it is broken', () => {
-    ensure();
+  test('is refused, not replaced, when others may read it or it is broken', async () => {
+    await ensure();
     const path = join(dataDir, 'master-key');
     chmodSync(path, 0o644);
-    expect(ensure).toThrow('master-key in VAULT_DATA_DIR names a file that other users can read');
+    await expect(ensure()).rejects.toThrow(
+      'master-key in VAULT_DATA_DIR names a file that other users can read',
+    );
     chmodSync(path, 0o600);
     writeFileSync(path, 'nonsense');
-    expect(ensure).toThrow('master-key in VAULT_DATA_DIR must contain keys of exactly 32 bytes');
+    await expect(ensure()).rejects.toThrow(
+      'master-key in VAULT_DATA_DIR must contain keys of exactly 32 bytes',
+    );
     expect(readFileSync(path, 'utf8')).toBe('nonsense');
   });
 
-  test('closes the data folder to others, and refuses one that they may write to', () => {
+  test('closes the data folder to others, and refuses one that they may write to', async () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o755 });
-    ensure();
+    await ensure();
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     chmodSync(dataDir, 0o777);
-    expect(ensure).toThrow('VAULT_DATA_DIR is a folder that other users can write to');
+    await expect(ensure()).rejects.toThrow('VAULT_DATA_DIR is a folder that other users can write to');
     rmSync(dataDir, { recursive: true });
     writeFileSync(dataDir, '');
-    expect(ensure).toThrow('VAULT_DATA_DIR cannot be used as a folder');
+    await expect(ensure()).rejects.toThrow('VAULT_DATA_DIR cannot be used as a folder');
   });
 
-  test('is never made in production', () => {
-    expect(() => ensureMasterKey({ env: 'production', dataDir, masterKey: undefined })).toThrow(
-      'is required',
-    );
+  test('is never made in production', async () => {
+    const config = { env: 'production', dataDir, masterKey: undefined, masterKeyCommand: undefined } as const;
+    await expect(ensureMasterKey(config)).rejects.toThrow('is required');
     expect(existsSync(dataDir)).toBe(false);
   });
 });

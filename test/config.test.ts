@@ -31,6 +31,7 @@ describe('without any setting', () => {
       redis: { kind: 'embedded' },
       redisWait: 0,
       masterKey: undefined,
+      masterKeyCommand: undefined,
       bootstrap: { account: undefined, unmasked: false },
       proxyAllow: [],
       trustedProxies: [],

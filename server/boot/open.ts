@@ -18,7 +18,7 @@ export async function openConfigured(
   config: Config,
   { observer, recordEvent = () => undefined }: Pick<SystemOptions, 'observer' | 'recordEvent'> = {},
 ) {
-  const ring = ensureMasterKey(config).expose();
+  const ring = (await ensureMasterKey(config)).expose();
   if (!lockMemory([...ring.keys.values()])) {
     recordEvent('memory_not_locked');
   }

@@ -1,6 +1,6 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
-import type { MasterKeyRing } from '../config/master-key.ts';
+import type { MasterKeyRing } from '../config/ring.ts';
 import type { AuditSink } from '../config/sink.ts';
 import type { ServiceSettings } from '../services/common/settings.ts';
 import type { RedisLink } from '../store/redis/client.ts';

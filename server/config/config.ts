@@ -12,11 +12,12 @@ import {
   parseRequesters,
   privateKeyOf,
 } from './files.ts';
-import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './master-key.ts';
+import { type MasterKeyCommand, masterKeyCommandIn } from './master-key-command.ts';
 import { createSettingReader, type Environment, type SettingReader } from './reader.ts';
 import { parseRedisUrl, type RedisSetting, showRedis } from './redis.ts';
 import { type RedisTls, readRedisTls } from './redis-tls.ts';
 import { checkTlsPair, rejectInspector, rejectPlainHttp } from './rejections.ts';
+import { type MasterKeyRing, parseMasterKeyFile, parseMasterKeys } from './ring.ts';
 import { type AuditSink, parseAuditSink } from './sink.ts';
 import {
   type Argon2Setting,
@@ -86,8 +87,10 @@ export interface Config {
   readonly redisAllowUnsafe: ReadonlySet<UnsafeCheck>;
   /** The number of replicas that must confirm a write before it is acknowledged; 0 = none. */
   readonly redisWait: number;
-  /** Undefined only in staging. `ensureMasterKey` returns the ring in both cases. */
+  /** Undefined in staging, or with `masterKeyCommand`. `ensureMasterKey` returns the ring in every case. */
   readonly masterKey: Secret<MasterKeyRing> | undefined;
+  /** What prints the ring; reading the configuration does not run it. */
+  readonly masterKeyCommand: Secret<MasterKeyCommand> | undefined;
   readonly bootstrap: Bootstrap;
   /** The number of processes that share the port. */
   readonly processes: number;
@@ -215,18 +218,23 @@ function readRedis(
   };
 }
 
-/** The master keys from the environment or from a file. Required in production. */
-function readMasterKey(reader: SettingReader, env: Config['env']): Config['masterKey'] {
-  if (reader.isSet('VAULT_MASTER_KEY') && reader.isSet('VAULT_MASTER_KEY_FILE')) {
-    reader.report('VAULT_MASTER_KEY', 'and VAULT_MASTER_KEY_FILE are both set; keep one');
+/** The master keys from the environment or from a file, or the command that prints them. Production requires one of them. */
+function readMasterKey(
+  reader: SettingReader,
+  { env, environment }: { readonly env: Config['env']; readonly environment: Environment },
+): Pick<Config, 'masterKey' | 'masterKeyCommand'> {
+  const sources = ['VAULT_MASTER_KEY', 'VAULT_MASTER_KEY_FILE', 'VAULT_MASTER_KEY_COMMAND'] as const;
+  const [first, ...others] = sources.filter((name) => reader.isSet(name));
+  for (const other of others) {
+    reader.report(String(first), `and ${other} are both set; keep one`);
+  }
+  if (first === undefined && env === 'production') {
+    reader.report('VAULT_MASTER_KEY', `or ${sources.slice(1).join(' or ')} is required in production`);
   }
   const inline = reader.secret('VAULT_MASTER_KEY', parseMasterKeys);
   const fromFile = reader.optional('VAULT_MASTER_KEY_FILE', parseMasterKeyFile);
-  const isSet = reader.isSet('VAULT_MASTER_KEY') || reader.isSet('VAULT_MASTER_KEY_FILE');
-  if (!isSet && env === 'production') {
-    reader.report('VAULT_MASTER_KEY', 'or VAULT_MASTER_KEY_FILE is required in production');
-  }
-  return inline ?? fromFile;
+  const masterKeyCommand = reader.secret('VAULT_MASTER_KEY_COMMAND', masterKeyCommandIn(environment));
+  return { masterKey: inline ?? fromFile, masterKeyCommand };
 }
 
 /** The first account; user and password are only valid together. */
@@ -343,7 +351,7 @@ export function loadConfig(environment: Environment, runtimeArguments: readonly 
     ...readListeners(reader),
     ...readUrls(reader),
     ...readRedis(reader),
-    masterKey: readMasterKey(reader, env),
+    ...readMasterKey(reader, { env, environment }),
     bootstrap: readBootstrap(reader),
     ...readLimits(reader),
     ...readProtection(reader, env),

@@ -80,6 +80,7 @@ if (argument === PROCESS_ARGUMENT) {
 } else {
   const registry = new Registry();
   const supervision = createSupervision({
+    ring: undefined,
     ports: {},
     metrics: { collect: () => registry.getMetricsAsJSON() },
     recordEvent: (event) => void process.stdout.write(`${JSON.stringify({ event })}\n`),

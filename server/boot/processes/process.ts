@@ -1,4 +1,6 @@
 import { processEnv } from '../../config/config.ts';
+import { type MasterKeyRing, printMasterKeys } from '../../config/ring.ts';
+import type { Secret } from '../../core/secret.ts';
 import { asFigures, type Figures } from '../../telemetry/figures.ts';
 import { FIRST_ARGUMENT, type Order, PROCESS_ARGUMENT, type Report } from './messages.ts';
 
@@ -39,6 +41,8 @@ export interface ProcessOptions {
   readonly isFirst: boolean;
   /** Settings of the ports that all processes share, where they are not in the environment; never 0. */
   readonly ports: Readonly<Record<string, string>>;
+  /** The ring that a command has printed, for the standard input of the process; undefined where it has the ring itself. */
+  readonly ring: Secret<MasterKeyRing> | undefined;
   /** The process needs the metrics of all; resolves with their text. */
   readonly scrape: () => Promise<string>;
 }
@@ -128,6 +132,19 @@ function stop(one: Followed): void {
   }
 }
 
+/** Passes the ring on, by a pipe that nothing else can read. A process that has ended already needs none. */
+async function pass(ring: Secret<MasterKeyRing>, input: Bun.FileSink): Promise<void> {
+  const bytes = printMasterKeys(ring.expose());
+  try {
+    input.write(bytes);
+    await input.end();
+  } catch {
+    // Its end is noticed elsewhere.
+  } finally {
+    bytes.fill(0);
+  }
+}
+
 /**
  * Starts a server process. It is in a session of its own, so that Ctrl-C in a terminal reaches only the supervisor, and
  * it ends when the supervisor does, because its IPC channel is then closed.
@@ -136,7 +153,7 @@ export function startServerProcess(options: ProcessOptions): ServerProcess {
   const serves = Promise.withResolvers<boolean>();
   const disconnected = Promise.withResolvers<void>();
   const child = Bun.spawn(commandOf(options), {
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: [options.ring === undefined ? 'ignore' : 'pipe', 'inherit', 'inherit'],
     detached: true,
     env: { ...processEnv(), ...options.ports },
     // Only the process, which is the same program, has the other end; what is wrong with it must not become wrong here.
@@ -156,6 +173,9 @@ export function startServerProcess(options: ProcessOptions): ServerProcess {
     },
     onDisconnect: () => disconnected.resolve(),
   });
+  if (options.ring !== undefined && child.stdin !== undefined) {
+    void pass(options.ring, child.stdin);
+  }
   const ended = endOf(child, disconnected.promise, () => serves.resolve(false));
   const one: Followed = {
     ...{ child, ended, figures: [], waiting: new Set(), servesSinceMs: undefined },

@@ -1,3 +1,5 @@
+import type { MasterKeyRing } from '../../config/ring.ts';
+import type { Secret } from '../../core/secret.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { asFigures, type Figures, lastingFigures, sumFigures } from '../../telemetry/figures.ts';
 import type { ServerMetrics } from '../../telemetry/metrics.ts';
@@ -13,6 +15,8 @@ const WELL_MS = 60_000;
 export interface Supervision {
   /** The ports that were found for all processes, as settings; those that the environment has are not among them. */
   readonly ports: Readonly<Record<string, string>>;
+  /** The ring that a command has printed, for processes to come. */
+  ring: Secret<MasterKeyRing> | undefined;
   readonly metrics: Pick<ServerMetrics, 'collect'>;
   readonly recordEvent: RecordEvent;
   /** The process of each place. One that has been replaced, or is to replace another, is not in here. */
@@ -27,7 +31,7 @@ export interface Supervision {
 
 /** Creates the supervision of no process yet. */
 export function createSupervision(
-  parts: Pick<Supervision, 'ports' | 'metrics' | 'recordEvent'>,
+  parts: Pick<Supervision, 'ports' | 'ring' | 'metrics' | 'recordEvent'>,
 ): Supervision {
   return { ...parts, current: [], running: new Set(), ended: Promise.resolve([]), isStopping: false };
 }
@@ -99,7 +103,10 @@ export function launch(
     pauseMs = BACK_OFF_MS_MIN,
   }: { readonly isFirst?: boolean; readonly pauseMs?: number } = {},
 ): ServerProcess | undefined {
-  const started = tryStart(state, { slot, isFirst, ports: state.ports, scrape: () => scrape(state) });
+  const started = tryStart(state, {
+    ...{ slot, isFirst, ports: state.ports, ring: state.ring },
+    scrape: () => scrape(state),
+  });
   if (started === undefined) {
     return undefined;
   }

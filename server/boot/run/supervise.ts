@@ -1,5 +1,9 @@
 import type { Config } from '../../config/config.ts';
 import { ensureMasterKey } from '../../config/master-key.ts';
+import { ConfigError } from '../../config/reader.ts';
+import type { MasterKeyRing } from '../../config/ring.ts';
+import { lockMemory } from '../../core/own-memory.ts';
+import type { Secret } from '../../core/secret.ts';
 import { createSupervision, launch, replaceAll, type Supervision } from '../processes/supervision.ts';
 import { openTarget } from '../redis-target.ts';
 import { openTelemetry, type Telemetry } from '../telemetry.ts';
@@ -54,10 +58,38 @@ function createSupervisorStop(supervisor: Supervisor): Stop {
 }
 
 /**
+ * Ensures that there is a ring. Processes read it themselves, except one that a command prints: the command runs here alone, and
+ * they get it from here.
+ */
+async function ringForProcesses(config: Config): Promise<Secret<MasterKeyRing> | undefined> {
+  const ring = await ensureMasterKey(config);
+  if (config.masterKeyCommand === undefined) {
+    return undefined;
+  }
+  // Processes report where that is not possible.
+  lockMemory([...ring.expose().keys.values()]);
+  return ring;
+}
+
+/** Gets the ring again, which may have changed. Without one the processes keep running, and false is returned. */
+async function renewRing(config: Config, processes: Supervision): Promise<boolean> {
+  try {
+    processes.ring = await ringForProcesses(config);
+    return true;
+  } catch (error) {
+    if (!processes.isStopping) {
+      const reason = error instanceof ConfigError ? error.message : 'no master key';
+      processes.recordEvent('rolling_restart_failed', { reason });
+    }
+    return false;
+  }
+}
+
+/**
  * Creates the rolling restart. One that is asked for during another, or before all have started, follows it, since files
  * may have changed again.
  */
-function createRestart({ processes }: Supervisor, started: Promise<unknown>): () => void {
+function createRestart({ config, processes }: Supervisor, started: Promise<unknown>): () => void {
   let isRunning = false;
   let isWanted = false;
   const run = async (): Promise<void> => {
@@ -65,7 +97,9 @@ function createRestart({ processes }: Supervisor, started: Promise<unknown>): ()
     await started;
     while (isWanted && !processes.isStopping) {
       isWanted = false;
-      await replaceAll(processes, DRAIN_MS + MARGIN_MS);
+      if (await renewRing(config, processes)) {
+        await replaceAll(processes, DRAIN_MS + MARGIN_MS);
+      }
     }
     isRunning = false;
   };
@@ -131,14 +165,14 @@ export async function supervise(config: Config): Promise<void> {
   // Its own event loop delays no request.
   metrics.close();
   // Before Redis writes to the data folder: a folder with data and without its key is an error.
-  ensureMasterKey(config);
+  const ring = await ringForProcesses(config);
   const { stop: stopRedis } = await openTarget(config, recordEvent);
   const { effective, port, admin } = config;
   const ports = {
     ...(effective['VAULT_PORT'] === '0' ? { VAULT_PORT: String(port) } : {}),
     ...(effective['VAULT_ADMIN_PORT'] === '0' ? { VAULT_ADMIN_PORT: String(admin?.port) } : {}),
   };
-  const processes = createSupervision({ ports, metrics, recordEvent });
+  const processes = createSupervision({ ports, ring, metrics, recordEvent });
   const supervisor: Supervisor = { config, telemetry, processes, stopRedis };
   const started = startAll(supervisor);
   const stop = createSupervisorStop(supervisor);

@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { type BackupSeal, createBackupSeal, isCheckOf } from '../../../workers/crypto/record/backup-seal.ts';
 import type { Config } from '../../config/config.ts';
-import type { MasterKeyRing } from '../../config/master-key.ts';
+import type { MasterKeyRing } from '../../config/ring.ts';
 import { CommandError, type Output } from '../commands/command.ts';
 import { type BackupRecord, decodeRecords, encodeRecord, recordOf } from './record.ts';
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { ensureMasterKey, type MasterKeyRing } from '../../config/master-key.ts';
+import { ensureMasterKey } from '../../config/master-key.ts';
+import type { MasterKeyRing } from '../../config/ring.ts';
 import { claimRestore, finishRestore } from '../../store/installation.ts';
 import { mastersOf, type RedisLink } from '../../store/redis/client.ts';
 import type { RedisTarget } from '../../store/redis/connect.ts';
@@ -24,14 +25,15 @@ function silent(): void {
 }
 
 /** The existing master key. A new one could decrypt nothing. */
-function existingRing(config: Config): MasterKeyRing {
-  if (config.masterKey === undefined && !existsSync(join(config.dataDir, 'master-key'))) {
+async function existingRing(config: Config): Promise<MasterKeyRing> {
+  const isConfigured = config.masterKey !== undefined || config.masterKeyCommand !== undefined;
+  if (!isConfigured && !existsSync(join(config.dataDir, 'master-key'))) {
     throw new CommandError(
       'There is no master key here. Set VAULT_MASTER_KEY, or put the vault’s master-key file into VAULT_DATA_DIR first.',
       1,
     );
   }
-  return ensureMasterKey(config).expose();
+  return (await ensureMasterKey(config)).expose();
 }
 
 /** Reads the whole file once before anything is written, so that a damaged file changes nothing. */
@@ -129,7 +131,7 @@ export const restoreCommand = defineCommand({
   summary: 'Puts a backup into an empty Redis, with the master key of the vault that it was made of.',
   opens: 'config',
   async run(call, config) {
-    const ring = existingRing(config);
+    const ring = await existingRing(config);
     const file = await openBackup(call.argument, ring, config.env);
     const counts = await verify(file, call);
     // Loaded on demand: other commands start faster without it.

@@ -1,0 +1,166 @@
+/** The master key ring as the output of a command of the operator. */
+import { Secret } from '../core/secret.ts';
+import { errorCode } from './folder.ts';
+import { SERVER_SETTING_NAMES } from './names.ts';
+import { BadValue, ConfigError, type Environment, type Parse, rejectValue } from './reader.ts';
+import { type MasterKeyRing, parseMasterKeyBytes } from './ring.ts';
+
+/** How long the command may take. */
+const MS_MAX = 10_000;
+/** How much it may print: a ring of hundreds of keys. */
+const BYTES_MAX = 65_536;
+const NEXT = "Its output is never shown: run it in a shell as the server's user to see why";
+
+/** A line for /bin/sh, and the environment that it runs with. */
+export interface MasterKeyCommand {
+  readonly line: string;
+  readonly environment: Environment;
+}
+
+/**
+ * Takes any line that is not blank. The command gets the environment without the settings of the server, some of which are
+ * secrets.
+ */
+export function masterKeyCommandIn(environment: Environment): Parse<Secret<MasterKeyCommand>> {
+  const settings: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
+  const others = Object.entries(environment).filter(([name]) => !settings.has(name));
+  return (line) =>
+    line.trim() === ''
+      ? rejectValue('must be a command for /bin/sh')
+      : new Secret({ line, environment: Object.fromEntries(others) });
+}
+
+function fail(cause: string): never {
+  throw new ConfigError('VAULT_MASTER_KEY_COMMAND', `${cause}. ${NEXT}`);
+}
+
+/** Starts the command as the leader of a process group of its own, so that all that it starts can be ended. */
+function start({ line, environment }: MasterKeyCommand) {
+  try {
+    return Bun.spawn(['/bin/sh', '-c', line], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+      env: environment,
+    });
+  } catch (error) {
+    return fail(`could not start /bin/sh (${errorCode(error)})`);
+  }
+}
+
+/** Of a stream of bytes. */
+interface Reader {
+  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
+}
+
+/** Ends a command that is running when this process is asked to end. Returns what takes the handlers away again. */
+function endWithThisProcess(kill: () => void): () => void {
+  // SIGHUP asks for an end only where nothing handles it: a supervisor restarts its processes.
+  const hangUp = process.listenerCount('SIGHUP') === 0 ? (['SIGHUP'] as const) : [];
+  const signals = ['SIGINT', 'SIGTERM', ...hangUp] as const;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    kill();
+    forget();
+    // Without another handler the signal ends this process, as it would have done before.
+    if (process.listenerCount(signal) === 0) {
+      process.kill(process.pid, signal);
+    }
+  };
+  const forget = (): void => {
+    for (const signal of signals) {
+      process.off(signal, onSignal);
+    }
+  };
+  for (const signal of signals) {
+    process.on(signal, onSignal);
+  }
+  return forget;
+}
+
+/** Reads to the end, into `output`; the length, or undefined when there is more. Pieces are wiped. */
+async function fill(output: Uint8Array, reader: Reader): Promise<number | undefined> {
+  let length = 0;
+  for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
+    const piece = next.value;
+    const fits = length + piece.length <= output.length;
+    if (fits) {
+      output.set(piece, length);
+      length += piece.length;
+    }
+    piece.fill(0);
+    if (!fits) {
+      return undefined;
+    }
+  }
+  return length;
+}
+
+function parse(output: Uint8Array): Secret<MasterKeyRing> {
+  try {
+    return parseMasterKeyBytes(output);
+  } catch (error) {
+    return fail(
+      `printed no ring: its output ${error instanceof BadValue ? error.message : 'cannot be read'}`,
+    );
+  }
+}
+
+/** Why a command that has ended is no good; undefined if it has succeeded. */
+function causeOf(child: ReturnType<typeof start>): string | undefined {
+  if (child.signalCode !== null) {
+    return `was ended by ${child.signalCode}`;
+  }
+  return child.exitCode === 0 ? undefined : `ended with exit code ${child.exitCode}`;
+}
+
+/** Runs the command to its end; gives how much it has printed into `output`. */
+async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<number> {
+  let killedFor: string | undefined;
+  let end = (): void => undefined;
+  const kill = (why: string): void => {
+    killedFor ??= why;
+    end();
+  };
+  // Before the start: a signal in between would leave the command behind.
+  const forget = endWithThisProcess(() => kill('was killed because this process was asked to end'));
+  const timer = setTimeout(() => kill('did not end within 10 seconds and was killed'), MS_MAX);
+  try {
+    const child = start(command);
+    const reader = child.stdout.getReader();
+    end = () => {
+      killGroup(child.pid);
+      // What has left the group may still hold the pipe.
+      void reader.cancel().catch(() => undefined);
+    };
+    const length = await fill(output, reader);
+    if (length === undefined) {
+      kill('printed more than 64 KB and was killed');
+    }
+    await child.exited;
+    const cause = killedFor ?? causeOf(child) ?? (length === 0 ? 'printed nothing' : undefined);
+    return cause === undefined && length !== undefined ? length : fail(cause ?? 'was killed');
+  } finally {
+    clearTimeout(timer);
+    forget();
+  }
+}
+
+/**
+ * Runs the command and parses what it prints. It has 10 seconds and 64 KB; its errors are discarded, and its output is wiped.
+ * Rejects with a `ConfigError` that contains nothing of either.
+ */
+export async function runMasterKeyCommand(command: Secret<MasterKeyCommand>): Promise<Secret<MasterKeyRing>> {
+  const output = new Uint8Array(BYTES_MAX);
+  try {
+    return parse(output.subarray(0, await execute(command.expose(), output)));
+  } finally {
+    output.fill(0);
+  }
+}
