@@ -178,7 +178,7 @@ describe('the restore drill', () => {
             ...vault.opened.stores,
             keyStore: {
               ...keyStore,
-              async read(aid, user) {
+              async readPair(aid, user) {
                 if (seen.has(user) && user === 'changed') {
                   const body = { user, passphrase: PASSPHRASE, new_passphrase: next };
                   expect((await shop.send('PUT', '/key', { body })).outcome).toBe('200');
@@ -188,7 +188,7 @@ describe('the restore drill', () => {
                   expect(gone.outcome).toBe('200');
                 }
                 seen.add(user);
-                return keyStore.read(aid, user);
+                return keyStore.readPair(aid, user);
               },
             },
           },

@@ -181,11 +181,11 @@ test(
 
     const stopping = new AbortController();
     const { stores } = vault.opened;
-    const read: typeof stores.keyStore.read = async (aid, user) => {
+    const readPair: typeof stores.keyStore.readPair = async (aid, user) => {
       stopping.abort();
-      return stores.keyStore.read(aid, user);
+      return stores.keyStore.readPair(aid, user);
     };
-    const stops = { ...vault.opened, stores: { ...stores, keyStore: { ...stores.keyStore, read } } };
+    const stops = { ...vault.opened, stores: { ...stores, keyStore: { ...stores.keyStore, readPair } } };
     const ran = await runCommand(['backup', stopped ?? ''], {
       vault: { ...vault, opened: stops },
       signal: stopping.signal,

@@ -55,6 +55,7 @@ const KINDS = [
   'job',
   'key',
   'log',
+  'recovery',
   'reply',
   'root',
   'rule',
