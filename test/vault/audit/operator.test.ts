@@ -9,6 +9,7 @@ import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 const UNLOGGED = [
   'account list',
   'credential list',
+  'recovery status',
   'job list',
   'job show',
   'health',
