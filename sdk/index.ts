@@ -5,7 +5,12 @@
 export type { AdminCalls } from './calls/admin.ts';
 export type { AuditCalls } from './calls/audit.ts';
 export type { CaptureCalls, SealingKey } from './calls/capture.ts';
-export { type CaptureClient, type CaptureOptions, captureClient } from './calls/capture-client.ts';
+export {
+  type CaptureClient,
+  type CaptureOptions,
+  captureClient,
+  type Sealing,
+} from './calls/capture-client.ts';
 export type { CertificateCalls } from './calls/certificate.ts';
 export type {
   Connection,
@@ -33,7 +38,6 @@ export { type Relay, type RelayOptions, type RelayTarget, vaultPlaceholder } fro
 export type { RetrieveCalls } from './calls/retrieve.ts';
 export { type RetrieveClient, retrieveClient } from './calls/retrieve-client.ts';
 export type { RuleCalls } from './calls/rule.ts';
-export type { Sealing } from './calls/sealed.ts';
 export type { UtilityCalls } from './calls/utility.ts';
 export type { VaultCalls } from './calls/vault.ts';
 export { Vault } from './client.ts';

@@ -153,6 +153,7 @@ export const CONTENTS: readonly Group[] = [
       page('guides/elements.md', 'Elements', 'Single fields in a checkout of your own layout'),
       page('guides/rules.md', 'Rules', 'Change data on its way in or out'),
       page('guides/proxy.md', 'Requests to third parties', 'Pay with a card that you never hold'),
+      page('guides/relay.md', 'Relay', 'Keep the SDK of your payment service'),
       page('guides/sandbox.md', 'A payment service to try with', 'Charge a card on your own machine'),
       page('guides/webhooks.md', 'Webhooks', 'Learn what came of requests to third parties'),
       page('guides/jobs.md', 'Jobs', 'See, cancel and repeat what runs later'),

@@ -1,8 +1,11 @@
+import { canSeal, sealBody } from '../seal/seal.ts';
 import type { CallOptions, KeyedCallOptions } from '../transport/call.ts';
+import { VaultApiError, VaultError } from '../transport/errors.ts';
+import { randomKey } from '../transport/headers.ts';
+import { textOfData } from '../transport/needed.ts';
 import type { Captured, CaptureItem, CaptureState } from '../transport/types.ts';
-import { checkOf, type SealingKey, sealingKeyOf } from './capture.ts';
-import { type EndpointOptions, linkTo } from './endpoint.ts';
-import { createSubmit, type Sealing } from './sealed.ts';
+import { checkOf, type SealingKey, sealingKeyOf, submitTo } from './capture.ts';
+import { type EndpointLink, type EndpointOptions, linkTo } from './endpoint.ts';
 
 /** Where a capture endpoint is, what opens it, and whether what is sent to it is sealed. */
 export interface CaptureOptions extends EndpointOptions {
@@ -68,4 +71,130 @@ export function captureClient({ seal, ...options }: CaptureOptions): CaptureClie
     check: async (callOptions) => checkOf(transport, access, callOptions),
     sealingKey: async (callOptions) => sealingKeyOf(transport, access, callOptions),
   };
+}
+
+/** Whether bodies are sealed: where the runtime and the vault can, always, or never. */
+export type Sealing = 'prefer' | 'require' | 'never';
+
+const MODES: readonly unknown[] = ['prefer', 'require', 'never'] satisfies Sealing[];
+/** How long a key is used before it is fetched again. */
+const KEY_MS = 3_600_000;
+
+/** What is kept of an endpoint between its calls. */
+interface SealedState extends EndpointLink {
+  readonly mode: Exclude<Sealing, 'never'>;
+  key?: { readonly value: SealingKey; readonly untilMs: number } | undefined;
+  /** The last request whose outcome is unknown: its repeat has to be the same bytes. */
+  open?: { readonly names: string; readonly text: string; readonly body: string } | undefined;
+}
+
+/** Sends an item to the endpoint, sealed as the mode says. */
+type Submit = (item: CaptureItem, options: KeyedCallOptions | undefined) => Promise<Captured>;
+
+/** Makes what sends items to an endpoint. Throws a VaultError for an unknown mode. */
+function createSubmit(link: EndpointLink, mode: Sealing = 'never'): Submit {
+  if (!MODES.includes(mode)) {
+    throw new VaultError('seal must be prefer, require or never.');
+  }
+  if (mode === 'never') {
+    return (item, options) => submitTo(link.transport, link.access, item, options);
+  }
+  const state: SealedState = { ...link, mode };
+  return (item, options) => submitSealed(state, item, options);
+}
+
+async function submitSealed(
+  state: SealedState,
+  item: CaptureItem,
+  options: KeyedCallOptions | undefined,
+): Promise<Captured> {
+  const text = textOfData(item.data);
+  if (item.number !== undefined) {
+    throw new VaultError(
+      'number would be sent in the URL, for all to see: put it into data, which is sealed.',
+    );
+  }
+  const keyed = { ...options, idempotencyKey: options?.idempotencyKey ?? randomKey() };
+  for (let tries = 0; ; tries += 1) {
+    const body = await sealedBody(state, item, text, keyed);
+    if (body === undefined) {
+      return submitTo(state.transport, state.access, item, keyed);
+    }
+    try {
+      const captured = await submitTo(state.transport, state.access, item, keyed, body);
+      state.open = undefined;
+      return captured;
+    } catch (error) {
+      const mayRepeat = isCode(error, 'sealing_key_expired') && tries === 0;
+      if (mayRepeat || options?.idempotencyKey === undefined) {
+        state.open = undefined;
+      }
+      if (!mayRepeat) {
+        throw error;
+      }
+      state.key = undefined;
+    }
+  }
+}
+
+/** The sealed body; undefined where the item is to be sent as it is. */
+async function sealedBody(
+  state: SealedState,
+  { reference }: CaptureItem,
+  text: string,
+  options: KeyedCallOptions & { readonly idempotencyKey: string },
+): Promise<string | undefined> {
+  const { unique_id: id = '' } = state.access;
+  const names = JSON.stringify([reference, options.idempotencyKey]);
+  if (state.open?.names === names && state.open.text === text) {
+    return state.open.body;
+  }
+  const key = await keyOf(state, options);
+  if (key === undefined) {
+    return undefined;
+  }
+  const body = await sealBody(key, [id, reference, options.idempotencyKey], text);
+  state.open = { names, text, body };
+  return body;
+}
+
+/** The key to seal to; undefined where there is none, and neither the caller nor the endpoint insists on one. */
+async function keyOf(state: SealedState, options: KeyedCallOptions): Promise<SealingKey | undefined> {
+  const { transport, access, mode } = state;
+  const { idempotencyKey: _, ...call } = options;
+  if (state.key !== undefined && state.key.untilMs > Date.now()) {
+    return state.key.value;
+  }
+  const value = canSeal() ? await fetchedKey(state, call) : undefined;
+  if (value !== undefined) {
+    state.key = { value, untilMs: Math.min(Date.now() + KEY_MS, Date.parse(value.expires_at)) };
+    return value;
+  }
+  if (mode === 'require' || (await checkOf(transport, access, call)).require_sealed === true) {
+    throw new VaultError(
+      canSeal()
+        ? 'The body cannot be sealed: the vault gives no key.'
+        : 'The body cannot be sealed: there is no WebCrypto here. Pages have it under https.',
+    );
+  }
+  return undefined;
+}
+
+/** Undefined from a vault that has no such keys. */
+async function fetchedKey(
+  { transport, access }: SealedState,
+  options: KeyedCallOptions,
+): Promise<SealingKey | undefined> {
+  try {
+    return await sealingKeyOf(transport, access, options);
+  } catch (error) {
+    if (isCode(error, 'not_found')) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function isCode(error: unknown, code: VaultApiError['code']): boolean {
+  return error instanceof VaultApiError && error.code === code;
 }

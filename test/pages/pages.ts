@@ -23,6 +23,7 @@ export const RUNS: readonly (readonly string[])[] = [
     'docs/guides/retrieve.md',
     'docs/guides/rules.md',
     'docs/guides/proxy.md',
+    'docs/guides/relay.md',
     'docs/guides/webhooks.md',
     'docs/guides/jobs.md',
     'docs/guides/least-privilege.md',

@@ -1,13 +1,14 @@
 /** What each method of the SDK sends: the table that the tests of the wire and of the contract go through. */
 import type { CaptureClient, RetrieveClient, Vault } from '../../sdk/index.ts';
-import { ADMIN } from './wires-admin.ts';
-import { AUDIT } from './wires-audit.ts';
-import { BATCHES } from './wires-batch.ts';
-import { CERTIFICATES } from './wires-certificate.ts';
-import { CONNECTIONS } from './wires-connection.ts';
-import { CREDENTIALS } from './wires-credential.ts';
-import { RECOVERIES } from './wires-recovery.ts';
-import { RELAYS } from './wires-relay.ts';
+import { ADMIN } from './wires/admin.ts';
+import { AUDIT } from './wires/audit.ts';
+import { BATCHES } from './wires/batch.ts';
+import { CERTIFICATES } from './wires/certificate.ts';
+import { CONNECTIONS } from './wires/connection.ts';
+import { CREDENTIALS } from './wires/credential.ts';
+import { KEYS } from './wires/key.ts';
+import { RECOVERIES } from './wires/recovery.ts';
+import { RELAYS } from './wires/relay.ts';
 
 /** A card number that must show up nowhere but in the request that carries it. */
 export const CANARY_NUMBER = '4000000000000002';
@@ -45,44 +46,6 @@ const item = { user: 'shop', token: 't1', reference: 'r&1' };
 const data = { card_number: CANARY_NUMBER };
 const rule = { id: 'short-year', operations: [{ name: 'substr', arguments: { start: -2 } }] };
 
-const KEYS: Readonly<Record<string, Wire>> = {
-  'keys.create': {
-    call: ({ client }) => client.keys.create({ user: 'shop' }),
-    request: 'POST /v1/key',
-    body: { user: 'shop' },
-  },
-  'keys.create with a passphrase': {
-    call: ({ client }) => client.keys.create({ user: 'shop', passphrase: 'chosen-one' }),
-    request: 'POST /v1/key',
-    body: { user: 'shop', passphrase: 'chosen-one' },
-    keyed: true,
-  },
-  'keys.create with summaries': {
-    call: ({ client }) => client.keys.create({ user: 'shop', passphrase: 'chosen-one', summary: true }),
-    request: 'POST /v1/key',
-    body: { user: 'shop', passphrase: 'chosen-one', summary: true },
-    keyed: true,
-  },
-  'keys.list': { call: ({ client }) => client.keys.list(), request: 'GET /v1/key' },
-  'keys.list of a page': {
-    call: ({ client }) => client.keys.list({ limit: 2, next_token: 'n' }),
-    request: 'GET /v1/key?limit=2&next_token=n',
-  },
-  'keys.pages': {
-    call: ({ client }) => Array.fromAsync(client.keys.pages({ limit: 2 })),
-    request: 'GET /v1/key?limit=2',
-  },
-  'keys.changePassphrase': {
-    call: ({ client }) =>
-      client.keys.changePassphrase({ user: 'shop', passphrase: 'old', new_passphrase: 'new' }),
-    request: 'PUT /v1/key',
-    body: { user: 'shop', passphrase: 'old', new_passphrase: 'new' },
-  },
-  'keys.delete': {
-    call: ({ client }) => client.keys.delete({ user: 'shop', safe: false }),
-    request: 'DELETE /v1/key?user=shop&safe=false',
-  },
-};
 const VAULT: Readonly<Record<string, Wire>> = {
   'vault.store': {
     call: ({ client }) => client.vault.store({ user: 'shop', reference: 'r&1', algorithm: 'uuid', data }),

@@ -1,4 +1,4 @@
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 const settings = {
   base_url: 'https://api.pay.example/v1',

@@ -1,5 +1,5 @@
 /** What relays send: whatever the caller gives, to the path of the connection. */
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 

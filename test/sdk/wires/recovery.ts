@@ -1,4 +1,4 @@
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 const recipients = ['age1one', 'age1two'];
 const made = { user: 'shop', passphrase: 'old', recipients, threshold: 2 };

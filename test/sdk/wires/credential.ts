@@ -1,4 +1,4 @@
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 const id = 'cred_Zm9vYmFyYmF6cXV4cXV1eA';
 const job = { id: 'kLTVMUsdDPoVaCqL3bPlMt' };

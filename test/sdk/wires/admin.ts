@@ -1,4 +1,4 @@
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 /** What the methods about the account itself send. */
 export const ADMIN: Readonly<Record<string, Wire>> = {

@@ -1,4 +1,4 @@
-import type { Wire } from './wires.ts';
+import type { Wire } from '../wires.ts';
 
 /** What the calls on the security log send. */
 export const AUDIT: Readonly<Record<string, Wire>> = {
