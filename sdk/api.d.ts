@@ -1808,7 +1808,10 @@ export interface components {
              * @constant
              */
             suite: "P256-HKDF-SHA256-AES256GCM";
-            /** The public key as an uncompressed point, in base64url without padding. */
+            /**
+             * The public key as an uncompressed point, in base64url without padding.
+             * @example BP_9ce_S5iQAHZh6w5F3QFQVVVBFCzVFBzXEbhbmCHFEWjHqmBm5tdkOjIRF5HkqnrJQlaCFJgnLjjCFyqHZnSc
+             */
             public_key: string;
             /**
              * Until when the vault takes what is sealed to this key.
@@ -2179,7 +2182,10 @@ export interface components {
             threshold: number;
             /** One for each recipient, in the order given. */
             shares: {
-                /** A recipient of age with an X25519 key, as `age-keygen` prints it. */
+                /**
+                 * A recipient of age with an X25519 key, as `age-keygen` prints it.
+                 * @example age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p
+                 */
                 recipient: string;
                 /**
                  * A text in the age format (armored), which the recipient opens with `age -d`.
@@ -10218,19 +10224,18 @@ export interface operations {
     };
     relayGet: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**
@@ -10414,19 +10419,18 @@ export interface operations {
     };
     relayPut: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**
@@ -10610,19 +10614,18 @@ export interface operations {
     };
     relayPost: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**
@@ -10806,19 +10809,18 @@ export interface operations {
     };
     relayDelete: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**
@@ -11002,19 +11004,18 @@ export interface operations {
     };
     relayOptions: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**
@@ -11198,19 +11199,18 @@ export interface operations {
     };
     relayPatch: {
         parameters: {
-            query?: {
+            query?: never;
+            header: {
                 /**
-                 * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
+                 * Identifier of the vault key.
+                 * @example customers-2026
+                 */
+                "X-Vault-User": string;
+                /**
+                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus.
                  * @example correct-horse-battery-staple-9Zq4
                  */
-                passphrase?: string;
-            };
-            header?: {
-                /**
-                 * The passphrase of the key, as percent-encoded UTF-8; `+` is a literal plus. Required in one of two places, the header or the query.
-                 * @example correct-horse-battery-staple-9Zq4
-                 */
-                "X-Vault-Passphrase"?: string;
+                "X-Vault-Passphrase": string;
             };
             path: {
                 /**

@@ -112,7 +112,7 @@ describe('what pages load', () => {
       ['/guide/capture', 12_000],
       [loadedBy(html).find((each) => each.endsWith('.js')) ?? '', 14_000],
       [loadedBy(html).find((each) => each.endsWith('.css')) ?? '', 6_000],
-      ['/guide/search.json', 275_000],
+      ['/guide/search.json', 320_000],
     ] as const) {
       expect(Bun.gzipSync(new TextEncoder().encode((await get(path)).text)).length).toBeWithin(100, max);
     }

@@ -6,7 +6,7 @@ import { SECRET_HEADERS } from '../plugins/call.ts';
 import { closed } from '../plugins/closed.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../plugins/passphrase.ts';
 import { type BodyRule, type RouteShape, routeErrors, scopesOf } from '../plugins/route.ts';
-import { ErrorBody } from '../schema/common.ts';
+import { ErrorBody, User } from '../schema/common.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../schema/kinds.ts';
 import { Tree } from '../schema/vault.ts';
 import { tagsOf } from './tags.ts';
@@ -171,22 +171,32 @@ function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Js
   });
 }
 
+function passphraseHeader(writer: SchemaWriter, isRequired: boolean, needed = ''): Json {
+  return parameter(PASSPHRASE_HEADER, 'header', isRequired, {
+    ...writer.write(PassphraseParameter),
+    ...ENCODED_PASSPHRASE,
+    description: `The passphrase of the key, as percent-encoded UTF-8; \`+\` is a literal plus.${needed}`,
+  });
+}
+
+/** The header that names the vault key where the query is a third party's. */
+function keyHeader(writer: SchemaWriter): Json {
+  return parameter('X-Vault-User', 'header', true, writer.write(User));
+}
+
 function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
+  if (route.passesQuery === true) {
+    return [...parameters, keyHeader(writer), passphraseHeader(writer, true)];
+  }
   if (route.passphrase !== 'none') {
     const needed =
       route.passphrase === 'required' ? ' Required in one of two places, the header or the query.' : '';
-    const schema = writer.write(PassphraseParameter);
-    const inHeader = `The passphrase of the key, as percent-encoded UTF-8; \`+\` is a literal plus.${needed}`;
     parameters.push(
-      parameter(PASSPHRASE_HEADER, 'header', false, {
-        ...schema,
-        ...ENCODED_PASSPHRASE,
-        description: inHeader,
-      }),
+      passphraseHeader(writer, false, needed),
       parameter('passphrase', 'query', false, {
-        ...schema,
-        description: `${schema['description']}${needed}`,
+        ...writer.write(PassphraseParameter),
+        description: `${PassphraseParameter.description}${needed}`,
       }),
     );
   }

@@ -178,7 +178,10 @@ export interface RouteShape {
    */
   readonly params: TObject;
   readonly query: TObject;
-  /** Whether its query is for a third party: it is passed on and not read. */
+  /**
+   * Whether its query is for a third party: it is passed on and not read. The passphrase, and the name of the key, are then
+   * in headers.
+   */
   readonly passesQuery?: true;
   readonly passphrase: PassphraseRule;
   readonly body: BodyRule;

@@ -79,6 +79,7 @@ export const SealingKey = Type.Object(
     }),
     public_key: Type.String({
       description: 'The public key as an uncompressed point, in base64url without padding.',
+      examples: ['BP_9ce_S5iQAHZh6w5F3QFQVVVBFCzVFBzXEbhbmCHFEWjHqmBm5tdkOjIRF5HkqnrJQlaCFJgnLjjCFyqHZnSc'],
       minLength: 87,
       maxLength: 87,
     }),

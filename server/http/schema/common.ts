@@ -65,6 +65,7 @@ export const Token = Type.String({
 export const Recipient = Type.String({
   pattern: '^age1[02-9ac-hj-np-z]{58}$',
   description: 'A recipient of age with an X25519 key, as `age-keygen` prints it.',
+  examples: ['age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p'],
   [EXPECTED]: 'must be a recipient that `age-keygen` printed: `age1` and 58 more characters',
 });
 

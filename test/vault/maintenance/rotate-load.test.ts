@@ -45,6 +45,7 @@ const KINDS = [
   'account',
   'certificate',
   'compliance',
+  'connection',
   'credential',
   'csr',
   'csr key',
