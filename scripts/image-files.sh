@@ -11,7 +11,7 @@ mkdir -p "$target"
 cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
 rm -r "$target/server/console"
 mkdir "$target/sdk"
-cp sdk/openapi.json "$target/sdk"
+cp -R sdk/openapi.json sdk/seal "$target/sdk"
 (cd "$target" && bun install --frozen-lockfile --production --silent)
 
 # A compiler that a package could use, and none does here.

@@ -827,6 +827,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List connections
+         * Lists the connections of the account, without the values of their credentials.
+         *
+         *     A credential needs the scope `connection:read`.
+         */
+        get: operations["listConnections"];
+        put?: never;
+        /**
+         * Create a connection
+         * Keeps the address and the credentials of a third party, encrypted. Every member is validated; `field` of the error names the first invalid part. No reply shows the value of a header or the signing key.
+         *
+         *     A credential needs the scope `connection:write`.
+         */
+        post: operations["createConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connection/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a connection
+         * Returns one connection, without the values of its credentials.
+         *
+         *     A credential needs the scope `connection:read`.
+         */
+        get: operations["readConnection"];
+        /**
+         * Replace a connection
+         * Replaces everything of a connection but its id: what is left out is gone, credentials included. Requests that are being sent keep what they began with.
+         *
+         *     A credential needs the scope `connection:write`.
+         */
+        put: operations["replaceConnection"];
+        post?: never;
+        /**
+         * Delete a connection
+         * Deletes a connection with its credentials. Requests that still name it fail with 404.
+         *
+         *     A credential needs the scope `connection:write`.
+         */
+        delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/proxy/csr": {
         parameters: {
             query?: never;
@@ -890,68 +952,6 @@ export interface paths {
          *     A credential needs the scope `cert:write`.
          */
         delete: operations["deleteCertificate"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/connection": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List connections
-         * Lists the connections of the account, without the values of their credentials.
-         *
-         *     A credential needs the scope `connection:read`.
-         */
-        get: operations["listConnections"];
-        put?: never;
-        /**
-         * Create a connection
-         * Keeps the address and the credentials of a third party, encrypted. Every member is validated; `field` of the error names the first invalid part. No reply shows the value of a header or the signing key.
-         *
-         *     A credential needs the scope `connection:write`.
-         */
-        post: operations["createConnection"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/connection/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read a connection
-         * Returns one connection, without the values of its credentials.
-         *
-         *     A credential needs the scope `connection:read`.
-         */
-        get: operations["readConnection"];
-        /**
-         * Replace a connection
-         * Replaces everything of a connection but its id: what is left out is gone, credentials included. Requests that are being sent keep what they began with.
-         *
-         *     A credential needs the scope `connection:write`.
-         */
-        put: operations["replaceConnection"];
-        post?: never;
-        /**
-         * Delete a connection
-         * Deletes a connection with its credentials. Requests that still name it fail with 404.
-         *
-         *     A credential needs the scope `connection:write`.
-         */
-        delete: operations["deleteConnection"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2590,117 +2590,6 @@ export interface components {
         };
         /** Newest first. */
         JobList: components["schemas"]["Job"][];
-        CreateCsr: {
-            /**
-             * Common name, 1 to 64 characters.
-             * @example shop.example
-             */
-            cn: string;
-            /**
-             * Organisation, up to 64 characters.
-             * @example Example Ltd
-             */
-            o?: string;
-            /**
-             * Organisational unit, up to 64 characters.
-             * @example Payments
-             */
-            ou?: string;
-            /**
-             * Locality, up to 128 characters.
-             * @example Berlin
-             */
-            l?: string;
-            /**
-             * State or province, up to 128 characters.
-             * @example Berlin
-             */
-            st?: string;
-            /**
-             * Country, two letters.
-             * @example DE
-             */
-            c?: string;
-            /**
-             * The type of the key pair. Default: `ec-p256`. The private key never leaves the vault.
-             * @enum {string}
-             */
-            key_type?: "ec-p256" | "rsa-2048";
-        };
-        Csr: {
-            /**
-             * Identifier of the certificate signing request.
-             * @example 0q3vJq8nQm2dYtS1b7ZkXw
-             */
-            id: string;
-            /**
-             * Common name, 1 to 64 characters.
-             * @example shop.example
-             */
-            cn: string;
-            /**
-             * Organisation, up to 64 characters.
-             * @example Example Ltd
-             */
-            o?: string;
-            /**
-             * Organisational unit, up to 64 characters.
-             * @example Payments
-             */
-            ou?: string;
-            /**
-             * Locality, up to 128 characters.
-             * @example Berlin
-             */
-            l?: string;
-            /**
-             * State or province, up to 128 characters.
-             * @example Berlin
-             */
-            st?: string;
-            /**
-             * Country, two letters.
-             * @example DE
-             */
-            c?: string;
-            /**
-             * The request in PEM (PKCS #10), for the issuer of the certificate.
-             * @example -----BEGIN CERTIFICATE REQUEST-----
-             *     …
-             */
-            data: string;
-        };
-        /** In ascending order of id. */
-        CsrList: components["schemas"]["Csr"][];
-        /** With `id` that certificate signing request, otherwise all of them. */
-        CsrsReply: components["schemas"]["Csr"] | components["schemas"]["CsrList"];
-        Certificate: {
-            /**
-             * Identifier of the certificate: client_cert_id in proxy requests.
-             * @example 0q3vJq8nQm2dYtS1b7ZkXw
-             */
-            id: string;
-            /**
-             * Identifier of the certificate signing request.
-             * @example 0q3vJq8nQm2dYtS1b7ZkXw
-             */
-            csr_id: string;
-            /**
-             * The certificate in PEM, followed by its issuers if they were sent.
-             * @example -----BEGIN CERTIFICATE-----
-             *     …
-             */
-            data: string;
-            /**
-             * The end of its validity. An expired certificate is still presented to the third party.
-             * @example 2026-01-31T12:00:00.123Z
-             */
-            expiry: string;
-        };
-        /** In ascending order of id. */
-        CertificateList: components["schemas"]["Certificate"][];
-        /** With `id` that certificate, otherwise a list. */
-        CertificatesReply: components["schemas"]["Certificate"] | components["schemas"]["CertificateList"];
         /** How requests are signed. */
         ConnectionSign: {
             /**
@@ -2853,6 +2742,117 @@ export interface components {
              */
             timeout_ms?: number;
         };
+        CreateCsr: {
+            /**
+             * Common name, 1 to 64 characters.
+             * @example shop.example
+             */
+            cn: string;
+            /**
+             * Organisation, up to 64 characters.
+             * @example Example Ltd
+             */
+            o?: string;
+            /**
+             * Organisational unit, up to 64 characters.
+             * @example Payments
+             */
+            ou?: string;
+            /**
+             * Locality, up to 128 characters.
+             * @example Berlin
+             */
+            l?: string;
+            /**
+             * State or province, up to 128 characters.
+             * @example Berlin
+             */
+            st?: string;
+            /**
+             * Country, two letters.
+             * @example DE
+             */
+            c?: string;
+            /**
+             * The type of the key pair. Default: `ec-p256`. The private key never leaves the vault.
+             * @enum {string}
+             */
+            key_type?: "ec-p256" | "rsa-2048";
+        };
+        Csr: {
+            /**
+             * Identifier of the certificate signing request.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            /**
+             * Common name, 1 to 64 characters.
+             * @example shop.example
+             */
+            cn: string;
+            /**
+             * Organisation, up to 64 characters.
+             * @example Example Ltd
+             */
+            o?: string;
+            /**
+             * Organisational unit, up to 64 characters.
+             * @example Payments
+             */
+            ou?: string;
+            /**
+             * Locality, up to 128 characters.
+             * @example Berlin
+             */
+            l?: string;
+            /**
+             * State or province, up to 128 characters.
+             * @example Berlin
+             */
+            st?: string;
+            /**
+             * Country, two letters.
+             * @example DE
+             */
+            c?: string;
+            /**
+             * The request in PEM (PKCS #10), for the issuer of the certificate.
+             * @example -----BEGIN CERTIFICATE REQUEST-----
+             *     …
+             */
+            data: string;
+        };
+        /** In ascending order of id. */
+        CsrList: components["schemas"]["Csr"][];
+        /** With `id` that certificate signing request, otherwise all of them. */
+        CsrsReply: components["schemas"]["Csr"] | components["schemas"]["CsrList"];
+        Certificate: {
+            /**
+             * Identifier of the certificate: client_cert_id in proxy requests.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            id: string;
+            /**
+             * Identifier of the certificate signing request.
+             * @example 0q3vJq8nQm2dYtS1b7ZkXw
+             */
+            csr_id: string;
+            /**
+             * The certificate in PEM, followed by its issuers if they were sent.
+             * @example -----BEGIN CERTIFICATE-----
+             *     …
+             */
+            data: string;
+            /**
+             * The end of its validity. An expired certificate is still presented to the third party.
+             * @example 2026-01-31T12:00:00.123Z
+             */
+            expiry: string;
+        };
+        /** In ascending order of id. */
+        CertificateList: components["schemas"]["Certificate"][];
+        /** With `id` that certificate, otherwise a list. */
+        CertificatesReply: components["schemas"]["Certificate"] | components["schemas"]["CertificateList"];
         /** The API credential that signed in, and its rights. Omitted for a password. */
         SignedInCredential: {
             /** Its identifier. */
@@ -11902,6 +11902,614 @@ export interface operations {
             };
         };
     };
+    listConnections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** List connections */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionList"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnection"];
+            };
+        };
+        responses: {
+            /** Create a connection */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `connection_exists`: A connection with this id already exists.
+             *
+             *     `connections_full`: The account has reached its limit of connections.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the connection, unique in the account.
+                 * @example customers-2026
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read a connection */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `connection_not_found`: The connection does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    replaceConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the connection, unique in the account.
+                 * @example customers-2026
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplaceConnection"];
+            };
+        };
+        responses: {
+            /** Replace a connection */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             *
+             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
+             *
+             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
+             *
+             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
+             *
+             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `connection_not_found`: The connection does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `body_too_large`: The body exceeds the size limit of this route. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * Identifier of the connection, unique in the account.
+                 * @example customers-2026
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Delete a connection */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `connection_not_found`: The connection does not exist. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     readCsrs: {
         parameters: {
             query?: {
@@ -12602,614 +13210,6 @@ export interface operations {
                 };
             };
             /** `certificate_not_found`: The certificate does not exist. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `internal`: An unexpected error occurred in the service. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    listConnections: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** List connections */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConnectionList"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `internal`: An unexpected error occurred in the service.
-             *
-             *     `integrity_failed`: A stored record failed its integrity check and was not used.
-             */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    createConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CreateConnection"];
-            };
-        };
-        responses: {
-            /** Create a connection */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Connection"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             *
-             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
-             *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
-             *
-             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
-             *
-             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `connection_exists`: A connection with this id already exists.
-             *
-             *     `connections_full`: The account has reached its limit of connections.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `body_too_large`: The body exceeds the size limit of this route. */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `internal`: An unexpected error occurred in the service. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * Identifier of the connection, unique in the account.
-                 * @example customers-2026
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** Read a connection */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Connection"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `connection_not_found`: The connection does not exist. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `internal`: An unexpected error occurred in the service.
-             *
-             *     `integrity_failed`: A stored record failed its integrity check and was not used.
-             */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    replaceConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * Identifier of the connection, unique in the account.
-                 * @example customers-2026
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReplaceConnection"];
-            };
-        };
-        responses: {
-            /** Replace a connection */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Connection"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             *
-             *     `content_encoding_unsupported`: The body has a Content-Encoding; bodies are only taken as they are.
-             *
-             *     `invalid_json`: The body is not valid JSON in UTF-8, or an object in it has a duplicate member name.
-             *
-             *     `json_too_deep`: The JSON body is nested more than 64 levels deep.
-             *
-             *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `connection_not_found`: The connection does not exist. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `body_too_large`: The body exceeds the size limit of this route. */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `internal`: An unexpected error occurred in the service.
-             *
-             *     `integrity_failed`: A stored record failed its integrity check and was not used.
-             */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    deleteConnection: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * Identifier of the connection, unique in the account.
-                 * @example customers-2026
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** Delete a connection */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `connection_not_found`: The connection does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -64,7 +64,7 @@ describe('docs/errors.md', () => {
   test('names so few places of each that they can be read', () => {
     for (const [code, section] of sections) {
       const places = /^\*\*Where:\*\* (.*)$/m.exec(section)?.[1]?.split(', ') ?? [];
-      expect([code, places.length <= 12]).toEqual([code, true]);
+      expect([code, places.length <= 14]).toEqual([code, true]);
     }
   });
 });

@@ -16,6 +16,7 @@ declare const VaultWebhookError: typeof import('@cardvault/sdk').VaultWebhookErr
 declare const captureClient: typeof import('@cardvault/sdk').captureClient;
 declare const retrieveClient: typeof import('@cardvault/sdk').retrieveClient;
 declare const webhooks: typeof import('@cardvault/sdk').webhooks;
+declare const vaultPlaceholder: typeof import('@cardvault/sdk').vaultPlaceholder;
 declare const client: import('@cardvault/sdk').Vault;
 declare const checkout: import('@cardvault/sdk').CaptureClient;
 declare const desk: import('@cardvault/sdk').RetrieveClient;
