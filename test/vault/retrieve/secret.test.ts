@@ -220,7 +220,7 @@ describe('with the right secret', () => {
       (await useEndpoint(vault, 'POST', '/v1/capture/open', { secret: captures.secret, body })).outcome,
     ).toBe(REFUSED);
     const state = await useEndpoint(vault, 'GET', captures.url, { secret: captures.secret });
-    expect(Object.keys(Object(state.json)).sort()).toEqual(['expires_at', 'require_sealed', 'unique_id']);
+    expect(Object.keys(Object(state.json)).sort()).toEqual(['expires_at', 'unique_id']);
   });
 
   test('the path may end in a slash, and holds the id percent-encoded', async () => {
