@@ -174,12 +174,16 @@ describe('a person at work', () => {
     expect(await dialog.getByRole('img').count()).toBe(1);
     const link = (await dialog.getByRole('link').getAttribute('href')) ?? '';
     await page.keyboard.press('Escape');
+    const visitor = await page.context().newPage();
+    await visitor.goto(link);
+    await visitor.getByLabel('Card number').waitFor();
     const row = page.getByRole('row', { name: 'from-console' });
     await row.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
     await row.waitFor({ state: 'detached' });
-    await page.goto(link);
-    await page.getByLabel('Card number').waitFor();
+    await visitor.reload();
+    await visitor.goto(link);
+    await visitor.getByRole('alert').getByText('not valid').waitFor();
   });
 
   test('builds a form with a preview, which leaves no draft behind', async () => {

@@ -40,7 +40,7 @@ const MISTAKES = {
 };
 
 const IMPORTS =
-  "import { type CaptureClient, captureClient, type RetrieveClient, retrieveClient, Vault, VaultApiError, webhooks } from '@cardvault/sdk';\n";
+  "import { type CaptureClient, captureClient, type RetrieveClient, retrieveClient, Vault, VaultApiError, vaultPlaceholder, webhooks } from '@cardvault/sdk';\n";
 const DECLARED = [
   'client: Vault',
   'checkout: CaptureClient',
