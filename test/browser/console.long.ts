@@ -181,9 +181,9 @@ describe('a person at work', () => {
     await row.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
     await row.waitFor({ state: 'detached' });
-    await visitor.reload();
-    await visitor.goto(link);
-    await visitor.getByRole('alert').getByText('not valid').waitFor();
+    const late = await page.context().newPage();
+    await late.goto(link);
+    await late.getByRole('alert').getByText('not valid').waitFor();
   });
 
   test('builds a form with a preview, which leaves no draft behind', async () => {
