@@ -206,7 +206,7 @@ test('a preview of the gallery stores its fields, and nothing that it is made wi
   await page.locator('[name=locale]').selectOption('de');
   await page.locator('form button').click();
   const form = await frameOf('Own fields, Modern style, dark');
-  expect(await form.locator('html').getAttribute('data-mode')).toBe('dark');
+  await form.locator('html[data-mode="dark"]').waitFor();
   await form.locator('[name=number]').fill('M-1001');
   await form.locator('[name=full_name]').fill('Ada Lovelace');
   await form.locator('[name=country]').selectOption('DE');

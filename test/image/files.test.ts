@@ -43,7 +43,7 @@ describe('what an image holds', () => {
       'tsconfig.json',
       'workers',
     ]);
-    expect(readdirSync(join(folder, 'sdk'))).toEqual(['openapi.json']);
+    expect(readdirSync(join(folder, 'sdk')).sort()).toEqual(['openapi.json', 'seal']);
     expect(readdirSync(join(folder, 'dist/sdk')).sort()).toEqual([
       expect.stringMatching(/^cardvault-sdk-\d+\.\d+\.\d+\.tgz$/),
       'cardvault-sdk.d.ts',
