@@ -5,10 +5,10 @@ import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
+import { PASSPHRASE, useKeyField } from '../ui/fields.tsx';
 import { type Entered, Form } from '../ui/form.tsx';
 import { Badge, Copy, Loaded, Screen, Short, Table, Time } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
-import { useKeyField } from './items.tsx';
 
 type Kind = 'capture' | 'retrieve';
 
@@ -91,7 +91,7 @@ function Create({ session, kind, onChange }: CreateParts) {
     <Form
       fields={[
         keyField,
-        { name: 'passphrase', label: T.passphrase, kind: 'password', required: true, hint: T.passphraseHint },
+        PASSPHRASE,
         {
           name: 'form',
           label: T.endpoints.form,

@@ -5,6 +5,7 @@ import { notify } from '../app/notice.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
+import { choice } from '../ui/fields.tsx';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
@@ -13,11 +14,11 @@ import { type ExtraField, ExtraFields, extraOf, fieldsIn } from './form-extra.ts
 
 const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
 const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
-const CHOICES = {
-  display_mode: ['standalone', 'embedded'],
-  color_mode: ['light', 'dark', 'auto'],
-  locale: ['en', 'es', 'fr', 'de', 'ar'],
-} as const;
+const CHOICES = [
+  ['display_mode', ['standalone', 'embedded']],
+  ['color_mode', ['light', 'dark', 'auto']],
+  ['locale', ['en', 'es', 'fr', 'de', 'ar']],
+] as const;
 const FIELDS = {
   pcd: ['card_number', 'card_holder', 'expiry', 'cvv'],
   ach: ['account_number', 'routing_number', 'account_type', 'account_holder'],
@@ -26,25 +27,13 @@ const FIELDS = {
 
 const { names } = T.forms;
 
-function choice(name: string, label: string, values: readonly string[], value: string | undefined): Field {
-  const options = [['', names.default] as const, ...values.map((each) => [each, each] as const)];
-  return { name, label, kind: 'select', value: value ?? '', options };
-}
-
 /** The fields of the builder for a form as it is. */
 function fieldsFor(type: FormType, settings: FormSettings): Field[] {
   const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
   const { theme } = settings;
   return [
-    choice('style', names.style, ['vault', 'modern'], theme?.style ?? undefined),
-    ...Object.entries(CHOICES).map(([name, values]) =>
-      choice(
-        name,
-        names[name as keyof typeof CHOICES],
-        values,
-        settings[name as keyof typeof CHOICES] ?? undefined,
-      ),
-    ),
+    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default),
+    ...CHOICES.map(([name, values]) => choice(name, names[name], values, settings[name], names.default)),
     ...COLOURS.map((name) => ({
       name,
       label: names[name],
@@ -79,7 +68,7 @@ function fieldsFor(type: FormType, settings: FormSettings): Field[] {
 
 const SHOWN = [
   ...FLAGS,
-  ...Object.keys(CHOICES),
+  ...CHOICES.map(([name]) => name),
   'theme',
   'field_options',
   'additional_fields',
@@ -100,7 +89,7 @@ function settingsIn(
   before: FormSettings,
   extra: readonly ExtraField[],
 ): FormSettings {
-  const chosen = Object.keys(CHOICES).map((name) => [name, text(name)] as const);
+  const chosen = CHOICES.map(([name]) => [name, text(name)] as const);
   const flags = FLAGS.map((name) => [name, isOn(name) || undefined] as const);
   const colours = ['style', ...COLOURS].map((name) => [name, text(name)] as const);
   const hidden = list('hidden');

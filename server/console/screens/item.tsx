@@ -5,6 +5,7 @@ import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { PASSPHRASE } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Badge, Copy, Facts, ListTable, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
 import { cardOf, metadataOf } from './items.tsx';
@@ -53,10 +54,7 @@ function Data({ session: { client, who }, item, onLook }: ItemParts & { readonly
       ) : (
         <Form
           fields={[
-            {
-              ...({ name: 'passphrase', label: T.passphrase, kind: 'password', required: true } as const),
-              hint: T.passphraseHint,
-            },
+            PASSPHRASE,
             ...(isMasked
               ? []
               : [{ name: 'whole', label: T.item.whole, kind: 'checkbox', hint: T.item.wholeHint } as const]),

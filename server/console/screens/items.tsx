@@ -1,55 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { TreeItem } from '../../../sdk/transport/types.ts';
-import { useListing, useLoad } from '../app/load.ts';
+import { useListing } from '../app/load.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
-import { localOf, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { Opener } from '../ui/dialog.tsx';
-import { type Entered, type Field, Form, pairsOf } from '../ui/form.tsx';
+import { timeField, timeOf, useKeyField } from '../ui/fields.tsx';
+import { type Field, Form, pairsOf } from '../ui/form.tsx';
 import { ListTable, Screen, Short, Time } from '../ui/parts.tsx';
 
 const TIMES = ['stored_after', 'stored_before', 'expires_before'] as const;
 const FILTERS = ['reference_prefix', ...TIMES] as const;
-/** Keys that a screen offers to choose from; a longer list is typed. */
-const KEYS_SHOWN = 200;
-
 /** A reference up to this length stays in one line. */
 const WORD_MAX = 24;
-
-/** A time of a field, which is in the reader's zone, in UTC. */
-export function timeOf({ text }: Entered, name: string): string | undefined {
-  const local = text(name);
-  return local === undefined ? undefined : utcOf(new Date(local));
-}
-
-/** A field for a time, with the one that the place has. */
-export function timeField(name: string, label: string, params: Route['params']): Field {
-  return { name, label, kind: 'datetime-local', value: localOf(params[name]), isMore: true };
-}
-
-/** A field for the name of a key: a choice, or a text for a credential that may not list them, or for very many. */
-export function useKeyField({ client, may }: Session, value?: string): Field | undefined {
-  const keys = useLoad(async () =>
-    may('key:read') ? client.keys.list({ limit: KEYS_SHOWN }) : { data: [], next_token: undefined },
-  );
-  if (keys.kind === 'loading') {
-    return undefined;
-  }
-  const { data, next_token } = keys.kind === 'ready' ? keys.data : { data: [], next_token: undefined };
-  const users = data.map(({ user }) => user);
-  const field = { name: 'user', label: T.key, required: true, value: value ?? '' };
-  return users.length === 0 || next_token !== undefined
-    ? field
-    : {
-        ...field,
-        kind: 'select',
-        options: [
-          ...(users.length === 1 ? [] : [['', T.choose] as const]),
-          ...users.map((user) => [user, user] as const),
-        ],
-      };
-}
 
 function Filters({ keyField, params }: { readonly keyField: Field; readonly params: Route['params'] }) {
   const { options } = keyField;

@@ -5,9 +5,9 @@ import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { choice, timeField, timeOf } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Badge, Facts, ListTable, Loaded, Panel, Screen, Short, Table, Time } from '../ui/parts.tsx';
-import { timeField, timeOf } from './items.tsx';
 
 const STATUSES = ['waiting', 'sending', 'reporting', 'done', 'failed', 'unknown', 'cancelled'] as const;
 const KINDS = ['post', 'get', 'network_token', 'capture'] as const;
@@ -29,10 +29,6 @@ type Attempt = Job['attempts'][number];
 
 function oneOf<const Names extends readonly string[]>(names: Names, text = ''): Names[number] | undefined {
   return names.find((name) => name === text);
-}
-
-function choices(names: readonly string[]): (readonly [string, string])[] {
-  return [['', T.all], ...names.map((name) => [name, name] as const)];
 }
 
 function Status({ of: { status } }: { readonly of: Job }) {
@@ -72,11 +68,8 @@ export function JobsScreen({ session: { client }, params }: { session: Session; 
       <Form
         isCompact
         fields={[
-          {
-            ...({ name: 'status', label: T.jobs.status, kind: 'select', value: status ?? '' } as const),
-            options: choices(STATUSES),
-          },
-          { name: 'kind', label: T.jobs.kind, kind: 'select', value: kind ?? '', options: choices(KINDS) },
+          choice('status', T.jobs.status, STATUSES, status),
+          choice('kind', T.jobs.kind, KINDS, kind),
           timeField('after', T.log.after, params),
           timeField('before', T.log.before, params),
         ]}

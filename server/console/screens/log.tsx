@@ -6,9 +6,9 @@ import { goTo, linkTo, type Route } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { dayBefore, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
+import { choice, timeField, timeOf } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Badge, Failure, ListTable, Screen, Time } from '../ui/parts.tsx';
-import { timeField, timeOf } from './items.tsx';
 import { ACTIONS } from './log-actions.ts';
 
 /** Saves entries as a file, one JSON object a line. */
@@ -51,11 +51,7 @@ function Filters({ params }: { readonly params: Route['params'] }) {
       <Form
         isCompact
         fields={[
-          {
-            ...({ name: 'action', label: T.log.action, kind: 'select' } as const),
-            value: params['action'] ?? '',
-            options: [['', T.all], ...ACTIONS.map((action) => [action, action] as const)],
-          },
+          choice('action', T.log.action, ACTIONS, params['action']),
           { name: 'object', label: T.log.object, value: params['object'] ?? '' },
           { name: 'token', label: T.log.token, value: params['token'] ?? '', isMore: true },
           timeField('after', T.log.after, params),
