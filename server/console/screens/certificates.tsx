@@ -84,9 +84,8 @@ function Csrs({
                       )}
                     </Opener>
                     <Confirm
-                      label={T.remove}
-                      question={`${id}: ${T.certificates.removeQuestion}`}
-                      done={T.removed(id)}
+                      name={id}
+                      question={T.certificates.removeQuestion}
                       onConfirm={async () => {
                         await client.certificates.deleteCsr({ id });
                         csrs.reload();
@@ -123,9 +122,8 @@ export function CertificatesScreen({ session }: { readonly session: Session }) {
                 title: T.actions,
                 cell: ({ id }) => (
                   <Confirm
-                    label={T.remove}
-                    question={`${id}: ${T.certificates.removeQuestion}`}
-                    done={T.removed(id)}
+                    name={id}
+                    question={T.certificates.removeQuestion}
                     onConfirm={async () => {
                       await client.certificates.delete({ id });
                       certificates.reload();

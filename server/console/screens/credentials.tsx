@@ -169,9 +169,8 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
                       {() => <Roll session={session} id={id} />}
                     </Opener>
                     <Confirm
-                      label={T.remove}
-                      question={`${name}: ${T.credentials.removeQuestion}`}
-                      done={T.removed(name)}
+                      name={name}
+                      question={T.credentials.removeQuestion}
                       onConfirm={async () => {
                         await client.credentials.delete({ id });
                         credentials.reload();

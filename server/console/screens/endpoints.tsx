@@ -146,8 +146,9 @@ function columnsOf({ session: { client, may }, kind, onChange }: CreateParts) {
             </a>
           )}
           <Confirm
+            name={unique_id}
             label={T.endpoints.stop}
-            question={`${unique_id}: ${T.endpoints.stopQuestion}`}
+            question={T.endpoints.stopQuestion}
             done={T.endpoints.wasStopped(unique_id)}
             onConfirm={async () => {
               await client[kind].delete({ unique_id });

@@ -37,9 +37,8 @@ export function FormsScreen({ session: { client } }: { readonly session: Session
                       {T.forms.edit}
                     </a>
                     <Confirm
-                      label={T.remove}
-                      question={`${id}: ${T.forms.removeQuestion}`}
-                      done={T.removed(id)}
+                      name={id}
+                      question={T.forms.removeQuestion}
                       onConfirm={async () => {
                         await client.forms.delete({ form_id: id });
                         forms.reload();

@@ -151,7 +151,6 @@ export function ItemScreen({
         known.kind === 'ready' &&
         may('vault:delete') && (
           <Confirm
-            label={T.remove}
             question={T.item.removeQuestion}
             done={T.item.removed}
             onConfirm={async () => {

@@ -98,9 +98,9 @@ export function KeysScreen({ session }: { readonly session: Session }) {
                       {() => <ChangePassphrase session={session} user={user} />}
                     </Opener>
                     <Confirm
+                      name={user}
                       label={T.keys.remove}
-                      question={`${user}: ${T.keys.removeQuestion}`}
-                      done={T.removed(user)}
+                      question={T.keys.removeQuestion}
                       onConfirm={async () => {
                         await client.keys.delete({ user, safe: true });
                         keys.load.reload();

@@ -102,8 +102,9 @@ export function PreferencesScreen({ session }: { readonly session: Session }) {
                       <Badge kind="plain">{T.preferences.isDefault}</Badge>
                     ) : (
                       <Confirm
+                        name={key}
                         label={T.preferences.reset}
-                        question={`${key}: ${T.preferences.reset}?`}
+                        question={`${T.preferences.reset}?`}
                         done={`${key}: ${T.preferences.wasReset}`}
                         onConfirm={async () => {
                           await client.admin.deletePreference({ key });

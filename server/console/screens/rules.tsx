@@ -273,9 +273,8 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
                     </a>
                     {may('rule:write') && (
                       <Confirm
-                        label={T.remove}
-                        question={`${id}: ${T.rules.removeQuestion}`}
-                        done={T.removed(id)}
+                        name={id}
+                        question={T.rules.removeQuestion}
                         onConfirm={async () => {
                           await client.rules.delete({ id });
                           rules.reload();

@@ -65,17 +65,20 @@ export function Opener({
   );
 }
 
-/** A button that asks first, naming what it is about, and tells what it has done. */
+/** A button that asks first, naming what it is about, and tells what it has done: by default it deletes. */
 export function Confirm({
-  label,
+  name = '',
+  label = T.remove,
   question,
-  done,
+  done = T.removed(name),
   kind = 'danger',
   onConfirm,
 }: {
-  readonly label: string;
+  /** What it is about, where the screen does not say. */
+  readonly name?: string;
+  readonly label?: string;
   readonly question: string;
-  readonly done: string;
+  readonly done?: string;
   /** `danger` is for what cannot be undone. */
   readonly kind?: 'primary' | 'danger';
   readonly onConfirm: () => Promise<void>;
@@ -84,7 +87,7 @@ export function Confirm({
     <Opener label={label} kind={kind}>
       {(close) => (
         <>
-          <p>{question}</p>
+          <p>{name === '' ? question : `${name}: ${question}`}</p>
           <Form
             fields={[]}
             send={label}
