@@ -3,8 +3,8 @@ import type { Credential, Scope } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { Confirm, Once, Opener } from '../ui/dialog.tsx';
-import { type Entered, type Field, Form } from '../ui/form.tsx';
+import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
+import type { Entered, Field } from '../ui/form.tsx';
 import { Loaded, Screen, Table, Time } from '../ui/parts.tsx';
 
 type Preset = keyof typeof T.credentials.presets;
@@ -40,12 +40,8 @@ interface Parts {
 }
 
 function Create({ session: { client, may }, onChange }: Parts) {
-  const [secret, setSecret] = useState<string>();
   const [preset, setPreset] = useState<string>();
-  if (secret !== undefined) {
-    return <Once label={T.credentials.secret} text={secret} />;
-  }
-  const create = async ({ needed, list, text, isOn }: Entered): Promise<void> => {
+  const make = async ({ needed, list, text, isOn }: Entered): Promise<string> => {
     const chosen = needed('preset');
     const made = await client.credentials.create({
       name: needed('name'),
@@ -58,8 +54,8 @@ function Create({ session: { client, may }, onChange }: Parts) {
       expires_in: text('expires_in'),
       unmasked: isOn('unmasked'),
     });
-    setSecret(made.secret);
     onChange();
+    return made.secret;
   };
   const roles = Object.entries(T.credentials.presets).filter(
     ([role]) => !isRole(role) || PRESETS[role].every((scope) => may(scope)),
@@ -78,7 +74,7 @@ function Create({ session: { client, may }, onChange }: Parts) {
         target instanceof HTMLSelectElement && target.name === 'preset' && setPreset(target.value)
       }
     >
-      <Form
+      <SecretForm
         fields={[
           { name: 'name', label: T.credentials.name, required: true, hint: T.credentials.nameHint },
           {
@@ -96,29 +92,24 @@ function Create({ session: { client, may }, onChange }: Parts) {
           ...more.map((field) => ({ ...field, isMore: true })),
         ]}
         send={T.credentials.create}
-        onSend={create}
+        label={T.credentials.secret}
+        make={make}
       />
     </div>
   );
 }
 
 function Roll({ session: { client }, id }: { readonly session: Session; readonly id: string }) {
-  const [secret, setSecret] = useState<string>();
-  return secret === undefined ? (
-    <>
-      <p>{T.credentials.rollAbout}</p>
-      <Form
-        fields={[
-          { name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.credentials.overlapHint },
-        ]}
-        send={T.credentials.roll}
-        onSend={async ({ text }) =>
-          setSecret((await client.credentials.roll({ id, overlap: text('overlap') })).secret)
-        }
-      />
-    </>
-  ) : (
-    <Once label={T.credentials.secret} text={secret} />
+  return (
+    <SecretForm
+      about={<p>{T.credentials.rollAbout}</p>}
+      fields={[
+        { name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.credentials.overlapHint },
+      ]}
+      send={T.credentials.roll}
+      label={T.credentials.secret}
+      make={async ({ text }) => (await client.credentials.roll({ id, overlap: text('overlap') })).secret}
+    />
   );
 }
 

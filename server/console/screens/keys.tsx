@@ -1,10 +1,8 @@
-import { useState } from 'preact/hooks';
 import { useListing } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { Confirm, Once, Opener } from '../ui/dialog.tsx';
-import { Form } from '../ui/form.tsx';
+import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
 import { ListTable, Screen } from '../ui/parts.tsx';
 
 interface KeyParts {
@@ -13,52 +11,46 @@ interface KeyParts {
 }
 
 function CreateKey({ session: { client }, onChange }: KeyParts) {
-  const [made, setMade] = useState<string>();
-  return made === undefined ? (
-    <Form
+  return (
+    <SecretForm
       fields={[
         { name: 'user', label: T.keys.name, required: true },
         { name: 'passphrase', label: T.passphrase, kind: 'new-password', hint: T.keys.passphraseHint },
         { name: 'summary', label: T.keys.summary, kind: 'checkbox' },
       ]}
       send={T.keys.create}
-      onSend={async ({ needed, text, isOn }) => {
+      label={T.keys.made}
+      make={async ({ needed, text, isOn }) => {
         const key = { user: needed('user'), passphrase: text('passphrase'), summary: isOn('summary') };
-        setMade((await client.keys.create(key)).passphrase);
+        const { passphrase } = await client.keys.create(key);
         onChange();
+        return passphrase;
       }}
     />
-  ) : (
-    <Once label={T.keys.made} text={made} />
   );
 }
 
-function ChangePassphrase({
-  session: { client },
-  user,
-}: {
+function ChangePassphrase({ session: { client }, user }: ChangeParts) {
+  return (
+    <SecretForm
+      about={<p class="warning">{T.keys.changeWarning}</p>}
+      fields={[
+        { name: 'passphrase', label: T.keys.old, kind: 'password', required: true },
+        { name: 'new_passphrase', label: T.keys.fresh, kind: 'new-password', hint: T.keys.passphraseHint },
+      ]}
+      send={T.keys.change}
+      label={T.keys.changed}
+      make={async ({ needed, text }) => {
+        const change = { user, passphrase: needed('passphrase'), new_passphrase: text('new_passphrase') };
+        return (await client.keys.changePassphrase(change)).passphrase;
+      }}
+    />
+  );
+}
+
+interface ChangeParts {
   readonly session: Session;
   readonly user: string;
-}) {
-  const [made, setMade] = useState<string>();
-  return made === undefined ? (
-    <>
-      <p class="warning">{T.keys.changeWarning}</p>
-      <Form
-        fields={[
-          { name: 'passphrase', label: T.keys.old, kind: 'password', required: true },
-          { name: 'new_passphrase', label: T.keys.fresh, kind: 'new-password', hint: T.keys.passphraseHint },
-        ]}
-        send={T.keys.change}
-        onSend={async ({ needed, text }) => {
-          const change = { user, passphrase: needed('passphrase'), new_passphrase: text('new_passphrase') };
-          setMade((await client.keys.changePassphrase(change)).passphrase);
-        }}
-      />
-    </>
-  ) : (
-    <Once label={T.keys.changed} text={made} />
-  );
 }
 
 export function KeysScreen({ session }: { readonly session: Session }) {

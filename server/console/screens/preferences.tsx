@@ -1,9 +1,8 @@
-import { useState } from 'preact/hooks';
 import type { SetPreference } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { Confirm, Once, Opener } from '../ui/dialog.tsx';
+import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
 import { Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { Badge, Loaded, Screen, Table } from '../ui/parts.tsx';
@@ -35,9 +34,8 @@ interface SetParts {
 }
 
 function ChangePassword({ session: { client } }: { readonly session: Session }) {
-  const [password, setPassword] = useState<string>();
-  return password === undefined ? (
-    <Form
+  return (
+    <SecretForm
       fields={[
         {
           name: 'new_password',
@@ -47,12 +45,11 @@ function ChangePassword({ session: { client } }: { readonly session: Session }) 
         },
       ]}
       send={T.preferences.password}
-      onSend={async ({ text }) =>
-        setPassword((await client.admin.changePassword({ new_password: text('new_password') })).password)
+      label={T.preferences.changed}
+      make={async ({ text }) =>
+        (await client.admin.changePassword({ new_password: text('new_password') })).password
       }
     />
-  ) : (
-    <Once label={T.preferences.changed} text={password} />
   );
 }
 

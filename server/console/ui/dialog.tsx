@@ -4,7 +4,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hook
 import { encode } from 'uqr';
 import { notify } from '../app/notice.ts';
 import { T } from '../text/text.ts';
-import { Form, focusFirst } from './form.tsx';
+import { type Entered, Form, type FormParts, focusFirst } from './form.tsx';
 import { Copy } from './parts.tsx';
 
 /** A dialog that is open as long as it is shown. */
@@ -118,6 +118,30 @@ export function Once({ label, text }: { readonly label: string; readonly text: s
         <code>{text}</code> <Copy text={text} />
       </p>
     </div>
+  );
+}
+
+/** A form that makes a secret, which is then shown in its place. */
+export function SecretForm({
+  label,
+  about,
+  make,
+  ...form
+}: Omit<FormParts, 'onSend'> & {
+  /** What the secret is. */
+  readonly label: string;
+  /** What is said above the form. */
+  readonly about?: ComponentChildren;
+  readonly make: (entered: Entered) => Promise<string>;
+}) {
+  const [secret, setSecret] = useState<string>();
+  return secret === undefined ? (
+    <>
+      {about}
+      <Form {...form} onSend={async (entered) => setSecret(await make(entered))} />
+    </>
+  ) : (
+    <Once label={label} text={secret} />
   );
 }
 

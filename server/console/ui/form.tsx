@@ -177,18 +177,8 @@ function More({ fields, error }: { readonly fields: readonly Field[]; readonly e
 
 type ErrorOf = (name: string) => string | undefined;
 
-/**
- * A form. `onSend` gets what was entered; what it throws is shown, and the form stays as it is. In a dialog its first
- * field has the focus.
- */
-export function Form({
-  fields,
-  send,
-  onSend,
-  children,
-  isCompact = false,
-  kind = 'primary',
-}: {
+/** What a form is made of. */
+export interface FormParts {
   readonly fields: readonly Field[];
   /** The text of its button. */
   readonly send: string;
@@ -196,7 +186,13 @@ export function Form({
   readonly children?: ComponentChildren;
   readonly isCompact?: boolean;
   readonly kind?: 'primary' | 'danger';
-}) {
+}
+
+/**
+ * A form. `onSend` gets what was entered; what it throws is shown, and the form stays as it is. In a dialog its first
+ * field has the focus.
+ */
+export function Form({ fields, send, onSend, children, isCompact = false, kind = 'primary' }: FormParts) {
   const form = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
