@@ -1,8 +1,9 @@
+/** What all screens have around them: the sign-in, the header and the menu. */
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import type { Scope } from '../../sdk/transport/types.ts';
 import { useNotice } from './app/notice.ts';
-import { linkTo, type Route, useRoute } from './app/route.ts';
-import { type Session, watchIdle } from './app/session.ts';
+import { linkTo, useRoute } from './app/route.ts';
+import { type ScreenParts, type Session, watchIdle } from './app/session.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
@@ -22,11 +23,6 @@ import { T } from './text/text.ts';
 import { Failure, Screen } from './ui/parts.tsx';
 
 type Scopes = readonly Scope[];
-
-interface ScreenParts {
-  readonly session: Session;
-  readonly params: Route['params'];
-}
 
 interface Entry {
   /** Its text in the menu; a screen that another one leads to has none. */

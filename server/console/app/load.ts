@@ -38,6 +38,32 @@ export function useLoad<T>(read: () => Promise<T>, of: readonly unknown[] = []):
   return { ...state, reload } as Load<T>; // `kind` says which members there are.
 }
 
+/** Something that a button starts: whether it runs, and why it failed the last time. */
+export interface Work {
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  /** Runs it, unless it runs already. */
+  readonly run: () => Promise<void>;
+}
+
+/** Runs `act` one at a time. */
+export function useWork(act: () => Promise<void> | void): Work {
+  const [{ isBusy, error }, setState] = useState<Omit<Work, 'run'>>({ isBusy: false, error: undefined });
+  const run = async (): Promise<void> => {
+    if (isBusy) {
+      return;
+    }
+    setState({ isBusy: true, error: undefined });
+    try {
+      await act();
+      setState({ isBusy: false, error: undefined });
+    } catch (thrown) {
+      setState({ isBusy: false, error: thrown });
+    }
+  };
+  return { isBusy, error, run };
+}
+
 /** A list that comes in pages. */
 export interface Listing<Item> {
   readonly load: Load<readonly Item[]>;

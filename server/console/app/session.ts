@@ -2,6 +2,7 @@
 import { Vault } from '../../../sdk/client.ts';
 import { VaultApiError } from '../../../sdk/transport/errors.ts';
 import type { Scope, WhoAmI } from '../../../sdk/transport/types.ts';
+import type { Route } from './route.ts';
 
 /** A page without any action for so long signs out. */
 const IDLE_MS = 15 * 60_000;
@@ -12,6 +13,12 @@ export interface Session {
   readonly who: WhoAmI;
   /** Whether it may do at least one of these; a password may do everything. */
   readonly may: (...scopes: readonly Scope[]) => boolean;
+}
+
+/** What each screen gets: who looks at it, and the parameters of the place. */
+export interface ScreenParts {
+  readonly session: Session;
+  readonly params: Route['params'];
 }
 
 /** What a person types to sign in: a name with a password, or the secret of an API credential alone. */

@@ -102,6 +102,7 @@ function Csrs({
   );
 }
 
+/** Client certificates, and the requests to sign them. */
 export function CertificatesScreen({ session }: { readonly session: Session }) {
   const { client } = session;
   const certificates = useLoad(() => client.certificates.list());

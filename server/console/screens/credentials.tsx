@@ -118,6 +118,7 @@ function limitsOf({ keys, hosts, ips, unmasked }: Credential): string {
   return [...lists, ...(unmasked ? [T.credentials.unmasked] : [])].join(', ');
 }
 
+/** API credentials of the account. */
 export function CredentialsScreen({ session }: { readonly session: Session }) {
   const { client } = session;
   const credentials = useLoad(() => client.credentials.list());

@@ -7,7 +7,7 @@ import { T } from '../text/text.ts';
 import { Confirm, Once, Opener, QrCode } from '../ui/dialog.tsx';
 import { PASSPHRASE, useKeyField } from '../ui/fields.tsx';
 import { type Entered, Form } from '../ui/form.tsx';
-import { Badge, Copy, Loaded, Screen, Short, Table, Time } from '../ui/parts.tsx';
+import { Badge, Copy, Loaded, Loading, Screen, Short, Table, Time } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
 
 type Kind = 'capture' | 'retrieve';
@@ -84,9 +84,7 @@ function Create({ session, kind, onChange }: CreateParts) {
     onChange();
   };
   return keyField === undefined || forms.kind === 'loading' ? (
-    <p class="loading" role="status">
-      {T.loading}
-    </p>
+    <Loading />
   ) : (
     <Form
       fields={[

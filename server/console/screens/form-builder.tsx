@@ -2,8 +2,8 @@ import { useRef, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { choice } from '../ui/fields.tsx';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
@@ -213,7 +213,8 @@ function Builder({ session, form }: BuilderParts) {
   );
 }
 
-export function FormScreen({ session, params: { id } }: { session: Session; params: Route['params'] }) {
+/** A hosted form, or a new one, with a preview beside its settings. */
+export function FormScreen({ session, params: { id } }: ScreenParts) {
   const { client } = session;
   const form = useLoad<Partial<HostedForm>>(
     async () => (id === undefined ? {} : client.forms.get({ form_id: id })),

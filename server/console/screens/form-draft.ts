@@ -7,6 +7,7 @@ const PREFIX = 'console-draft-';
 /** How long nothing is typed before the preview follows. */
 const PAUSE_MS = 400;
 
+/** The types of forms. */
 export type FormType = 'pcd' | 'ach' | 'custom';
 
 /** Whether a form is a draft of the builder, of this page or of one that was closed. */

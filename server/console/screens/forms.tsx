@@ -6,6 +6,7 @@ import { Confirm } from '../ui/dialog.tsx';
 import { Loaded, Screen, Table } from '../ui/parts.tsx';
 import { isDraft } from './form-draft.ts';
 
+/** The hosted forms of the account. */
 export function FormsScreen({ session: { client } }: { readonly session: Session }) {
   const forms = useLoad(() => client.forms.list());
   return (

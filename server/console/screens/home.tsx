@@ -143,6 +143,7 @@ function Server() {
   );
 }
 
+/** What the account has and used, and how the server is. */
 export function HomeScreen({ session }: { readonly session: Session }) {
   return (
     <Screen title={T.home.title}>

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StoredObject, TreeItem } from '../../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { PASSPHRASE } from '../ui/fields.tsx';
@@ -128,13 +128,8 @@ interface KnownParts {
   readonly listed: TreeItem | undefined;
 }
 
-export function ItemScreen({
-  session,
-  params,
-}: {
-  readonly session: Session;
-  readonly params: Route['params'];
-}) {
+/** One item: what it is listed as, its data for its passphrase, and its log. */
+export function ItemScreen({ session, params }: ScreenParts) {
   const { user = '', token = '', reference } = params;
   const item = { user, token, reference };
   const { client, may } = session;

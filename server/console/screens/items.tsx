@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { TreeItem } from '../../../sdk/transport/types.ts';
 import { useListing } from '../app/load.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Opener } from '../ui/dialog.tsx';
 import { timeField, timeOf, useKeyField } from '../ui/fields.tsx';
@@ -111,13 +111,8 @@ function useItems({ client }: Session, params: Route['params']) {
   );
 }
 
-export function ItemsScreen({
-  session,
-  params,
-}: {
-  readonly session: Session;
-  readonly params: Route['params'];
-}) {
+/** Items that the filters of the place match. */
+export function ItemsScreen({ session, params }: ScreenParts) {
   const { user, reference_prefix } = params;
   const items = useItems(session, params);
   const keyField = useKeyField(session, user);

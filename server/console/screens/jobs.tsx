@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import type { Job } from '../../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import type { ScreenParts } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { choice, timeField, timeOf } from '../ui/fields.tsx';
@@ -46,7 +46,7 @@ function lastOf(attempts: readonly Attempt[]): string {
 }
 
 /** Jobs, newest first. */
-export function JobsScreen({ session: { client }, params }: { session: Session; params: Route['params'] }) {
+export function JobsScreen({ session: { client }, params }: ScreenParts) {
   const { status, kind, after, before } = params;
   const jobs = useListing(
     (next_token) => {
@@ -150,13 +150,7 @@ function isMoving({ status, webhook }: Job): boolean {
 }
 
 /** One job, with all of its attempts. */
-export function JobScreen({
-  session: { client, may },
-  params,
-}: {
-  session: Session;
-  params: Route['params'];
-}) {
+export function JobScreen({ session: { client, may }, params }: ScreenParts) {
   const { id = '' } = params;
   const job = useLoad(() => client.jobs.get({ id }), [id]);
   const found = job.kind === 'ready' ? job.data : undefined;

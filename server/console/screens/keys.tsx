@@ -53,6 +53,7 @@ interface ChangeParts {
   readonly user: string;
 }
 
+/** The keys of the account. */
 export function KeysScreen({ session }: { readonly session: Session }) {
   const { client, may } = session;
   const keys = useListing((next_token) => client.keys.list({ next_token, limit: 50 }));

@@ -1,9 +1,8 @@
-import { useState } from 'preact/hooks';
 import type { AuditEntry, ReadAudit } from '../../../sdk/transport/types.ts';
-import { useListing } from '../app/load.ts';
+import { useListing, useWork } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
 import { dayBefore, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { choice, timeField, timeOf } from '../ui/fields.tsx';
@@ -99,29 +98,22 @@ function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
 
 /** Saves all entries that the filters match, also those that are not shown yet. */
 function Export({ session: { client }, query, part }: ExportParts) {
-  const [state, setState] = useState<{ readonly isBusy?: boolean; readonly error?: unknown }>({});
-  const run = async (): Promise<void> => {
-    setState({ isBusy: true });
-    try {
-      const entries: AuditEntry[] = [];
-      for await (const { data } of client.audit.pages(query)) {
-        entries.push(...data.filter((entry) => isAbout(entry, part)));
-      }
-      if (entries.length > 0) {
-        save(entries);
-      }
-      notify(entries.length > 0 ? T.log.exported(entries.length) : T.log.exportedNone);
-      setState({});
-    } catch (error) {
-      setState({ error });
+  const { isBusy, error, run } = useWork(async () => {
+    const entries: AuditEntry[] = [];
+    for await (const { data } of client.audit.pages(query)) {
+      entries.push(...data.filter((entry) => isAbout(entry, part)));
     }
-  };
+    if (entries.length > 0) {
+      save(entries);
+    }
+    notify(entries.length > 0 ? T.log.exported(entries.length) : T.log.exportedNone);
+  });
   return (
     <>
-      <button type="button" aria-disabled={state.isBusy} onClick={() => !state.isBusy && run()}>
-        {state.isBusy ? T.log.exporting : T.log.export}
+      <button type="button" aria-disabled={isBusy} onClick={run}>
+        {isBusy ? T.log.exporting : T.log.export}
       </button>
-      {state.error !== undefined && <Failure error={state.error} />}
+      {error !== undefined && <Failure error={error} />}
     </>
   );
 }
@@ -133,7 +125,7 @@ interface ExportParts {
 }
 
 /** The security log of the account, newest first. */
-export function LogScreen({ session, params }: { session: Session; params: Route['params'] }) {
+export function LogScreen({ session, params }: ScreenParts) {
   const { token, after, before, object } = params;
   const action = ACTIONS.find((known) => known === params['action']);
   const query: ReadAudit = { action, token, after, before };

@@ -53,6 +53,7 @@ function ChangePassword({ session: { client } }: { readonly session: Session }) 
   );
 }
 
+/** Defaults of the account, and its password. */
 export function PreferencesScreen({ session }: { readonly session: Session }) {
   const { client, who } = session;
   const preferences = useLoad(() => client.admin.listPreferences());

@@ -16,4 +16,5 @@ export const ARGUMENTS = {
   encrypt: { algorithm: 'text', public_key: 'long' },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, 'text' | 'long' | 'json' | 'list'>>>>;
 
+/** The name of an operation. */
 export type OperationName = keyof typeof ARGUMENTS;

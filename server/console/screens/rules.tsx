@@ -2,8 +2,8 @@ import { useId, useState } from 'preact/hooks';
 import type { CreateRule, Rule, RuleTestReply } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
-import { goTo, linkTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { Form } from '../ui/form.tsx';
@@ -224,7 +224,7 @@ interface EditorParts {
 }
 
 /** A new rule, from nothing or from another one, with a dry run beside it. */
-export function RuleScreen({ session, params: { id } }: { session: Session; params: Route['params'] }) {
+export function RuleScreen({ session, params: { id } }: ScreenParts) {
   const { client } = session;
   const template = useLoad(
     async () => (id === undefined ? [] : (await client.rules.get({ id })).operations),
@@ -237,6 +237,7 @@ export function RuleScreen({ session, params: { id } }: { session: Session; para
   );
 }
 
+/** The rules of the account. */
 export function RulesScreen({ session: { client, may } }: { readonly session: Session }) {
   const rules = useLoad(() => client.rules.list());
   return (

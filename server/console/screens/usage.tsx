@@ -1,6 +1,6 @@
 import { useLoad } from '../app/load.ts';
-import { goTo, type Route } from '../app/route.ts';
-import type { Session } from '../app/session.ts';
+import { goTo } from '../app/route.ts';
+import type { ScreenParts } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { BarChart, daysOf } from '../ui/chart.tsx';
 import { Form } from '../ui/form.tsx';
@@ -25,7 +25,7 @@ function months(): readonly (readonly [string, string])[] {
 }
 
 /** Requests of a month, and the bill of the current one. */
-export function UsageScreen({ session: { client }, params }: { session: Session; params: Route['params'] }) {
+export function UsageScreen({ session: { client }, params }: ScreenParts) {
   const { month } = params;
   const usage = useLoad(() => client.admin.usage({ month, by_day: true }), [month]);
   const bill = useLoad(() => client.admin.billing());

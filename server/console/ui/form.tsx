@@ -1,7 +1,8 @@
 /** Forms: described by their fields, sent by one function, with the vault's errors beside the field they are about. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { VaultApiError } from '../../../sdk/transport/errors.ts';
+import { useWork } from '../app/load.ts';
 import { messageOf } from '../app/session.ts';
 import { T } from '../text/text.ts';
 
@@ -38,6 +39,7 @@ export interface Entered {
   readonly list: (name: string) => string[];
 }
 
+/** What a form holds now. */
 export function enteredIn(form: HTMLFormElement): Entered {
   const data = new FormData(form);
   const text = (name: string): string | undefined => {
@@ -194,8 +196,11 @@ export interface FormParts {
  */
 export function Form({ fields, send, onSend, children, isCompact = false, kind = 'primary' }: FormParts) {
   const form = useRef<HTMLFormElement>(null);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const { isBusy, error, run } = useWork(async () => {
+    if (form.current !== null) {
+      await onSend(enteredIn(form.current));
+    }
+  });
   const about = fieldOf(error);
   const isBeside = fields.some(({ name }) => name === about);
   const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
@@ -215,20 +220,9 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
     shown.current = given;
   }, [given]);
   useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), [error]);
-  const submit = async (event: Event): Promise<void> => {
+  const submit = (event: Event): void => {
     event.preventDefault();
-    if (form.current === null || isBusy) {
-      return;
-    }
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSend(enteredIn(form.current));
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setBusy(false);
-    }
+    void run();
   };
   const more = fields.filter(({ isMore }) => isMore);
   return (

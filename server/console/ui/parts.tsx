@@ -1,7 +1,7 @@
 /** Small parts that all screens are made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Listing, Load } from '../app/load.ts';
+import { type Listing, type Load, useWork } from '../app/load.ts';
 import { messageOf } from '../app/session.ts';
 import { T } from '../text/text.ts';
 
@@ -74,6 +74,15 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
   );
 }
 
+/** A sign of waiting. */
+export function Loading() {
+  return (
+    <p class="loading" role="status">
+      {T.loading}
+    </p>
+  );
+}
+
 /** What was read, once it is there; before that a sign of waiting, or why it failed. */
 export function Loaded<D>({
   of,
@@ -92,13 +101,7 @@ export function Loaded<D>({
   if (of.kind === 'failed') {
     return <Failure error={of.error} retry={of.reload} />;
   }
-  return of.kind === 'ready' ? (
-    children(of.data)
-  ) : (
-    <p class="loading" role="status">
-      {T.loading}
-    </p>
-  );
+  return of.kind === 'ready' ? children(of.data) : <Loading />;
 }
 
 /** A column of a table. */
@@ -165,33 +168,24 @@ export function ListTable<Row>({
   listing: { load, hasMore, more },
   ...table
 }: Omit<Parameters<typeof Table<Row>>[0], 'rows'> & { readonly listing: Listing<Row> }) {
-  const [state, setState] = useState<{ readonly isBusy?: boolean; readonly error?: unknown }>({});
   const count = useRef<HTMLParagraphElement>(null);
-  const show = async (): Promise<void> => {
-    setState({ isBusy: true });
-    try {
-      await more();
-      setState({});
-    } catch (error) {
-      setState({ error });
-    }
-    // The button that had the focus may be gone.
-    count.current?.focus({ preventScroll: true });
-  };
+  // The button that had the focus may be gone.
+  const refocus = (): void => count.current?.focus({ preventScroll: true });
+  const { isBusy, error, run } = useWork(() => more().finally(refocus));
   return (
     <Loaded of={load}>
       {(rows) => (
         <>
           <Table {...table} rows={rows} />
-          {state.error !== undefined && <Failure error={state.error} />}
+          {error !== undefined && <Failure error={error} />}
           {(rows.length > 0 || hasMore) && (
             <p class="line" ref={count} tabIndex={-1}>
               <span class="soft" role="status">
                 {hasMore ? T.shownSoFar(rows.length) : T.shownAll(rows.length)}
               </span>
               {hasMore && (
-                <button type="button" aria-disabled={state.isBusy} onClick={() => !state.isBusy && show()}>
-                  {state.isBusy ? T.loading : T.more}
+                <button type="button" aria-disabled={isBusy} onClick={run}>
+                  {isBusy ? T.loading : T.more}
                 </button>
               )}
             </p>
