@@ -1,5 +1,5 @@
 import type { Page } from './pages.ts';
-import { IMMUTABLE, REVALIDATE, respondWithFile } from './static-file.ts';
+import { IMMUTABLE, notBuilt, REVALIDATE, respondWithFile } from './static-file.ts';
 
 /** One file that was built before the start. */
 export interface BuiltFile {
@@ -70,8 +70,7 @@ export function builtPages(place: BuiltPlace): readonly Page[] {
   const respond = async (request: Request): Promise<Response> => {
     const site = await read();
     if (site === undefined) {
-      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
-      return new Response(place.notBuilt, { status: 404, headers });
+      return notBuilt(place.notBuilt);
     }
     const { pathname } = new URL(request.url);
     const path = pathname.replace(/\/$/, '');

@@ -1,22 +1,19 @@
 import type { HttpConfig } from '../plugins/http-parts.ts';
 import { builtPages } from './built.ts';
+import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 
 /** Nothing of another host but previews of forms; no inline script or style, and no text that becomes code. */
 function policyOf({ formsUrl }: Pick<HttpConfig, 'formsUrl'>): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self'",
-    "connect-src 'self'",
-    `frame-src ${formsUrl ?? "'self'"}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join('; ');
+  return pagePolicy({
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self'",
+    'connect-src': "'self'",
+    'frame-src': formsUrl ?? "'self'",
+    'require-trusted-types-for': "'script'",
+    'trusted-types': "'none'",
+  });
 }
 
 /** The console under `/console`, as `scripts/build-console.ts` has built it. It is a client of the API like others. */

@@ -5,6 +5,7 @@ import type { HttpParts } from '../plugins/http-parts.ts';
 import { compileQuery } from '../plugins/input.ts';
 import { FormType } from '../schema/capture.ts';
 import { FORM_LOCALES } from '../schema/form.ts';
+import { BASE_STYLE, htmlPage, pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 
 function literal<const Literals extends readonly string[]>(list: Literals, byDefault?: Literals[number]) {
@@ -63,10 +64,7 @@ function previewOf(url: string): Pick<HostedForm, 'form_type' | 'settings'> {
   return { form_type, settings: { ...settings, ...own, theme: { style } } };
 }
 
-const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#dfdfdf, #2d2d2d); --edge: light-dark(#8a8a8a, #737373); --link: light-dark(#0069a8, #5cb8f0); --soft: light-dark(#636363, #a4a4a4); }
-* { box-sizing: border-box; }
-body { margin: 0; background: light-dark(#fff, #0f0f0f); color: light-dark(#1b1b1b, #e7e7e7); font: 15px/24px Inter, ui-sans-serif, system-ui, sans-serif; }
+const STYLE = `${BASE_STYLE}body { font-size: 15px; line-height: 24px; }
 header, main { margin: 0 auto; max-width: 80rem; padding: 1rem; }
 h1 { font-size: 26px; line-height: 1.3; margin: 0; }
 main { padding-top: 0; }
@@ -75,9 +73,8 @@ a { color: var(--link); }
 p { margin: .5rem 0 1rem; max-width: 70ch; }
 form { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
 label { display: grid; flex: 1 1 11rem; gap: .25rem; min-width: 0; }
-input, select, button { background: light-dark(#fff, #0f0f0f); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; min-height: 44px; min-width: 0; padding: .3rem .7rem; }
+input, select, button { background: var(--back); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; min-height: 44px; min-width: 0; padding: .3rem .7rem; }
 button { background: var(--link); border-color: var(--link); color: light-dark(#fff, #0b1a26); cursor: pointer; }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 .frames { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
 figure { border: 1px solid var(--line); border-radius: 12px; margin: 0; overflow: hidden; }
 figcaption { color: var(--soft); padding: .4rem .8rem; border-bottom: 1px solid var(--line); }
@@ -148,17 +145,10 @@ function languageOf(locale: string): string {
 }
 
 function galleryPage(nonce: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>Hosted forms</title>
-<style nonce="${nonce}">${STYLE}</style>
-</head>
-<body>
-<header>
+  return htmlPage(
+    'Hosted forms',
+    `<style nonce="${nonce}">${STYLE}</style>`,
+    `<header>
 <h1>Hosted forms</h1>
 <p>Every type, style and colour mode. With the id and the secret of a capture or retrieval endpoint the forms work. The <a href="/guide/forms">guide</a> tells how to put one into your page, the <a href="/docs">reference</a> has all settings.</p>
 <form>
@@ -172,23 +162,17 @@ function galleryPage(nonce: string): string {
 </header>
 <main id="frames"></main>
 <noscript>This page needs JavaScript.</noscript>
-<script nonce="${nonce}">const LOOKS = ${scriptJson(LOOKS)}; const TYPES = ${scriptJson(TYPE_NAMES)}, STYLES = ${scriptJson(STYLE_NAMES)}, MODES = ${scriptJson(MODE_NAMES)};${SCRIPT}</script>
-</body>
-</html>
-`;
+<script nonce="${nonce}">const LOOKS = ${scriptJson(LOOKS)}; const TYPES = ${scriptJson(TYPE_NAMES)}, STYLES = ${scriptJson(STYLE_NAMES)}, MODES = ${scriptJson(MODE_NAMES)};${SCRIPT}</script>`,
+  );
 }
 
 function policyOf(nonce: string): string {
-  return [
-    "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
-    `style-src 'nonce-${nonce}'`,
-    'img-src data:',
-    "frame-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
+  return pagePolicy({
+    'script-src': `'nonce-${nonce}'`,
+    'style-src': `'nonce-${nonce}'`,
+    'img-src': 'data:',
+    'frame-src': "'self'",
+  });
 }
 
 /** Pages to preview forms: only in staging, and never on the host for forms. */

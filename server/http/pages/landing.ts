@@ -1,17 +1,13 @@
 import { createHash } from 'node:crypto';
-import packageJson from '../../../package.json';
+import { version } from '../../../package.json';
 import { VaultError } from '../../core/errors.ts';
 import { prefersHtml } from '../plugins/accept.ts';
 import type { HttpParts } from '../plugins/http-parts.ts';
+import { BASE_STYLE, htmlPage, pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 import { REVALIDATE, respondWithFile, staticFileOf } from './static-file.ts';
 
-/** Colours and fonts are those of the guide. */
-const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#dfdfdf, #2d2d2d); --soft: light-dark(#636363, #a4a4a4); --link: light-dark(#0069a8, #5cb8f0); }
-* { box-sizing: border-box; }
-body { margin: 0; background: light-dark(#fff, #0f0f0f); color: light-dark(#1b1b1b, #e7e7e7); font: 16px/26px Inter, ui-sans-serif, system-ui, sans-serif; }
-main, footer { max-width: 1000px; margin: auto; padding: 0 24px; }
+const STYLE = `${BASE_STYLE}main, footer { max-width: 1000px; margin: auto; padding: 0 24px; }
 main { padding-top: 12vh; }
 h1 { margin: 0 0 12px; font-size: 32px; line-height: 1.2; }
 p { margin: 0 0 32px; max-width: 60ch; }
@@ -22,18 +18,13 @@ li a:hover { border-color: var(--link); }
 li strong { display: block; color: var(--link); }
 li span, footer { color: var(--soft); }
 footer { padding-top: 48px; padding-bottom: 48px; }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 `;
 
 /** No script, nothing of another host, and this one style sheet. */
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const POLICY = pagePolicy({
+  'style-src': `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src': 'data:',
+});
 
 const PLACES = [
   ['/guide', 'Guide', 'Learn the terms, store the first card, and look tasks up.'],
@@ -50,27 +41,18 @@ function pageOf(isStaging: boolean): string {
   const places = [...PLACES, ...(isStaging ? [FORMS] : [])].map(
     ([link, name, about]) => `<li><a href="${link}"><strong>${name}</strong> <span>${about}</span></a></li>`,
   );
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>Cardvault</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
+  return htmlPage(
+    'Cardvault',
+    `<style>${STYLE}</style>`,
+    `<main>
 <h1>Cardvault</h1>
 <p>This server keeps payment cards and bank accounts encrypted, and gives out tokens instead of them.</p>
 <nav aria-label="Places"><ul>
 ${places.join('\n')}
 </ul></nav>
 </main>
-<footer>${isStaging ? 'Staging' : 'Production'}, version ${packageJson.version}. <a href="/health/ready">Health</a></footer>
-</body>
-</html>
-`;
+<footer>${isStaging ? 'Staging' : 'Production'}, version ${version}. <a href="/health/ready">Health</a></footer>`,
+  );
 }
 
 /** The page at `/`, for browsers; whoever does not ask for a page gets the error of an unknown path, as before. */

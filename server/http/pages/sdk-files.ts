@@ -1,10 +1,10 @@
+import { version } from '../../../package.json';
 import type { Page } from './pages.ts';
 import { respondWith } from './public-file.ts';
-import { REVALIDATE } from './static-file.ts';
+import { notBuilt, REVALIDATE } from './static-file.ts';
 
 /** The output folder of `scripts/pack-sdk.ts`. */
 const PACKED = new URL('../../../dist/sdk/', import.meta.url);
-const { version } = await Bun.file(new URL('../../../package.json', import.meta.url)).json();
 
 const NOT_PACKED = 'This server has no packed SDK. Run `bun run pack:sdk` in its checkout.\n';
 const SCRIPT = 'text/javascript; charset=utf-8';
@@ -22,10 +22,7 @@ function respondFrom({ file, ...more }: SdkFile): Page['respond'] {
   return async (request) => {
     const found = Bun.file(file);
     if (!(await found.exists())) {
-      return new Response(NOT_PACKED, {
-        status: 404,
-        headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' },
-      });
+      return notBuilt(NOT_PACKED);
     }
     if (known?.at !== found.lastModified) {
       const bytes = new Uint8Array(await found.arrayBuffer());

@@ -5,6 +5,12 @@ export const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** `Cache-Control` of a file that can change under the same path. */
 export const REVALIDATE = 'no-cache';
 
+/** The answer where something was not built; the text says how to build it. */
+export function notBuilt(text: string): Response {
+  const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
+  return new Response(text, { status: 404, headers });
+}
+
 /** A file that is served plain or compressed. */
 export interface StaticFile {
   readonly type: string;
