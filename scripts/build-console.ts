@@ -84,6 +84,7 @@ const isMade = await makeArtifact({
   sources: [
     'server/console/**/*',
     'sdk/**/*.ts',
+    'server/http/schema/*.ts',
     'bun.lock',
     'scripts/site/*',
     'scripts/{artifact,build-console}.ts',

@@ -81,7 +81,7 @@ export const LAYERS: readonly Layer[] = [
     may: [/^scripts\/guide\/found\.ts$/],
   },
   { name: 'scripts/guide', files: GUIDE, may: [], mayTypes: [/^scripts\/site\//] },
-  { name: 'server/console', files: CONSOLE, may: [/^sdk\//] },
+  { name: 'server/console', files: CONSOLE, may: [/^sdk\//, SCHEMA] },
   { name: 'server/telemetry', files: TELEMETRY, may: [], mayTypes: [SCHEMA, CORE] },
   { name: 'server/config', files: /^server\/config\//, may: [/^server\/domain\/text\/duration\.ts$/, CORE] },
   { name: 'server/boot/redis', files: /^server\/boot\/redis\//, may: [/^server\/config\//, CORE] },

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Credential, Scope } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
+import { scopes } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
@@ -18,12 +19,7 @@ const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
   audit: ['audit:read', 'usage:read', 'job:read', 'vault:log'],
 };
 
-const SCOPES = [
-  ...['vault:store', 'vault:list', 'vault:read', 'vault:update', 'vault:delete', 'vault:log', 'vault:export'],
-  ...['key:read', 'key:write', 'capture:write', 'retrieve:write', 'form:write', 'rule:read', 'rule:write'],
-  ...['proxy:send', 'proxy:fetch', 'cert:write', 'job:read', 'job:write', 'connection:read'],
-  ...['connection:write', 'audit:read', 'usage:read', 'preference:write', 'credential:write'],
-] as readonly Scope[];
+const SCOPES = scopes();
 
 function isRole(preset: string): preset is keyof typeof PRESETS {
   return Object.hasOwn(PRESETS, preset);

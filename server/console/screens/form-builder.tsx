@@ -3,6 +3,7 @@ import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/ty
 import { useLoad } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo } from '../app/route.ts';
+import { formFields, formLocales } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenParts, Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { choice } from '../ui/fields.tsx';
@@ -17,13 +18,9 @@ const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_
 const CHOICES = [
   ['display_mode', ['standalone', 'embedded']],
   ['color_mode', ['light', 'dark', 'auto']],
-  ['locale', ['en', 'es', 'fr', 'de', 'ar']],
+  ['locale', formLocales()],
 ] as const;
-const FIELDS = {
-  pcd: ['card_number', 'card_holder', 'expiry', 'cvv'],
-  ach: ['account_number', 'routing_number', 'account_type', 'account_holder'],
-  custom: [],
-} as const;
+const FIELDS = formFields();
 
 const { names } = T.forms;
 

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import type { Job } from '../../../sdk/transport/types.ts';
 import { useListing, useLoad } from '../app/load.ts';
 import { goTo, linkTo } from '../app/route.ts';
+import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenParts } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm } from '../ui/dialog.tsx';
@@ -9,8 +10,8 @@ import { choice, timeField, timeOf } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Badge, Facts, ListTable, Loaded, Panel, Screen, Short, Table, Time } from '../ui/parts.tsx';
 
-const STATUSES = ['waiting', 'sending', 'reporting', 'done', 'failed', 'unknown', 'cancelled'] as const;
-const KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+const STATUSES = jobStatuses();
+const KINDS = jobKinds();
 const BADGES = {
   waiting: 'wait',
   sending: 'wait',

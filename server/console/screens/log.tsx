@@ -2,13 +2,15 @@ import type { AuditEntry, ReadAudit } from '../../../sdk/transport/types.ts';
 import { useListing, useWork } from '../app/load.ts';
 import { notify } from '../app/notice.ts';
 import { goTo, linkTo, type Route } from '../app/route.ts';
+import { accountActions } from '../app/schema.macro.ts' with { type: 'macro' };
 import type { ScreenParts, Session } from '../app/session.ts';
 import { dayBefore, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { choice, timeField, timeOf } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Badge, Failure, ListTable, Screen, Time } from '../ui/parts.tsx';
-import { ACTIONS } from './log-actions.ts';
+
+const ACTIONS = accountActions();
 
 /** Saves entries as a file, one JSON object a line. */
 function save(entries: readonly AuditEntry[]): void {

@@ -2,11 +2,20 @@ import { type Static, Type } from '@sinclair/typebox';
 import { NextToken, ShownReference, Timestamp, Token } from './common.ts';
 import { FilterTime, Limit } from './kinds.ts';
 
-const KINDS = ['post', 'get', 'network_token', 'capture'] as const;
-const STATUSES = ['waiting', 'sending', 'reporting', 'done', 'failed', 'unknown', 'cancelled'] as const;
+/** What jobs do. */
+export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const; /** How far jobs are. */
+export const JOB_STATUSES = [
+  'waiting',
+  'sending',
+  'reporting',
+  'done',
+  'failed',
+  'unknown',
+  'cancelled',
+] as const;
 
 const Kind = Type.Union(
-  KINDS.map((kind) => Type.Literal(kind)),
+  JOB_KINDS.map((kind) => Type.Literal(kind)),
   {
     description:
       'What it does: an asynchronous request of `POST /proxy/post`, `/proxy/get` or `/proxy/network_token`, or the webhook of a capture.',
@@ -16,7 +25,7 @@ const Kind = Type.Union(
 export type JobKind = Static<typeof Kind>;
 
 const Status = Type.Union(
-  STATUSES.map((status) => Type.Literal(status)),
+  JOB_STATUSES.map((status) => Type.Literal(status)),
   {
     description:
       '`waiting`: nothing was begun. `sending`: the request is sent, perhaps repeatedly. `reporting`: its webhook is called. `done`: there was a reply, and it was reported. `failed`: there was none, or its report could not be delivered. `unknown`: the request may have arrived, and no reply came. `cancelled`: it was never sent.',
