@@ -1,5 +1,6 @@
 /** Elements in a shop's page: one frame for each field, and what they report together. */
 import { type FormPlan, planForm } from '../base/options.ts';
+import { newKey } from '../fields/random.ts';
 import { checkEvent, FIELD_EVENTS } from '../frame/events.ts';
 import { type FrameHandle, mountFrame } from '../frame/handle.ts';
 import { ELEMENT_FIELDS, type ElementField } from './names.ts';
@@ -82,13 +83,6 @@ export interface Elements {
 const EVENTS = ['ready', 'change', 'focus', 'blur', 'submit', 'error'];
 const FRAME_EVENTS = ['ready', 'height', 'success', 'error', 'enter', ...FIELD_EVENTS];
 
-/** A name that no page can guess and no other group has. */
-function newGroup(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
-}
-
 /** The frame of an element. Checks the options as those of a form are, and throws a TypeError for a wrong one. */
 function planElement(
   { metadata, theme = {}, ...endpoint }: ElementsOptions & { readonly token?: string },
@@ -156,7 +150,8 @@ export function createElements(
   base: string | undefined,
   elementOf: ElementOf,
 ): Elements {
-  const group = newGroup();
+  // A name that no page can guess and no other group has.
+  const group = newKey();
   const frames = new Map<FrameHandle, ElementField>();
   const events = new EventTarget();
   const tell: Tell = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));
@@ -214,7 +209,7 @@ export function createReveal(
   base: string | undefined,
   container: Element,
 ): FrameHandle {
-  const more = { group: newGroup(), field: 'reveal', shows: field, label: field.replaceAll('_', ' ') };
+  const more = { group: newKey(), field: 'reveal', shows: field, label: field.replaceAll('_', ' ') };
   const frame = mountFrame(container, planElement(options, base, more), FRAME_EVENTS);
   fill(frame);
   return frame;

@@ -1,8 +1,16 @@
 /** What a page does with its endpoint: store what was entered, or read an item. */
 import { UNCONNECTED } from './failure-text.ts';
-import { checkCapture, postCapture } from './sealed.ts';
+import { checkCapture, type EndpointAddress, postCapture } from './sealed.ts';
 import type { PageContext } from './shell.ts';
 import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
+
+/** The endpoint of the visit, if it has one. */
+export function addressOf({
+  config,
+  visit: { unique_id, secret },
+}: PageContext): EndpointAddress | undefined {
+  return unique_id === undefined || secret === undefined ? undefined : { api: config.api, unique_id, secret };
+}
 
 /** Posts a body. The same body has the same idempotency key until its outcome is known. */
 export async function storeBody(
@@ -10,39 +18,31 @@ export async function storeBody(
   body: string,
   attempts: AttemptKeys,
 ): Promise<Outcome> {
-  const { config, visit } = context;
-  const { unique_id, secret, reference } = visit;
-  if (unique_id === undefined || secret === undefined) {
+  const endpoint = addressOf(context);
+  if (endpoint === undefined) {
     return { failure: UNCONNECTED };
   }
-  const endpoint = { api: config.api, unique_id, secret };
-  const query = { reference, form_type: config.form_type };
+  const query = { reference: context.visit.reference, form_type: context.config.form_type };
   const outcome = await postCapture(endpoint, query, body, attempts, context);
   attempts.settle(outcome);
   return outcome;
 }
 
 /** Asks whether the endpoint of the visit takes data: what is told before somebody types a card for nothing. */
-export async function checkEndpoint({
-  config,
-  visit,
-  fetch,
-  wait,
-}: PageContext & CallDeps): Promise<Outcome> {
-  const { unique_id, secret } = visit;
-  if (unique_id === undefined || secret === undefined) {
-    return { failure: UNCONNECTED };
-  }
-  return checkCapture({ api: config.api, unique_id, secret }, { fetch, wait });
+export async function checkEndpoint(context: PageContext & CallDeps): Promise<Outcome> {
+  const endpoint = addressOf(context);
+  return endpoint === undefined ? { failure: UNCONNECTED } : checkCapture(endpoint, context);
 }
 
 /** Reads the item of the visit. */
 export async function readItem(context: PageContext & CallDeps): Promise<Outcome> {
-  const { config, visit } = context;
-  const { unique_id, secret, token, reference } = visit;
-  if (unique_id === undefined || secret === undefined || token === undefined) {
+  const { token, reference } = context.visit;
+  const endpoint = addressOf(context);
+  if (endpoint === undefined || token === undefined) {
     return { failure: UNCONNECTED };
   }
-  const url = callUrl(config.api, 'retrieve', unique_id, { token, reference, form_type: config.form_type });
+  const { api, unique_id, secret } = endpoint;
+  const query = { token, reference, form_type: context.config.form_type };
+  const url = callUrl(api, 'retrieve', unique_id, query);
   return call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, context);
 }

@@ -13,7 +13,7 @@ import type { FormMessage } from '../frame/messages.ts';
 import type { Texts } from '../messages/en.ts';
 import { fillText } from '../messages/messages.ts';
 import { callBack } from './callbacks.ts';
-import { checkEndpoint, storeBody } from './endpoint.ts';
+import { addressOf, checkEndpoint, storeBody } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
 import type { PageContext } from './shell.ts';
 import { bodyOf, type CallDeps, type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
@@ -104,15 +104,12 @@ export function successMessage(reply: unknown): Stored {
 /** The gallery's pages, which show forms without an endpoint. */
 const PREVIEW = /\/forms\/preview(?:\/|$)/;
 
-/** Whether the form has an endpoint and its secret. */
-function isConnected({ visit }: FormContext): boolean {
-  return visit.unique_id !== undefined && visit.secret !== undefined;
-}
-
 /** Whether somebody should be told that it has none: previews are only shown, and the page around an embedded form may know. */
 function isStray(context: FormContext): boolean {
   const { display_mode } = context.config.settings;
-  return !isConnected(context) && display_mode === 'standalone' && !PREVIEW.test(location.pathname);
+  return (
+    addressOf(context) === undefined && display_mode === 'standalone' && !PREVIEW.test(location.pathname)
+  );
 }
 
 /** Checks every field, and moves the focus to the first invalid one. */
@@ -124,8 +121,8 @@ function checkAll({ list }: Fields, view: FormView, texts: Texts): boolean {
   return wrong.length === 0;
 }
 
-/** Says why nothing is stored to the owner's function and to the page around. */
-function report({ status, code, error }: CallFailure, { send }: FormContext): void {
+/** Says why nothing is stored or shown to the owner's function and to the page around. */
+export function report({ status, code, error }: CallFailure, { send }: FormContext): void {
   callBack('error', { status, code, error });
   send({ type: 'vault.error', status, code });
 }
@@ -152,7 +149,7 @@ function watchEnd(
       report(ended, context);
     }
   };
-  void (isConnected(context) && checkEndpoint(context).then(end));
+  void checkEndpoint(context).then(end);
   return () => ended;
 }
 

@@ -3,7 +3,7 @@ import { h } from '../base/dom.ts';
 import type { ParentMessage } from '../frame/messages.ts';
 import { callBack } from './callbacks.ts';
 import { readItem, storeBody } from './endpoint.ts';
-import { type FormContext, successMessage } from './form.ts';
+import { type FormContext, report, successMessage } from './form.ts';
 import { createHead } from './shell.ts';
 import { type CallFailure, createAttemptKeys, type Outcome } from './submit.ts';
 import type { Visit } from './visit.ts';
@@ -42,8 +42,7 @@ export function hasOwnForm({ config }: FormContext): boolean {
 function told(context: FormContext, outcome: Outcome, message: (reply: unknown) => void): unknown {
   if ('failure' in outcome) {
     const { status, code, error } = outcome.failure;
-    callBack('error', { status, code, error });
-    context.send({ type: 'vault.error', status, code });
+    report(outcome.failure, context);
     throw { status, code, error } satisfies CallFailure;
   }
   message(outcome.reply);

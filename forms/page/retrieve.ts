@@ -5,11 +5,10 @@ import { createCardArt } from '../card/art.ts';
 import { brandOf } from '../fields/brand.ts';
 import { digitsOf } from '../fields/digits.ts';
 import { hiddenText, isMasked, type StoredValue, shownText, storedValues } from '../fields/mask.ts';
-import { callBack } from './callbacks.ts';
 import { copyText } from './copy.ts';
 import { readItem } from './endpoint.ts';
 import { failureText, mayPass } from './failure-text.ts';
-import type { FormContext } from './form.ts';
+import { type FormContext, report } from './form.ts';
 import { createHead } from './shell.ts';
 import type { CallFailure } from './submit.ts';
 import { alertParts } from './view.ts';
@@ -52,8 +51,7 @@ export function createItemView(context: FormContext): ItemView {
   };
   const fail = (failure: CallFailure): void => {
     say(texts[failureText(failure)], mayPass(failure));
-    callBack('error', { status: failure.status, code: failure.code, error: failure.error });
-    context.send({ type: 'vault.error', status: failure.status, code: failure.code });
+    report(failure, context);
   };
   const show = (values: readonly StoredValue[]): void => {
     conceal = fillBody(body, values, context);

@@ -6,22 +6,22 @@ import { canSeal, SEALED_TYPE, type SealTo, sealBody } from '../../sdk/seal/seal
 import { members } from '../base/config.ts';
 import { type AttemptKeys, type CallDeps, call, callUrl, type Outcome } from './submit.ts';
 
-/** A capture endpoint, and where it is. */
-export interface CaptureAddress {
+/** An endpoint, and where it is. */
+export interface EndpointAddress {
   readonly api: string;
   readonly unique_id: string;
   readonly secret: string;
 }
 
 /** Asks whether an endpoint takes data. */
-export function checkCapture({ api, unique_id, secret }: CaptureAddress, deps: CallDeps): Promise<Outcome> {
+export function checkCapture({ api, unique_id, secret }: EndpointAddress, deps: CallDeps): Promise<Outcome> {
   const url = callUrl(api, 'capture', unique_id, {});
   return call(url, { headers: { 'X-Vault-Capture-Secret': secret } }, deps);
 }
 
 /** Sends a body as it is: pages under plain http cannot seal. An endpoint that takes no such body is not shown it. */
 async function postPlain(
-  to: CaptureAddress,
+  to: EndpointAddress,
   post: (body: string) => Promise<Outcome>,
   body: string,
   deps: CallDeps,
@@ -40,7 +40,7 @@ async function postPlain(
  * expired, which stores nothing.
  */
 export async function postCapture(
-  to: CaptureAddress,
+  to: EndpointAddress,
   query: Readonly<Record<string, string | undefined>>,
   body: string,
   attempts: AttemptKeys,
