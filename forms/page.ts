@@ -50,13 +50,13 @@ function mountPart(context: FormContext): Mounted {
 }
 
 /** Reports the height of the form to the parent page whenever it changes. */
-function reportHeight(element: HTMLElement, tell: (message: FormMessage) => void): void {
+function reportHeight(element: HTMLElement, send: (message: FormMessage) => void): void {
   let last = 0;
   const report = (): void => {
     const height = Math.ceil(element.getBoundingClientRect().height);
     if (height !== last) {
       last = height;
-      tell({ type: 'vault.height', height });
+      send({ type: 'vault.height', height });
     }
   };
   new ResizeObserver(report).observe(element);

@@ -113,24 +113,24 @@ function useGroup(): Group {
   return found;
 }
 
-/** A group that tells whether all its fields are ready. */
-function openGroup(options: ElementsOptions, tellReady: (isReady: boolean) => void): Elements {
+/** A group that reports whether all its fields are ready. */
+function openGroup(options: ElementsOptions, reportReady: (isReady: boolean) => void): Elements {
   const group = elements(options);
   const fields = new Map<FieldChange['field'], boolean>();
-  const tell = (): void => tellReady(fields.size > 0 && [...fields.values()].every(Boolean));
+  const report = (): void => reportReady(fields.size > 0 && [...fields.values()].every(Boolean));
   group.on('ready', ({ field }) => {
     fields.set(field, true);
-    tell();
+    report();
   });
   return {
     ...group,
     mount: (place, field) => {
       const handle = group.mount(place, field);
       fields.set(field, false);
-      tell();
+      report();
       const destroy = (): void => {
         fields.delete(field);
-        tell();
+        report();
         handle.destroy();
       };
       return { ...handle, destroy };
@@ -138,7 +138,7 @@ function openGroup(options: ElementsOptions, tellReady: (isReady: boolean) => vo
     destroy: () => {
       group.destroy();
       fields.clear();
-      tell();
+      report();
     },
   };
 }

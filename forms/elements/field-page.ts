@@ -147,7 +147,7 @@ export function showField(
   const label = texts[kind.label];
   const problem = (): string =>
     part.value() === '' ? 'required' : (kind.problem(part.value(), numberBeside(own)) ?? '');
-  let told = '';
+  let reported = '';
   const report = (isAsked: boolean): void => {
     const wrong = problem();
     const state = stateOf(part.value(), wrong, document.activeElement === input);
@@ -155,8 +155,8 @@ export function showField(
     const error = state === 'invalid' ? wrong : '';
     // One for each key would tell how many characters were typed, and when.
     const now = `${state} ${brand} ${error}`;
-    if (isAsked || now !== told) {
-      told = now;
+    if (isAsked || now !== reported) {
+      reported = now;
       frame.send({ type: 'vault.change', state, brand, error });
     }
   };

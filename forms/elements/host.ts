@@ -33,7 +33,7 @@ export interface RevealOptions extends Omit<ElementsOptions, 'metadata'> {
   readonly field?: string | undefined;
 }
 
-/** What is told of a field. */
+/** What is reported of a field. */
 export interface FieldChange {
   readonly field: ElementField;
   readonly state: 'empty' | 'partial' | 'complete' | 'invalid';
@@ -113,27 +113,27 @@ function planElement(
   return { ...plan, src: url.href, isKept: true };
 }
 
-type Tell = <Name extends keyof ElementsEvents>(event: Name, detail: ElementsEvents[Name]) => void;
+type Report = <Name extends keyof ElementsEvents>(event: Name, detail: ElementsEvents[Name]) => void;
 
-function watch(frame: FrameHandle, field: ElementField, sending: Sending, tell: Tell): void {
+function watch(frame: FrameHandle, field: ElementField, sending: Sending, report: Report): void {
   frame.on('ready', () => {
     sending.restart(frame);
-    tell('ready', { field });
+    report('ready', { field });
   });
-  frame.on('change', (change) => tell('change', { field, ...change } as FieldChange));
-  frame.on('focus', () => tell('focus', { field }));
-  frame.on('blur', () => tell('blur', { field }));
+  frame.on('change', (change) => report('change', { field, ...change } as FieldChange));
+  frame.on('focus', () => report('focus', { field }));
+  frame.on('blur', () => report('blur', { field }));
   // Whoever sends again at once, in a listener, finds the group not sending any more.
   frame.on('success', (reply) => {
     sending.hear(frame, reply);
-    tell('submit', reply);
+    report('submit', reply);
   });
   frame.on('error', ({ status, code: given }) => {
     const code = given === 'form_unavailable' ? 'elements_unavailable' : given;
     sending.hear(frame, { status, code });
-    tell('error', { field, status, code });
+    report('error', { field, status, code });
   });
-  // Its outcome is told by an event; nobody waits for this promise.
+  // Its outcome is reported by an event; nobody waits for this promise.
   frame.on('enter', () => void sending.submit(frame).catch(() => undefined));
 }
 
@@ -154,14 +154,14 @@ export function createElements(
   const group = newKey();
   const frames = new Map<FrameHandle, ElementField>();
   const events = new EventTarget();
-  const tell: Tell = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));
+  const report: Report = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));
   const on: Elements['on'] = (name, listener) => {
     checkEvent(name, EVENTS);
     const forward = (event: Event): void => listener((event as CustomEvent).detail);
     events.addEventListener(name, forward);
     return () => events.removeEventListener(name, forward);
   };
-  const sending = createSending(frames, (field, failure) => tell('error', { field, ...failure }));
+  const sending = createSending(frames, (field, failure) => report('error', { field, ...failure }));
   return {
     on,
     mount: (element, field) => {
@@ -178,7 +178,7 @@ export function createElements(
       const frame = mountFrame(container, plan, FRAME_EVENTS);
       frames.set(frame, field);
       fill(frame);
-      watch(frame, field, sending, tell);
+      watch(frame, field, sending, report);
       const destroy = (): void => {
         frames.delete(frame);
         frame.destroy();

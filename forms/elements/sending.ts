@@ -51,10 +51,10 @@ function failure(code: string): ElementsFailure {
   return { status: 0, code };
 }
 
-/** Sends a group of frames; `tell` is called for each failure that no frame reports. */
+/** Sends a group of frames; `report` is called for each failure that no frame reports. */
 export function createSending(
   fields: ReadonlyMap<FrameHandle, ElementField>,
-  tell: (field: ElementField, failure: ElementsFailure) => void,
+  report: (field: ElementField, failure: ElementsFailure) => void,
 ): Sending {
   let current: Current | undefined;
   const end = (): Current | undefined => {
@@ -66,11 +66,11 @@ export function createSending(
   const fail = (code: string, field?: ElementField): void => {
     end()?.reject(failure(code));
     if (field !== undefined) {
-      tell(field, failure(code));
+      report(field, failure(code));
     }
   };
   /** Sends once all are ready: the fields that were asked for, with those that have joined since, never fewer. */
-  const begin = (now: Current, isLate: boolean): void => {
+  const start = (now: Current, isLate: boolean): void => {
     const all = [...fields];
     const missing = all.find(([frame]) => frame.state() === 'gone' || (isLate && frame.state() !== 'ready'));
     if (now.asked.some((frame) => !fields.has(frame))) {
@@ -89,7 +89,7 @@ export function createSending(
     const { sender, since, isSent } = current;
     const waited = performance.now() - since;
     if (!isSent) {
-      begin(current, waited > READY_MS);
+      start(current, waited > READY_MS);
     } else if (sender.state() !== 'ready' || waited > REPLY_MS) {
       fail('outcome_unknown', fields.get(sender));
     }

@@ -122,16 +122,16 @@ abstract class MovableElement extends Base {
   }
 }
 
-/** Dispatches what is told of a field, and that its group was stored, as events of its element. */
+/** Dispatches what is reported of a field, and that its group was stored, as events of its element. */
 function relay(elements: Elements, field: ElementField, element: Element): (() => void)[] {
-  const tell = (name: string, detail: unknown): void => {
+  const report = (name: string, detail: unknown): void => {
     element.dispatchEvent(new CustomEvent(`vault-${name}`, { detail }));
   };
   return [
     ...(['ready', 'change', 'focus', 'blur', 'error'] as const).map((name) =>
-      elements.on(name, (detail) => detail.field === field && tell(name, detail)),
+      elements.on(name, (detail) => detail.field === field && report(name, detail)),
     ),
-    elements.on('submit', (reply) => tell('submit', reply)),
+    elements.on('submit', (reply) => report('submit', reply)),
   ];
 }
 

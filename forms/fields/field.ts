@@ -52,8 +52,8 @@ export interface FormField extends Part {
   readonly element: HTMLElement;
   /** Checks the value, shows the error, and returns whether there is none. */
   check(): boolean;
-  /** Shows a sentence beside the field, or none. */
-  showError(sentence: string | undefined): void;
+  /** Shows a message beside the field, or none. */
+  showError(message: string | undefined): void;
 }
 
 /** Whether the field must not be empty. */

@@ -41,12 +41,12 @@ export function createField(plan: FieldPlan, changed: () => void): FormField {
   const marked = plan.choices === undefined ? (part.list ?? part.inputs[0]) : element;
   // The error that is shown.
   let said: string | undefined;
-  const complain = (sentence: string | undefined): void => {
-    said = sentence;
-    error.hidden = sentence === undefined;
-    error.replaceChildren(...(sentence === undefined ? [] : [icon(ALERT), sentence]));
-    element.classList.toggle('vf-invalid', sentence !== undefined);
-    marked?.setAttribute('aria-invalid', String(sentence !== undefined));
+  const complain = (message: string | undefined): void => {
+    said = message;
+    error.hidden = message === undefined;
+    error.replaceChildren(...(message === undefined ? [] : [icon(ALERT), message]));
+    element.classList.toggle('vf-invalid', message !== undefined);
+    marked?.setAttribute('aria-invalid', String(message !== undefined));
   };
   const problem = (): string | undefined => {
     const value = part.value();
@@ -67,9 +67,9 @@ export function createField(plan: FieldPlan, changed: () => void): FormField {
     element,
     showError: complain,
     check: () => {
-      const sentence = problem();
-      complain(sentence);
-      return sentence === undefined;
+      const message = problem();
+      complain(message);
+      return message === undefined;
     },
   };
 }

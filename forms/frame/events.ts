@@ -29,7 +29,7 @@ export function createWait(timers: Timers, late: () => void) {
     timer = undefined;
   };
   return {
-    begin: (): void => {
+    start: (): void => {
       end();
       timer = timers.setTimeout(late, READY_MS);
     },

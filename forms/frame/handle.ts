@@ -182,7 +182,7 @@ function lead(form: Mounted): void {
   // Only now: with its own origin the empty page would be one with this page, of which browsers warn.
   iframe.setAttribute('sandbox', plan.sandbox);
   form.shown?.location.replace(plan.src);
-  wait.begin();
+  wait.start();
 }
 
 const STYLE = { display: 'block', width: '100%', border: '0' };

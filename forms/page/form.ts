@@ -91,7 +91,7 @@ function watchField(field: FormField, { art }: FormPart): void {
   });
 }
 
-/** What is told of a stored item. */
+/** What is reported of a stored item. */
 type Stored = Extract<FormMessage, { type: 'vault.success' }>;
 
 /** The members of the reply that the parent page may receive. */
@@ -154,7 +154,7 @@ function watchEnd(
 }
 
 /** Says why nothing was stored: in the page, to the owner's function, and to the page around. */
-function tellFailure(failure: CallFailure, context: FormContext, fields: Fields, view: FormView): void {
+function showFailure(failure: CallFailure, context: FormContext, fields: Fields, view: FormView): void {
   const { field } = failure;
   const { texts } = context;
   view.alert(texts[failureText(failure)], mayPass(failure));
@@ -175,8 +175,8 @@ function goOn({ config, isFramed }: FormContext, { token, reference }: Stored): 
   }
 }
 
-/** Says that the item is stored, as `tellFailure` says why it is not. */
-function tellStored(reply: unknown, context: FormContext, view: FormView): void {
+/** Says that the item is stored, as `showFailure` says why it is not. */
+function showStored(reply: unknown, context: FormContext, view: FormView): void {
   view.showDone();
   callBack('success', reply);
   const message = successMessage(reply);
@@ -200,11 +200,11 @@ export function createForm(context: FormContext): CaptureForm {
     sending = false;
     view.busy(false);
     if ('failure' in outcome) {
-      tellFailure(outcome.failure, context, fields, view);
+      showFailure(outcome.failure, context, fields, view);
       return;
     }
     clear();
-    tellStored(outcome.reply, context, view);
+    showStored(outcome.reply, context, view);
   };
   const endedBy = watchEnd(context, view, clear, () => sending);
   const submit = (asked: boolean): void => {

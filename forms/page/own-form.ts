@@ -18,7 +18,7 @@ declare global {
 interface OwnFormOptions extends Omit<Visit, 'extra'> {
   readonly extra_data: Visit['extra'];
   /**
-   * Stores an object, with `extra_data` beside its members. The callbacks and the page around are told, as of the built-in
+   * Stores an object, with `extra_data` beside its members. The callbacks and the page around get the outcome, as of the built-in
    * forms. Rejects with `{ status, code, error }`.
    */
   readonly submit: (data: object) => Promise<unknown>;
@@ -39,7 +39,7 @@ export function hasOwnForm({ config }: FormContext): boolean {
   return config.form_type === 'custom' && typeof window.custom_form === 'function';
 }
 
-function told(context: FormContext, outcome: Outcome, message: (reply: unknown) => void): unknown {
+function settle(context: FormContext, outcome: Outcome, message: (reply: unknown) => void): unknown {
   if ('failure' in outcome) {
     const { status, code, error } = outcome.failure;
     report(outcome.failure, context);
@@ -57,12 +57,12 @@ function optionsOf(context: FormContext): OwnFormOptions {
     extra_data,
     submit: async (data) => {
       const outcome = await storeBody(context, JSON.stringify({ ...extra_data, ...data }), attempts);
-      return told(context, outcome, (reply) => {
+      return settle(context, outcome, (reply) => {
         callBack('success', reply);
         context.send(successMessage(reply));
       });
     },
-    read: async () => told(context, await readItem(context), () => undefined),
+    read: async () => settle(context, await readItem(context), () => undefined),
   };
 }
 

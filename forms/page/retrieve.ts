@@ -40,8 +40,8 @@ export function createItemView(context: FormContext): ItemView {
   const element = h('div', { class: 'vf-panel' }, createHead(context), body);
   // Hides the revealed values; replaced when an item is shown.
   let conceal = (): void => undefined;
-  const say = (sentence: string, again: boolean): void => {
-    const parts = alertParts(sentence, again ? texts.again : undefined);
+  const say = (message: string, again: boolean): void => {
+    const parts = alertParts(message, again ? texts.again : undefined);
     const form = h('form', {}, h('div', { class: 'vf-alert', role: 'alert' }, ...parts));
     form.addEventListener('submit', (event) => {
       event.preventDefault();

@@ -2,7 +2,7 @@
 import { members } from '../base/config.ts';
 import { newKey } from '../fields/random.ts';
 
-/** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own sentence. */
+/** Why nothing was stored or read. `status` is 0 when no reply came; `error` is the service's own message. */
 export interface CallFailure {
   readonly status: number;
   readonly code: string;

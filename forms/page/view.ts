@@ -10,14 +10,14 @@ export interface FormView {
   /** While busy, nothing can be typed or sent. */
   busy(now: boolean): void;
   /** Shows an error text above the button, or none; `again` offers a retry. */
-  alert(sentence: string | undefined, again: boolean): void;
+  alert(message: string | undefined, again: boolean): void;
   /** Announces a text to screen readers. */
-  announce(sentence: string): void;
+  announce(message: string): void;
   /** Moves the focus to the next step: to "Try again", otherwise to the button. */
   focusNext(): void;
   showDone(): void;
   /** Shows an error text in place of the form. */
-  showEnded(sentence: string): void;
+  showEnded(message: string): void;
   showForm(): void;
 }
 
@@ -47,10 +47,9 @@ export function createFormView(
     element: h('div', { class: 'vf-panel' }, createHead(context), body, createFoot(context)),
     form,
     busy,
-    alert: (sentence, again) =>
-      alert.replaceChildren(...alertParts(sentence, again ? texts.again : undefined)),
-    announce: (sentence) => {
-      status.textContent = sentence;
+    alert: (message, again) => alert.replaceChildren(...alertParts(message, again ? texts.again : undefined)),
+    announce: (message) => {
+      status.textContent = message;
     },
     focusNext: () => (alert.querySelector('button') ?? button).focus(),
     showDone: () => {
@@ -60,19 +59,17 @@ export function createFormView(
       body.replaceChildren(h('div', { class: 'vf-success', role: 'status' }, mark, heading, said));
       heading.focus();
     },
-    showEnded: (sentence) =>
-      body.replaceChildren(
-        h('div', { class: 'vf-alert', role: 'alert' }, ...alertParts(sentence, undefined)),
-      ),
+    showEnded: (message) =>
+      body.replaceChildren(h('div', { class: 'vf-alert', role: 'alert' }, ...alertParts(message, undefined))),
     showForm: () => body.replaceChildren(form),
   };
 }
 
 /** The content of an alert: icon, text, and optionally a button that sends the surrounding form. */
-export function alertParts(sentence: string | undefined, again: string | undefined): Element[] {
-  if (sentence === undefined) {
+export function alertParts(message: string | undefined, again: string | undefined): Element[] {
+  if (message === undefined) {
     return [];
   }
-  const parts = [icon(ALERT), h('p', {}, sentence)];
+  const parts = [icon(ALERT), h('p', {}, message)];
   return again === undefined ? parts : [...parts, h('button', { type: 'submit', class: 'vf-again' }, again)];
 }

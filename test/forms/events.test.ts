@@ -45,7 +45,7 @@ describe('the wait for a form', () => {
   test('is ten seconds, and tells once', () => {
     const { timers, heard, wait } = start();
     expect(timers.delays()).toEqual([]);
-    wait.begin();
+    wait.start();
     expect(timers.delays()).toEqual([10_000]);
     timers.goOff();
     timers.goOff();
@@ -54,7 +54,7 @@ describe('the wait for a form', () => {
 
   test('tells nothing once it has ended', () => {
     const { timers, heard, wait } = start();
-    wait.begin();
+    wait.start();
     wait.end();
     wait.end();
     timers.goOff();
@@ -63,8 +63,8 @@ describe('the wait for a form', () => {
 
   test('that begins anew is one wait', () => {
     const { timers, heard, wait } = start();
-    wait.begin();
-    wait.begin();
+    wait.start();
+    wait.start();
     expect(timers.delays()).toEqual([10_000]);
     timers.goOff();
     expect(heard).toEqual(['late']);
