@@ -91,9 +91,11 @@ describe('the keyboard', () => {
     await page.keyboard.type('by-keyboard');
     await page.keyboard.press('Enter');
     await waitForFocus(page, 'DIV Secret of the credential.');
-    await page.keyboard.press('Tab');
-    expect(await focused(page)).toBe('BUTTON Copy');
-    await page.keyboard.press('Escape');
+    for (const next of ['BUTTON Copy', 'BUTTON I have kept it']) {
+      await page.keyboard.press('Tab');
+      expect(await focused(page)).toBe(next);
+    }
+    await page.keyboard.press('Enter');
     await waitForFocus(page, 'BUTTON New credential');
   });
 
@@ -107,6 +109,37 @@ describe('the keyboard', () => {
     await waitForFocus(page, 'H1 Capture endpoints');
     expect(await page.getByRole('status').filter({ hasText: 'to-stop: stopped.' }).count()).toBe(1);
   });
+});
+
+test('a secret stays, from the request that makes it until it is kept, whatever else is pressed', async () => {
+  const page = await open();
+  const sent = Promise.withResolvers<void>();
+  await page.route('**/v1/key*', async (route) => {
+    await (route.request().method() === 'POST' ? sent.promise : undefined);
+    await route.continue();
+  });
+  await goTo(page, 'keys');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  const dialog = page.getByRole('dialog');
+  const pressAll = async (): Promise<void> => {
+    // The second one in a row would close what the first one has not.
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.mouse.click(4, 4);
+    await dialog.getByRole('button', { name: 'Close' }).dispatchEvent('click');
+  };
+  await dialog.getByLabel('Name').fill('kept');
+  await page.keyboard.press('Enter');
+  await dialog.getByRole('button', { name: 'Sending …' }).waitFor();
+  await pressAll();
+  sent.resolve();
+  await dialog.getByText('Shown once').waitFor();
+  await pressAll();
+  expect(await axeFaults(page)).toEqual([]);
+  const passphrase = (await dialog.locator('code').textContent()) ?? '';
+  await dialog.getByRole('button', { name: 'I have kept it' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await world.owner.sdk.vault.store({ user: 'kept', passphrase, data: { number: '4242424242424242' } });
 });
 
 describe('the place', () => {

@@ -133,7 +133,7 @@ describe('a person at work', () => {
     await page.getByText('Shown once').waitFor();
     const passphrase = (await page.locator('.once code').textContent()) ?? '';
     expect(passphrase.length).toBeGreaterThan(20);
-    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have kept it' }).click();
     await page.locator('dialog').waitFor({ state: 'detached' });
     expect(await page.content()).not.toContain(passphrase);
     const data = { number: '5555555555554444' };
@@ -173,7 +173,7 @@ describe('a person at work', () => {
     await dialog.getByText('Shown once').waitFor();
     expect(await dialog.getByRole('img').count()).toBe(1);
     const link = (await dialog.getByRole('link').getAttribute('href')) ?? '';
-    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have kept it' }).click();
     const visitor = await page.context().newPage();
     await visitor.goto(link);
     await visitor.getByLabel('Card number').waitFor();
@@ -237,7 +237,7 @@ describe('a person at work', () => {
     await page.getByText('Shown once').waitFor();
     const made = (await world.owner.sdk.credentials.list()).find(({ name }) => name === 'charger');
     expect(made?.scopes).toEqual(['proxy:send', 'job:read']);
-    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have kept it' }).click();
     const data = { number: '4242424242424242' };
     await world.owner.sdk.vault.store({ user: USER, reference: 'to-erase', data, passphrase: PASSPHRASE });
     await goTo(page, `items?user=${USER}`);

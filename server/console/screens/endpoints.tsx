@@ -34,8 +34,7 @@ function Shown({ kind, made, form }: { readonly kind: Kind; readonly made: Made;
   const link = formLink(kind, form, made);
   const isComplete = kind === 'capture' || made.token !== undefined;
   return (
-    <>
-      <Once label={T.endpoints.secret} text={made.secret} />
+    <Once label={T.endpoints.secret} text={made.secret}>
       {isComplete && (
         <>
           <p class="line">
@@ -47,7 +46,7 @@ function Shown({ kind, made, form }: { readonly kind: Kind; readonly made: Made;
           <QrCode text={link} label={T.endpoints.qr} />
         </>
       )}
-    </>
+    </Once>
   );
 }
 

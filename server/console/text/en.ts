@@ -29,6 +29,7 @@ export const EN = {
   all: 'All',
   refresh: 'Refresh',
   shownOnce: 'Shown once. Copy it now; nobody can show it again.',
+  kept: 'I have kept it',
   unknownScreen: 'There is no such screen',
   toHome: 'Go to the home screen',
   notJson: 'This is no JSON.',

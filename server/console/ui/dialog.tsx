@@ -1,13 +1,14 @@
 /** Dialogs, on the browser's own element: it keeps the focus inside, closes with Escape, and gives the focus back. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { encode } from 'uqr';
 import { notify } from '../app/notice.ts';
 import { T } from '../text/text.ts';
 import { type Entered, Form, type FormParts, focusFirst } from './form.tsx';
+import { DialogAround, useHold } from './hold.ts';
 import { Copy } from './parts.tsx';
 
-/** A dialog that is open as long as it is shown. */
+/** A dialog that is open as long as it is shown. What is in it can hold it open: neither Escape nor its button closes it. */
 export function Dialog({
   title,
   onClose,
@@ -19,20 +20,30 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const [holds, setHolds] = useState(0);
+  const isHeld = holds > 0;
+  const close = (): void => element.current?.close();
   // At once, so that a key that follows the click goes into the first field.
   useLayoutEffect(() => {
     element.current?.showModal();
     focusFirst(element.current);
   }, []);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      // A browser lets a second Escape close what the first one did not, unless it knows this attribute.
+      closedBy={isHeld ? 'none' : 'closerequest'}
+      onCancel={(event) => isHeld && event.preventDefault()}
+      onClose={onClose}
+    >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="small" onClick={() => element.current?.close()}>
+        <button type="button" class="small" aria-disabled={isHeld} onClick={() => isHeld || close()}>
           {T.close}
         </button>
       </header>
-      {children}
+      <DialogAround.Provider value={{ hold: setHolds, close }}>{children}</DialogAround.Provider>
     </dialog>
   );
 }
@@ -104,21 +115,38 @@ export function Confirm({
   );
 }
 
-/** A secret that is shown this once, and gone with the dialog. It takes the focus from the form that was sent. */
-export function Once({ label, text }: { readonly label: string; readonly text: string }) {
+/**
+ * A secret that is shown this once, with what else has it, and gone with the dialog, which stays until the reader says
+ * that it is kept. It takes the focus from the form that was sent.
+ */
+export function Once({ label, text, children }: OnceParts) {
   const element = useRef<HTMLDivElement>(null);
+  const { close } = useContext(DialogAround);
+  useHold(true);
   useEffect(() => element.current?.focus(), []);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a group of form fields is what the element would be.
-    <div class="once" ref={element} tabIndex={-1} role="group" aria-label={label}>
-      <p>
-        <strong>{label}</strong> {T.shownOnce}
-      </p>
-      <p class="line">
-        <code>{text}</code> <Copy text={text} />
-      </p>
-    </div>
+    <>
+      {/* biome-ignore lint/a11y/useSemanticElements: a group of form fields is what the element would be. */}
+      <div class="once" ref={element} tabIndex={-1} role="group" aria-label={label}>
+        <p>
+          <strong>{label}</strong> {T.shownOnce}
+        </p>
+        <p class="line">
+          <code>{text}</code> <Copy text={text} />
+        </p>
+      </div>
+      {children}
+      <button type="button" class="primary" onClick={close}>
+        {T.kept}
+      </button>
+    </>
   );
+}
+
+interface OnceParts {
+  readonly label: string;
+  readonly text: string;
+  readonly children?: ComponentChildren;
 }
 
 /** A form that makes a secret, which is then shown in its place. */

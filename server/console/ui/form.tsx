@@ -5,6 +5,7 @@ import { VaultApiError } from '../../../sdk/transport/errors.ts';
 import { useWork } from '../app/load.ts';
 import { messageOf } from '../app/session.ts';
 import { T } from '../text/text.ts';
+import { useHold } from './hold.ts';
 
 /** A field of a form. */
 export interface Field {
@@ -201,6 +202,7 @@ export function Form({ fields, send, onSend, children, isCompact = false, kind =
       await onSend(enteredIn(form.current));
     }
   });
+  useHold(isBusy);
   const about = fieldOf(error);
   const isBeside = fields.some(({ name }) => name === about);
   const errorOf: ErrorOf = (name) => (name === about && error !== undefined ? messageOf(error) : undefined);
