@@ -224,6 +224,35 @@ test('an additional field has its type, in the preview and in what is saved', as
   ]);
 });
 
+test('the preview of a form is one draft, which follows what was typed and is deleted with the page', async () => {
+  const { forms, audit } = world.owner.sdk;
+  const drafts = async () => (await forms.list()).filter(({ id }) => id.startsWith('console-draft-'));
+  const page = await open();
+  await goTo(page, 'form?id=donation');
+  await page.frameLocator('iframe').getByLabel('Card number').waitFor();
+  const colour = page.getByLabel('Colour of button and focus');
+  await colour.focus();
+  for (const letter of 'red') {
+    await page.keyboard.type(letter);
+    // More than the pause after which the preview follows a change.
+    await page.waitForTimeout(700);
+  }
+  expect(await drafts()).toEqual([]);
+  await page.keyboard.press('Tab');
+  await page.locator('iframe[src*="console-draft-"]').waitFor();
+  expect(await drafts()).toMatchObject([{ theme: { primary_color: 'red' } }]);
+  const [id = ''] = (await drafts()).map((draft) => draft.id);
+  await page.goto('about:blank');
+  const actions = async (): Promise<string[]> =>
+    (await audit.list({ limit: 500 })).data
+      .filter(({ object }) => object?.includes(id))
+      .map(({ action }) => action);
+  while ((await drafts()).length > 0 || (await actions()).length < 2) {
+    await Bun.sleep(50);
+  }
+  expect(await actions()).toEqual(['form.delete', 'form.create']);
+});
+
 describe('a credential with few rights', () => {
   const few: readonly (readonly Scope[])[] = [
     ['vault:list'],

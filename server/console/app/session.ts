@@ -42,9 +42,13 @@ async function keepMessage(reply: Response): Promise<void> {
   }
 }
 
-/** No credentials of the browser's own, and no prompt of the browser for a wrong password. */
+/**
+ * No credentials of the browser's own, and no prompt of the browser for a wrong password. What is deleted when the page
+ * is left is deleted all the same.
+ */
 async function fetchPlainly(url: string, init: RequestInit): Promise<Response> {
-  const reply = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' });
+  const keepalive = init.method === 'DELETE';
+  const reply = await fetch(url, { ...init, keepalive, credentials: 'omit', cache: 'no-store' });
   if (!reply.ok) {
     await keepMessage(reply.clone());
   }

@@ -10,7 +10,7 @@ import { choice } from '../ui/fields.tsx';
 import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
-import { type FormType, useDraft } from './form-draft.ts';
+import { type FormType, usePreview } from './form-draft.ts';
 import { type ExtraField, ExtraFields, extraOf, fieldsIn } from './form-extra.tsx';
 
 const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
@@ -123,13 +123,12 @@ interface BuilderParts {
 function Builder({ session, form }: BuilderParts) {
   const { client, may } = session;
   const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
-  const [settings, setSettings] = useState<FormSettings>(form);
+  const [changed, setChanged] = useState<FormSettings>();
   const [extra, setExtra] = useState(extraOf(form.additional_fields));
   // An input in their rows is followed before it is rendered.
   const latest = useRef(extra);
   const place = useRef<HTMLDivElement>(null);
-  const { id: _, url: __, form_type: ___, ...shown } = settings as Partial<HostedForm>;
-  const preview = useDraft(session, type, shown);
+  const preview = usePreview(session, form, type, changed);
   const save = async (entered: Entered): Promise<void> => {
     const entries = settingsIn(entered, form, extra);
     if (form.id === undefined) {
@@ -146,7 +145,7 @@ function Builder({ session, form }: BuilderParts) {
   const follow = (): void => {
     const inner = place.current?.querySelector('form');
     try {
-      inner && setSettings(settingsIn(enteredIn(inner), form, latest.current));
+      inner && setChanged(settingsIn(enteredIn(inner), form, latest.current));
     } catch {
       // JSON that is not complete yet: the preview follows once it is.
     }
@@ -166,7 +165,8 @@ function Builder({ session, form }: BuilderParts) {
             </select>
           </label>
         )}
-        <div ref={place} onInput={follow}>
+        {/* A text is followed once it is left: each time is an entry of the security log. */}
+        <div ref={place} onChange={follow}>
           <Form
             key={type}
             fields={[
@@ -183,7 +183,9 @@ function Builder({ session, form }: BuilderParts) {
               setFields={(fields) => {
                 latest.current = fields;
                 setExtra(fields);
-                follow();
+                if (fields.length !== extra.length) {
+                  follow();
+                }
               }}
             />
           </Form>

@@ -1,11 +1,11 @@
-/** The form that the builder shows while it is edited: one of its own in the vault, deleted when the builder is left. */
-import { useEffect, useRef, useState } from 'preact/hooks';
-import type { FormSettings } from '../../../sdk/transport/types.ts';
+/** What the builder shows: the form itself, and once that was changed a draft, which is deleted when the builder is left. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
 import type { Session } from '../app/session.ts';
 
 const PREFIX = 'console-draft-';
-/** How long nothing is typed before the preview follows. */
-const PAUSE_MS = 400;
+/** How long nothing is changed before the preview follows. Each time is an entry of the security log. */
+const PAUSE_MS = 600;
 
 /** The types of forms. */
 export type FormType = 'pcd' | 'ach' | 'custom';
@@ -15,50 +15,73 @@ export function isDraft(id: string): boolean {
   return id.startsWith(PREFIX);
 }
 
-/** What the builder shows. */
-export interface Preview {
-  /** The URL of the draft; a new one at each change, so that the frame loads it again. */
-  readonly url: string | undefined;
-  readonly error: unknown;
+/** Whether any page may embed a form, such as the console. */
+function isOpen({ id, frame_ancestors: origins }: Partial<HostedForm>): boolean {
+  return id !== undefined && (origins ?? []).length === 0;
 }
 
-/** Keeps a draft with these settings, which any page may embed; removes drafts that pages left behind. */
-export function useDraft({ client }: Session, type: FormType, settings: FormSettings): Preview {
-  const [preview, setPreview] = useState<Preview>({ url: undefined, error: undefined });
-  const draft = useRef<string>(undefined);
-  const latest = useRef(settings);
-  latest.current = settings;
-  const text = JSON.stringify(settings);
+/** A draft that any page may embed. Its requests wait for each other, so that none is created twice or left behind. */
+function createDraft({ forms }: Session['client'], form_type: FormType) {
+  const form_id = `${PREFIX}${crypto.randomUUID()}`;
+  let isStored = false;
+  let last: Promise<unknown> = Promise.resolve();
+  const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    /** Resolves with its URL, a new one each time, so that the frame loads it again. */
+    show: (settings: FormSettings): Promise<string> =>
+      next(async () => {
+        const form = { ...settings, frame_ancestors: null, form_id };
+        const { url } = await (isStored ? forms.replace(form) : forms.create({ ...form, form_type }));
+        isStored = true;
+        return `${url}?title=&shown=${Date.now()}`;
+      }),
+    remove: (): Promise<void> =>
+      next(async () => {
+        if (isStored) {
+          isStored = false;
+          await forms.delete({ form_id });
+        }
+      }),
+  };
+}
+
+/** What the builder shows. */
+export interface Preview {
+  readonly url?: string | undefined;
+  readonly error?: unknown;
+}
+
+/** The preview of a form as it was changed. */
+export function usePreview(
+  { client }: Session,
+  form: Partial<HostedForm>,
+  type: FormType,
+  changed: FormSettings | undefined,
+): Preview {
+  const [preview, setPreview] = useState<Preview>({});
+  const draft = useMemo(() => createDraft(client, type), [client, type]);
   useEffect(() => {
-    const remove = (): void => {
-      const id = draft.current;
-      draft.current = undefined;
-      if (id !== undefined) {
-        void client.forms.delete({ form_id: id }).catch(() => undefined);
-      }
-    };
+    const remove = (): void => void draft.remove().catch(() => undefined);
     addEventListener('pagehide', remove);
     return () => {
       removeEventListener('pagehide', remove);
       remove();
     };
-  }, [client, type]);
+  }, [draft]);
+  const { id: _, url, form_type: __, ...stored } = form;
+  const settings = changed ?? (isOpen(form) ? undefined : stored);
   useEffect(() => {
-    const show = async (): Promise<void> => {
-      const shown = { ...latest.current, frame_ancestors: null };
-      const id = draft.current ?? `${PREFIX}${crypto.randomUUID()}`;
-      const form =
-        draft.current === undefined
-          ? await client.forms.create({ ...shown, form_id: id, form_type: type })
-          : await client.forms.replace({ ...shown, form_id: id });
-      draft.current = id;
-      setPreview({ url: `${form.url}?title=&shown=${Date.now()}`, error: undefined });
-    };
-    const timer = setTimeout(
-      () => show().catch((error: unknown) => setPreview({ url: undefined, error })),
-      PAUSE_MS,
-    );
+    const show = (shown: FormSettings): void =>
+      void draft.show(shown).then(
+        (url) => setPreview({ url }),
+        (error: unknown) => setPreview({ error }),
+      );
+    const timer = settings && setTimeout(show, PAUSE_MS, settings);
     return () => clearTimeout(timer);
-  }, [client, type, text]);
-  return preview;
+  }, [draft, JSON.stringify(settings)]);
+  return settings === undefined ? { url: `${url}?title=` } : preview;
 }

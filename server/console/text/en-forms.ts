@@ -15,7 +15,7 @@ export const FORMS = {
   save: 'Save',
   saved: 'Saved.',
   snippet: 'For your page',
-  draft: 'The preview is a draft form, which is deleted when you leave.',
+  draft: 'The preview follows what you choose, and what you type once you leave the field.',
   more: 'Other settings, as JSON',
   moreHint: 'Members as in the guide; they win over the fields above.',
   fields: 'Additional fields',
