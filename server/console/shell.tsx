@@ -36,7 +36,7 @@ interface Entry {
 
 const SCREENS: Readonly<Record<string, Entry>> = {
   '': { title: T.home.title, scopes: [], show: HomeScreen },
-  keys: { title: T.keys.title, scopes: ['key:read'], show: KeysScreen },
+  keys: { title: T.keys.title, scopes: ['key:read', 'key:write'], show: KeysScreen },
   items: { title: T.items.title, scopes: ['vault:list'], show: ItemsScreen },
   item: { of: 'items', scopes: ['vault:list', 'vault:read', 'vault:log'], show: ItemScreen },
   capture: {
@@ -51,8 +51,8 @@ const SCREENS: Readonly<Record<string, Entry>> = {
   },
   forms: { title: T.forms.title, scopes: ['form:write'], show: FormsScreen },
   form: { of: 'forms', scopes: ['form:write'], show: FormScreen },
-  rules: { title: T.rules.title, scopes: ['rule:read'], show: RulesScreen },
-  rule: { of: 'rules', scopes: ['rule:read'], show: RuleScreen },
+  rules: { title: T.rules.title, scopes: ['rule:read', 'rule:write'], show: RulesScreen },
+  rule: { of: 'rules', scopes: ['rule:read', 'rule:write'], show: RuleScreen },
   jobs: { title: T.jobs.title, scopes: ['job:read'], show: JobsScreen },
   job: { of: 'jobs', scopes: ['job:read'], show: JobScreen },
   credentials: { title: T.credentials.title, scopes: ['credential:write'], show: CredentialsScreen },

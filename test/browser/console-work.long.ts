@@ -260,6 +260,7 @@ describe('a credential with few rights', () => {
     ['key:read'],
     ['rule:read'],
     ['rule:write'],
+    ['key:write'],
     ['capture:write'],
     ['form:write'],
     ['job:read'],
@@ -290,6 +291,31 @@ describe('a credential with few rights', () => {
       expect(faults).toEqual([]);
     },
   );
+});
+
+test('a credential that may create rules and keys, and read none, creates them', async () => {
+  const { sdk } = world.owner;
+  const scopes: Scope[] = ['rule:write', 'key:write'];
+  const { secret } = await sdk.credentials.create({ name: 'creates', scopes });
+  const { page, faults } = await openConsole(world);
+  await signIn(world, page, '', secret);
+  await page.getByRole('link', { name: 'Rules' }).click();
+  await page.getByText('but not list what there is').waitFor();
+  await page.getByRole('link', { name: 'New rule' }).click();
+  await page.getByRole('button', { name: 'Add operation' }).click();
+  await page.getByLabel('Id').fill('unseen');
+  expect(await page.getByRole('button', { name: 'Run' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Create rule' }).click();
+  await page.getByText('The rule was created.').waitFor();
+  expect((await sdk.rules.get({ id: 'unseen' })).operations).toMatchObject([{ name: 'substr' }]);
+  await page.getByRole('link', { name: 'Keys' }).click();
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill('unseen');
+  await page.keyboard.press('Enter');
+  await page.getByText('Shown once').waitFor();
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  expect(await page.getByRole('row').count()).toBe(0);
+  expect(faults).toEqual([]);
 });
 
 describe.each([

@@ -56,7 +56,9 @@ interface ChangeParts {
 /** The keys of the account. */
 export function KeysScreen({ session }: { readonly session: Session }) {
   const { client, may } = session;
-  const keys = useListing((next_token) => client.keys.list({ next_token, limit: 50 }));
+  const keys = useListing<{ readonly user: string }>(async (next_token) =>
+    may('key:read') ? client.keys.list({ next_token, limit: 50 }) : { data: [] },
+  );
   return (
     <Screen
       title={T.keys.title}
@@ -72,7 +74,7 @@ export function KeysScreen({ session }: { readonly session: Session }) {
       <ListTable
         label={T.keys.title}
         listing={keys}
-        empty={T.keys.empty}
+        empty={may('key:read') ? T.keys.empty : T.notListed}
         keyOf={({ user }) => user}
         columns={[
           { title: T.keys.name, cell: ({ user }) => <code>{user}</code> },

@@ -198,22 +198,24 @@ function Editor({ session: { client, may }, operations }: EditorParts) {
           />
         )}
       </Panel>
-      <Panel title={T.rules.test}>
-        <Form
-          fields={[
-            {
-              ...{ name: 'input', label: T.rules.testInput, kind: 'textarea', hint: T.rules.testHint },
-              value: '{ "card_number": "4111111111111111", "expiry_year": "2031" }',
-            },
-          ]}
-          send={T.rules.testSend}
-          onSend={async ({ needed }) => {
-            const input = jsonIn(needed('input')) as Record<string, unknown>;
-            setResult(await client.rules.test({ operations: list(), input }));
-          }}
-        />
-        {result && <Result of={result} />}
-      </Panel>
+      {may('rule:read') && (
+        <Panel title={T.rules.test}>
+          <Form
+            fields={[
+              {
+                ...{ name: 'input', label: T.rules.testInput, kind: 'textarea', hint: T.rules.testHint },
+                value: '{ "card_number": "4111111111111111", "expiry_year": "2031" }',
+              },
+            ]}
+            send={T.rules.testSend}
+            onSend={async ({ needed }) => {
+              const input = jsonIn(needed('input')) as Record<string, unknown>;
+              setResult(await client.rules.test({ operations: list(), input }));
+            }}
+          />
+          {result && <Result of={result} />}
+        </Panel>
+      )}
     </div>
   );
 }
@@ -225,9 +227,9 @@ interface EditorParts {
 
 /** A new rule, from nothing or from another one, with a dry run beside it. */
 export function RuleScreen({ session, params: { id } }: ScreenParts) {
-  const { client } = session;
+  const { client, may } = session;
   const template = useLoad(
-    async () => (id === undefined ? [] : (await client.rules.get({ id })).operations),
+    async () => (id === undefined || !may('rule:read') ? [] : (await client.rules.get({ id })).operations),
     [id],
   );
   return (
@@ -239,7 +241,7 @@ export function RuleScreen({ session, params: { id } }: ScreenParts) {
 
 /** The rules of the account. */
 export function RulesScreen({ session: { client, may } }: { readonly session: Session }) {
-  const rules = useLoad(() => client.rules.list());
+  const rules = useLoad(async () => (may('rule:read') ? client.rules.list() : []));
   return (
     <Screen
       title={T.rules.title}
@@ -257,7 +259,7 @@ export function RulesScreen({ session: { client, may } }: { readonly session: Se
           <Table
             label={T.rules.title}
             rows={rows}
-            empty={T.rules.empty}
+            empty={may('rule:read') ? T.rules.empty : T.notListed}
             keyOf={({ id }) => id}
             columns={[
               { title: T.rules.id, cell: ({ id }) => <code>{id}</code> },

@@ -34,6 +34,7 @@ export const EN = {
   toHome: 'Go to the home screen',
   notJson: 'This is no JSON.',
   notAllowed: 'This credential may not do that',
+  notListed: 'This credential may create, but not list what there is.',
   key: 'Key',
   passphrase: 'Passphrase',
   passphraseHint: 'Used for this request alone, and kept nowhere.',
