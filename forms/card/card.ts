@@ -3,6 +3,7 @@
 import { h } from '../base/dom.ts';
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
 import { brandMark, codeMark } from '../fields/brand-mark.ts';
+import { CARD_ATTRIBUTES } from '../fields/card-attributes.ts';
 import { digitsOf, plainDigits } from '../fields/digits.ts';
 import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
 import type { FormField } from '../fields/field.ts';
@@ -31,7 +32,7 @@ function sketch(context: FormPartContext, number: () => string, adornments: Ador
     {
       name: 'card_number',
       digits: true,
-      attributes: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },
+      attributes: CARD_ATTRIBUTES.card_number,
       adornment: adornments.brand,
       edit: editNumber,
       paste: pickNumber,
@@ -39,14 +40,14 @@ function sketch(context: FormPartContext, number: () => string, adornments: Ador
     },
     {
       name: 'card_holder',
-      attributes: { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 255 },
+      attributes: CARD_ATTRIBUTES.card_holder,
       problem: checkName,
     },
     {
       name: 'expiry',
       digits: true,
       half,
-      attributes: { autocomplete: 'cc-exp', inputmode: 'numeric', placeholder: context.texts.date },
+      attributes: { ...CARD_ATTRIBUTES.expiry, placeholder: context.texts.date },
       edit: editExpiry,
       problem: (value) => checkExpiry(value, context.now()),
     },
@@ -54,7 +55,7 @@ function sketch(context: FormPartContext, number: () => string, adornments: Ador
       name: 'cvv',
       digits: true,
       half,
-      attributes: { autocomplete: 'cc-csc', inputmode: 'numeric', placeholder: '123' },
+      attributes: { ...CARD_ATTRIBUTES.cvv, placeholder: '123' },
       adornment: adornments.code,
       edit: plainDigits(() => Math.max(...codeLengths())),
       problem: (value) => checkCode(value, number()),

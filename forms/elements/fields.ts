@@ -1,5 +1,6 @@
 /** The fields that stand alone in a frame: how each is typed, checked and posted. */
 import { brandOf, codeLengthsOf } from '../fields/brand.ts';
+import { CARD_ATTRIBUTES } from '../fields/card-attributes.ts';
 import { asciiDigits, digitsOf, type Edit, plainDigits } from '../fields/digits.ts';
 import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
@@ -53,7 +54,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     name: 'card_number',
     label: 'card_number',
     digits: true,
-    attributes: { autocomplete: 'cc-number', inputmode: 'numeric', placeholder: '1234 1234 1234 1234' },
+    attributes: CARD_ATTRIBUTES.card_number,
     edit: editNumber,
     paste: pickNumber,
     problem: checkCardNumber,
@@ -66,7 +67,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     name: 'expiry',
     label: 'expiry',
     digits: true,
-    attributes: { autocomplete: 'cc-exp', inputmode: 'numeric' },
+    attributes: CARD_ATTRIBUTES.expiry,
     edit: editExpiry,
     problem: (value) => checkExpiry(value, new Date()),
     posted: expiryParts,
@@ -75,11 +76,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     name: 'cvv',
     label: 'cvv',
     digits: true,
-    // The browser may fill it; password managers are not to keep it, nor to offer that.
-    attributes: {
-      ...{ autocomplete: 'cc-csc', inputmode: 'numeric' },
-      ...{ 'data-1p-ignore': '', 'data-lpignore': 'true', 'data-bwignore': '', 'data-form-type': 'other' },
-    },
+    attributes: CARD_ATTRIBUTES.cvv,
     edit: plainDigits(() => CODE_DIGITS_MAX),
     problem: (value, number) => checkCode(value, number),
     posted: (value) => ({ cvv: value }),
@@ -87,7 +84,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
   'card-holder': {
     name: 'card_holder',
     label: 'card_holder',
-    attributes: { autocomplete: 'cc-name', autocapitalize: 'words', maxlength: 255 },
+    attributes: CARD_ATTRIBUTES.card_holder,
     problem: checkName,
     posted: (value) => ({ card_holder: value }),
   },

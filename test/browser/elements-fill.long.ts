@@ -71,23 +71,21 @@ describe('autofill of Chromium', () => {
     expect(JSON.stringify(await page.evaluate(() => [window.heard, window.messages]))).not.toContain('1111');
   });
 
-  test('finds in each field what it looks for, and password managers are told to leave the code alone', async () => {
+  test('finds in each field what it looks for, and in none what password managers take for a sign-in', async () => {
     const page = await openFields([...FIELDS, 'iban']);
     const seen = await Promise.all(
       [...FIELDS, 'iban'].map((_, at) =>
         input(page, `#f${at}`).evaluate((element) =>
-          ['type', 'name', 'autocomplete', 'data-1p-ignore', 'data-lpignore'].map((name) =>
-            element.getAttribute(name),
-          ),
+          ['type', 'id', 'name', 'autocomplete', 'inputmode'].map((name) => element.getAttribute(name)),
         ),
       ),
     );
     expect(seen).toEqual([
-      ['text', 'card_number', 'cc-number', null, null],
-      ['text', 'expiry', 'cc-exp', null, null],
-      ['text', 'cvv', 'cc-csc', '', 'true'],
-      ['text', 'card_holder', 'cc-name', null, null],
-      ['text', 'iban', 'off', null, null],
+      ['text', 'vf-card_number', 'card_number', 'cc-number', 'numeric'],
+      ['text', 'vf-expiry', 'expiry', 'cc-exp', 'numeric'],
+      ['text', 'vf-cvv', 'cvv', 'cc-csc', 'numeric'],
+      ['text', 'vf-card_holder', 'card_holder', 'cc-name', null],
+      ['text', 'vf-iban', 'iban', 'off', null],
     ]);
     expect(await page.frameLocator('#f2 iframe').locator('input[type=password], form').count()).toBe(0);
   });

@@ -13,6 +13,26 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 describe('a hosted form', () => {
+  test('has card fields that browsers and password managers know, and none that is a sign-in to them', async () => {
+    const page = await world.page();
+    await page.goto(`${world.url}/v1/capture/iframe/pcd#${new URLSearchParams({ ...endpoint })}`);
+    await page.locator('.vf-panel').waitFor();
+    const names = ['type', 'id', 'name', 'autocomplete', 'inputmode'];
+    const seen = await page
+      .locator('input')
+      .evaluateAll(
+        (inputs: { getAttribute(name: string): string | null }[], all) =>
+          inputs.map((input) => all.map((name) => input.getAttribute(name))),
+        names,
+      );
+    expect(seen).toEqual([
+      ['text', 'vf-card_number', 'card_number', 'cc-number', 'numeric'],
+      ['text', 'vf-card_holder', 'card_holder', 'cc-name', null],
+      ['text', 'vf-expiry', 'expiry', 'cc-exp', 'numeric'],
+      ['text', 'vf-cvv', 'cvv', 'cc-csc', 'numeric'],
+    ]);
+  });
+
   test('has fields by type, and leads to where its owner wants, with the token', async () => {
     const types = ['email', 'tel', 'country', 'select', 'checkbox'] as const;
     const id = await world.form('custom', {
