@@ -98,14 +98,17 @@ const X25519_KEM = 0x20;
 
 /** `suite_id` of section 4.1. */
 function kemSuiteOf(kem: number): Uint8Array {
-  return concat([utf8('KEM'), Uint8Array.of(0x00, kem)]);
+  return concat([utf8('KEM'), Uint8Array.of(kem >> 8, kem & 0xff)]);
 }
 
 const X25519_KEM_SUITE = kemSuiteOf(X25519_KEM);
 
 /** `suite_id` of section 5.1: the KEM, KDF 0x0001 and the AEAD. */
 function suiteOf(aead: HpkeAead, kem = X25519_KEM): Uint8Array {
-  return concat([utf8('HPKE'), Uint8Array.of(0x00, kem, 0x00, 0x01, aead.id >> 8, aead.id & 0xff)]);
+  return concat([
+    utf8('HPKE'),
+    Uint8Array.of(kem >> 8, kem & 0xff, 0x00, 0x01, aead.id >> 8, aead.id & 0xff),
+  ]);
 }
 
 const EXPORT_ONLY_SUITE = suiteOf(EXPORT_ONLY);
@@ -149,10 +152,7 @@ function sharedSecret(agreed: Uint8Array, enc: Uint8Array, publicKey: Uint8Array
   }
 }
 
-/**
- * KeySchedule of section 5.1 in Base mode, without a PSK, over what the two keys of a DHKEM with HKDF-SHA256 have agreed
- * on; that is wiped. `kem` is its registered id.
- */
+/** The context of what the two keys of a DHKEM with HKDF-SHA256 have agreed on; that is wiped. `kem`: its registered id. */
 export function contextOf(
   {
     agreed,
@@ -163,7 +163,11 @@ export function contextOf(
   aead: HpkeAead,
   kem = X25519_KEM,
 ): HpkeContext {
-  const shared = sharedSecret(agreed, enc, publicKey, kem);
+  return scheduleKeys(sharedSecret(agreed, enc, publicKey, kem), info, aead, kem);
+}
+
+/** KeySchedule of section 5.1 in Base mode, without a PSK, over the shared secret of a KEM; that is wiped. */
+export function scheduleKeys(shared: Uint8Array, info: Uint8Array, aead: HpkeAead, kem: number): HpkeContext {
   const suite = aead === EXPORT_ONLY && kem === X25519_KEM ? EXPORT_ONLY_SUITE : suiteOf(aead, kem);
   const pskIdHash = extract(suite, EMPTY, 'psk_id_hash', EMPTY);
   const context = concat([BASE_MODE, pskIdHash, extract(suite, EMPTY, 'info_hash', info)]);
