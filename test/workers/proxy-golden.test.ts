@@ -35,10 +35,10 @@ const OTHERS = [
 
 test('a job that is to be sent', () => {
   const opened = openJob(context, place, hex(records.job));
-  const { body, metadata, publicKey, tokenKey } = opened;
+  const { body, metadata, publicHalf, tokenKey } = opened;
   expect(opened).toMatchObject({ facts: proxied.facts, request: proxied.request, webhook: proxied.webhook });
   expect([textOf(body), textOf(metadata)]).toEqual([proxied.body, proxied.metadata]);
-  expect([toHex(publicKey), toHex(tokenKey)]).toEqual([unlocked.publicKeys[1] ?? '', unlocked.tokenKey]);
+  expect([toHex(publicHalf), toHex(tokenKey)]).toEqual([unlocked.publicKeys[1] ?? '', unlocked.tokenKey]);
   expectDamageRefused(hex(records.job), (bad) => openJob(context, place, bad));
   for (const other of OTHERS) {
     expectRefused(() => openJob(context, other, hex(records.job)));

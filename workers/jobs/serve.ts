@@ -1,4 +1,5 @@
 /** The thread's side of typed jobs: input from fields, handler, output to fields. */
+import { whenReady } from '../crypto/primitives/not-yet.ts';
 import { type FieldHandler, serveThread } from '../pool/thread.ts';
 import { readAll } from './codec.ts';
 import type { AnyJob, Handler, Handlers, JobTable } from './define.ts';
@@ -23,7 +24,7 @@ export function serveJobs<Table extends JobTable, Context>(
     if (handler === undefined) {
       throw new TypeError(`no handler for the job ${job.name}`);
     }
-    return [job.kind, fieldHandler(job, handler, context)];
+    return [job.kind, fieldHandler(job, handler, context, endFrame)];
   });
   serveThread(new Map(byKind), toFailure, endFrame);
 }
@@ -32,6 +33,7 @@ function fieldHandler<Context>(
   { input, output }: AnyJob,
   handler: Handler<AnyJob, Context>,
   context: Context,
+  endFrame?: () => void,
 ): FieldHandler {
   function toFields(result: unknown): Uint8Array[] {
     const fields: Uint8Array[] = [];
@@ -40,7 +42,8 @@ function fieldHandler<Context>(
     return fields;
   }
   return (given) => {
-    const result: unknown = handler(context, readAll(input, given));
+    // Run again, a job is its own frame.
+    const result: unknown = whenReady(() => handler(context, readAll(input, given)), endFrame);
     return result instanceof Promise ? result.then(toFields) : toFields(result);
   };
 }

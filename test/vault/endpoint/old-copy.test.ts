@@ -266,7 +266,12 @@ describe('an attacker with the master key, both copies, the old secrets and the 
 
   /** The private half of the old generation in the place of the new one, which nobody has. */
   const pretending = ({ kid, tokenKey, generations }: UnlockedKey): UnlockedKey => {
-    const copies = generations.map(({ publicKey, privateKey }) => ({ gen: 2, publicKey, privateKey }));
+    const copies = generations.map(({ suite, publicKey, privateKey }) => ({
+      gen: 2,
+      suite,
+      publicKey,
+      privateKey,
+    }));
     return unlockedKey(kid, tokenKey, [...generations, ...copies]);
   };
   /** An item that says that it is of the old generation. */

@@ -10,11 +10,15 @@ import {
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
-import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import {
+  generationOf,
+  newGeneration,
+  publicHalfOf,
+  type UnlockedKey,
+} from '../../../workers/crypto/key/unlocked.ts';
 import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
-import { CONTEXT, filled, sealerOf, toHex } from './fixture.ts';
+import { CONTEXT, sealerOf, toHex } from './fixture.ts';
 
 export const KINDS: readonly SecretKind[] = ['capture', 'retrieve'];
 export const JSON_BYTES = utf8('{"expiresAt":null,"rules":["a"]}');
@@ -23,7 +27,7 @@ export const firstKey = throwawayKey(CONTEXT.kid);
 /** The same vault key one passphrase change later. */
 export const key: UnlockedKey = {
   ...firstKey,
-  generations: [...firstKey.generations, { gen: 2, ...generateKeyPair() }],
+  generations: [...firstKey.generations, newGeneration(2)],
 };
 export const IDS: EndpointWrapId = { ...CONTEXT, id: 'endpoint-1', gen: 2 };
 
@@ -46,7 +50,7 @@ export function openAs(
 ): string[] {
   if (kind === 'capture') {
     const opened = openCaptureWrap(sealer, ids, policy, wrapRecord, utf8(secret));
-    return [String(opened.gen), toHex(opened.publicKey), toHex(opened.tokenKey)];
+    return [String(opened.gen), toHex(opened.publicHalf), toHex(opened.tokenKey)];
   }
   const opened = openRetrieveWrap(sealer, ids, policy, wrapRecord, utf8(secret));
   return [
@@ -62,7 +66,7 @@ export function openAs(
 
 /** What `openAs` gives for an endpoint of `key`. */
 export const EXPECTED: Readonly<Record<SecretKind, string[]>> = {
-  capture: ['2', toHex(key.generations[1]?.publicKey ?? filled(0, 0)), toHex(key.tokenKey)],
+  capture: ['2', toHex(publicHalfOf(generationOf(key))), toHex(key.tokenKey)],
   retrieve: [
     CONTEXT.kid,
     '',

@@ -7,9 +7,9 @@ import {
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../../workers/crypto/endpoint/secret.ts';
+import { unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
-  firstKey,
   IDS,
   JSON_BYTES,
   KINDS,
@@ -20,7 +20,7 @@ import {
   sealer,
   sealOuter,
 } from './endpoint-fixture.ts';
-import { sealerOf } from './fixture.ts';
+import { filled, sealerOf, x25519Generation } from './fixture.ts';
 
 describe.each(KINDS.map((kind) => [kind]))('a %s endpoint moved', (kind) => {
   const made = make(kind);
@@ -113,8 +113,9 @@ describe('kinds', () => {
 
   test('are told apart where the lengths of their wraps are the same', () => {
     const ids = { ...IDS, gen: 1 };
-    const first = sealEndpoint(sealer, { ...ids, kind: 'capture' }, JSON_BYTES, firstKey);
-    const second = sealEndpoint(sealer, { ...ids, kind: 'retrieve' }, JSON_BYTES, firstKey);
+    const old = unlockedKey(IDS.kid, filled(32, 4), [x25519Generation(1)]);
+    const first = sealEndpoint(sealer, { ...ids, kind: 'capture' }, JSON_BYTES, old);
+    const second = sealEndpoint(sealer, { ...ids, kind: 'retrieve' }, JSON_BYTES, old);
     expect(first.wrapRecord.length).toBe(second.wrapRecord.length);
     const [a, b] = [policyOf(first), policyOf(second)];
     expect(() => openAs('capture', a, second.wrapRecord, first.secret, ids)).toThrow(IntegrityError);

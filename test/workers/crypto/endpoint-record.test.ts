@@ -7,6 +7,7 @@ import {
   endpointSecretText,
   type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
+import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
 import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
@@ -46,12 +47,12 @@ function innerWrap(parts: {
 const SALT = filled(16, 3);
 const SECRET = filled(32, 9);
 const HEADERS: Readonly<Record<SecretKind, Uint8Array>> = {
-  capture: Uint8Array.of(1, 0x14, 1, 0),
-  retrieve: Uint8Array.of(1, 0x15, 1, 0),
+  capture: Uint8Array.of(1, 0x14, 2, 0),
+  retrieve: Uint8Array.of(1, 0x15, 2, 0),
 };
 const PLAIN: Readonly<Record<SecretKind, Uint8Array>> = {
-  capture: concat([key.generations[1]?.publicKey ?? filled(0, 0), key.tokenKey]),
-  retrieve: concat(key.generations.flatMap((pair) => [pair.publicKey, pair.privateKey])),
+  capture: concat([publicHalfOf(generationOf(key)), key.tokenKey]),
+  retrieve: concat(key.generations.flatMap((pair) => [Uint8Array.of(2), pair.publicKey, pair.privateKey])),
 };
 
 describe.each(KINDS.map((kind) => [kind]))('a %s endpoint', (kind) => {
@@ -94,7 +95,7 @@ describe.each(KINDS.map((kind) => [kind]))('a %s endpoint', (kind) => {
     for (const changed of [
       { header: other },
       { header: header.with(0, 2) },
-      { header: header.with(2, 2) },
+      { header: header.with(2, 1) },
       { header: header.with(3, 1) },
       { gen: 1 },
       { gen: 3 },

@@ -7,10 +7,14 @@ import {
   unwrapDek,
   wrapDekSealed,
 } from '../../../workers/crypto/item/envelope.ts';
-import { generationOf, ownerKeyOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
-import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import {
+  generationOf,
+  ownerKeyOf,
+  type UnlockedKey,
+  unlockedKey,
+} from '../../../workers/crypto/key/unlocked.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
-import { IntegrityError, TYPE, u32, utf8, writeHeader } from '../../../workers/crypto/primitives/bytes.ts';
+import { IntegrityError, TYPE, u32, writeHeader } from '../../../workers/crypto/primitives/bytes.ts';
 import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { sealMessage } from '../../../workers/crypto/primitives/symmetric.ts';
 import lowOrder from '../../vectors/x25519.json';
@@ -18,26 +22,28 @@ import {
   CONTEXT,
   expectDamageRefused,
   expectRefused,
-  FLOOR,
   filled,
   flipped,
   hex,
   IDS,
   openNewKey,
-  PASSPHRASE,
+  openOldKey,
   toHex,
+  x25519Generation,
 } from './fixture.ts';
 
-const NEXT = utf8('a second passphrase');
 const DEK = filled(32, 21);
 const CTX = { ...IDS, part: 0 as const };
 
-const { record, key } = await openNewKey();
-const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
-const { key: newer } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
+const { key } = await openOldKey();
+/** The same key a passphrase change later, all before there was X-Wing: see `x-wing-envelope.test.ts`. */
+const newer = unlockedKey(CONTEXT.kid, key.tokenKey, [...key.generations, x25519Generation(2)]);
 
 function publicOf(of: UnlockedKey, gen: number): Uint8Array {
   return of.generations[gen - 1]?.publicKey ?? filled(0, 0);
+}
+function newestOf(of: UnlockedKey) {
+  return { gen: of.generations.length, publicHalf: publicOf(of, of.generations.length) };
 }
 
 /** What writers with the passphrase wrote before data keys were derived. */
@@ -53,7 +59,7 @@ function wrapOwned(of: UnlockedKey, ctx: PartContext): Uint8Array {
 
 const wraps = {
   owned: (of: UnlockedKey, ctx = CTX) => wrapOwned(of, ctx),
-  sealed: (of: UnlockedKey, ctx = CTX) => wrapDekSealed(generationOf(of), ctx, DEK),
+  sealed: (of: UnlockedKey, ctx = CTX) => wrapDekSealed(newestOf(of), ctx, DEK),
 } as const;
 
 describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
@@ -85,7 +91,7 @@ describe.each(Object.entries(wraps))('an %s envelope', (_, wrap) => {
   });
 
   test('a wiped key opens nothing', async () => {
-    const { key: own } = await openNewKey();
+    const { key: own } = await openOldKey();
     const envelope = wrap(own);
     unwrapDek(own, CTX, envelope);
     own[Symbol.dispose]();
@@ -146,17 +152,17 @@ describe('a derived envelope', () => {
 
 describe('sealing to a public key', () => {
   test.each(lowOrder.invalid)('refuses the point $name', ({ publicKey }) => {
-    expect(() => wrapDekSealed({ gen: 1, publicKey: hex(publicKey) }, CTX, DEK)).toThrow(IntegrityError);
+    expect(() => wrapDekSealed({ gen: 1, publicHalf: hex(publicKey) }, CTX, DEK)).toThrow(IntegrityError);
   });
 
   test('a run of wraps shares its set-up, for one receiver and context only, and not for ever', () => {
     const [a, b] = [generateKeyPair(), generateKeyPair()];
     const encOf = (
-      publicKey: Uint8Array,
+      publicHalf: Uint8Array,
       gen = 1,
       changes: { readonly env?: string; readonly kid?: string } = {},
     ): string =>
-      toHex(wrapDekSealed({ gen, publicKey }, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
+      toHex(wrapDekSealed({ gen, publicHalf }, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
     const first = encOf(a.publicKey);
     expect(encOf(a.publicKey)).toBe(first);
     expect(encOf(a.publicKey, 2)).not.toBe(first);
@@ -169,10 +175,10 @@ describe('sealing to a public key', () => {
   });
 
   test('an opener meets more receivers than it remembers', () => {
-    const publicKey = publicOf(key, 1);
+    const publicHalf = publicOf(key, 1);
     const envelopes = Array.from({ length: 300 }, (_, i) => {
-      wrapDekSealed({ gen: 2 + (i % 2), publicKey }, CTX, DEK);
-      return wrapDekSealed({ gen: 1, publicKey }, CTX, DEK);
+      wrapDekSealed({ gen: 2 + (i % 2), publicHalf }, CTX, DEK);
+      return wrapDekSealed({ gen: 1, publicHalf }, CTX, DEK);
     });
     expect(new Set(envelopes.map((envelope) => toHex(envelope.subarray(8, 40)))).size).toBe(300);
     for (const envelope of [...envelopes, ...envelopes]) {

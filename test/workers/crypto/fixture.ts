@@ -1,11 +1,21 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
 import type { ItemContext } from '../../../workers/crypto/item/meta.ts';
-import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
+import { type Generation, type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { verifyLogPart } from '../../../workers/crypto/log/entry.ts';
-import { EMPTY, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { ARGON2_FLOOR } from '../../../workers/crypto/primitives/kdf.ts';
+import {
+  concat,
+  EMPTY,
+  IntegrityError,
+  PassphraseError,
+  utf8,
+  X25519_SUITE,
+} from '../../../workers/crypto/primitives/bytes.ts';
+import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
+import { ARGON2_FLOOR, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
+import { NONCE_BYTES, SALT_BYTES, sealAt, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 
 export const FLOOR = ARGON2_FLOOR;
@@ -43,6 +53,36 @@ export async function openNewKey(
   const record = await createVaultKey(ctx, PASSPHRASE, FLOOR);
   const { key } = await unlockVaultKey(ctx, record, PASSPHRASE, FLOOR);
   return { record, key };
+}
+
+/** A generation as keys had it before X-Wing. */
+export function x25519Generation(gen: number): Generation {
+  return { gen, suite: X25519_SUITE, ...generateKeyPair() };
+}
+
+/** The record of an open key whose private halves are these, which may not be those of its public keys. */
+export async function recordOf(
+  ctx: { readonly env: string; readonly aid: string; readonly kid: string },
+  key: UnlockedKey,
+  passphrase = PASSPHRASE,
+  recovery?: Uint8Array,
+): Promise<Uint8Array> {
+  const salt = filled(SALT_BYTES, 1);
+  const head = vaultKeyHead(ctx, key, salt, FLOOR, { summary: false, recovery });
+  const { kek, commitment } = await deriveKek(passphrase, salt, FLOOR);
+  head.set(commitment, head.length - COMMITMENT_BYTES);
+  const secrets = concat([...key.generations.map(({ privateKey }) => privateKey), key.tokenKey]);
+  const record = new Uint8Array(head.length + NONCE_BYTES + secrets.length + TAG_BYTES);
+  record.set(head);
+  sealAt(record, head.length, kek, secrets, bindVaultKey(ctx, head));
+  return record;
+}
+
+/** An open vault key of one generation as they were made before X-Wing. */
+export async function openOldKey(ctx = CONTEXT): ReturnType<typeof openNewKey> {
+  const key = unlockedKey(ctx.kid, crypto.getRandomValues(new Uint8Array(32)), [x25519Generation(1)]);
+  const record = await recordOf(ctx, key);
+  return { record, key: (await unlockVaultKey(ctx, record, PASSPHRASE, FLOOR)).key };
 }
 
 /** The record with one bit of byte `at` turned. */

@@ -3,44 +3,51 @@ import { expect, test } from 'bun:test';
 import { wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem, sealContent, sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
-import { unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import {
+  generationOf,
+  newGeneration,
+  publicHalfOf,
+  unlockedKey,
+} from '../../../workers/crypto/key/unlocked.ts';
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { concat, IntegrityError, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
-import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
-import { NONCE_BYTES, sealInto, sha256, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
-import { CONTEXT, expectRefused, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
+import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
+import { sealInto, sha256, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
+import {
+  CONTEXT,
+  expectRefused,
+  FLOOR,
+  filled,
+  IDS,
+  openNewKey,
+  PASSPHRASE,
+  recordOf,
+  sealerOf,
+} from './fixture.ts';
 
 const sealer = sealerOf();
 const { key } = await openNewKey();
-const publicKey = key.generations[0]?.publicKey ?? filled(0, 0);
+const owner = { gen: 1, publicHalf: publicHalfOf(generationOf(key)) };
 const DEK = filled(32, 31);
 const PART = { ...IDS, part: 0 as const };
 
-test('a card sealed to the public key by a writer of the store is refused by the metadata alone', () => {
-  const honest = sealItem({ ...IDS, owner: { gen: 1, publicKey }, part0: filled(10, 1), sealer });
+test('a card sealed to the public key by a writer of the store is refused by the metadata alone', async () => {
+  const honest = await whenReady(() => sealItem({ ...IDS, owner, part0: filled(10, 1), sealer }));
   const meta = openMeta(sealer, IDS, honest.meta);
-  const envelope = wrapDekSealed({ gen: 1, publicKey }, PART, DEK);
+  const envelope = wrapDekSealed(owner, PART, DEK);
   const item = sealContent(envelope, DEK, { ...PART, revision: meta.revision }, filled(10, 2));
   const forged = { ...IDS, key, item, meta, nowMs: 0 };
   expectRefused(() => openItem(forged));
   const hash0 = new Uint8Array(new Bun.CryptoHasher('sha256').update(forged.item).digest());
-  expect(openItem({ ...forged, meta: { ...meta, hash0 } }).part0[0]).toBe(2);
+  const opened = await whenReady(() => openItem({ ...forged, meta: { ...meta, hash0 } }));
+  expect(opened.part0[0]).toBe(2);
 });
 
 test('a private half that is not of the public key beside it is refused', async () => {
-  const salt = filled(16, 1);
-  const { privateKey } = generateKeyPair();
-  const mixed = unlockedKey(CONTEXT.kid, filled(32, 2), [{ gen: 1, privateKey, publicKey }]);
-  const head = vaultKeyHead(CONTEXT, mixed, salt, FLOOR, { summary: false });
-  const { kek, commitment } = await deriveKek(PASSPHRASE, salt, FLOOR);
-  head.set(commitment, head.length - COMMITMENT_BYTES);
-  const nonce = filled(NONCE_BYTES, 3);
-  const wrap = new Uint8Array(64 + TAG_BYTES);
-  sealInto(wrap, 0, kek, nonce, concat([privateKey, mixed.tokenKey]), bindVaultKey(CONTEXT, head));
-  const record = concat([head, nonce, wrap]);
+  const { publicKey } = generationOf(key);
+  const mixed = unlockedKey(CONTEXT.kid, filled(32, 2), [{ ...newGeneration(1), publicKey }]);
+  const record = await recordOf(CONTEXT, mixed);
   await expect(unlockVaultKey(CONTEXT, record, PASSPHRASE, FLOOR)).rejects.toBeInstanceOf(IntegrityError);
 });
 

@@ -77,7 +77,8 @@ describe('keys', () => {
     expect(toHex(first.key.tokenKey)).toBe(unlocked.tokenKey);
     expect(toHex(key.tokenKey)).toBe(unlocked.tokenKey);
     expect(key.generations.map(({ privateKey }) => toHex(privateKey))).toEqual(unlocked.privateKeys);
-    expect(parseVaultKey(hex(records.vaultKeyChanged)).publicKeys.map(toHex)).toEqual(unlocked.publicKeys);
+    const { publicHalves } = parseVaultKey(hex(records.vaultKeyChanged));
+    expect(publicHalves.map(({ publicKey }) => toHex(publicKey))).toEqual(unlocked.publicKeys);
     expect(parseVaultKey(hex(records.vaultKey)).gen).toBe(1);
   });
 
@@ -255,7 +256,7 @@ describe('endpoints', () => {
   test('a capture endpoint', () => {
     const opened = openCaptureWrap(...endpointArgs(endpoints.capture));
     expect(opened.gen).toBe(2);
-    expect(toHex(opened.publicKey)).toBe(unlocked.publicKeys[1] ?? '');
+    expect(toHex(opened.publicHalf)).toBe(unlocked.publicKeys[1] ?? '');
     expect(toHex(opened.tokenKey)).toBe(unlocked.tokenKey);
     expectDamageRefused(hex(endpoints.capture.wrapRecord), (bad) =>
       openCaptureWrap(...endpointArgs(endpoints.capture, ctx, bad)),

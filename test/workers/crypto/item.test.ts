@@ -5,10 +5,10 @@ import { openContent, openItem, sealContent, sealItem } from '../../../workers/c
 import { type OpenedMeta, openMeta, sealMeta } from '../../../workers/crypto/item/meta.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { expectDamageRefused, expectRefused, filled, IDS, openNewKey, sealerOf, toHex } from './fixture.ts';
+import { expectDamageRefused, expectRefused, filled, IDS, openOldKey, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();
-const { key } = await openNewKey();
+const { key } = await openOldKey();
 const NOW = 1_700_000_000_000;
 const PART0 = utf8('{"card_number":"4111111111111111"}');
 const PART1 = utf8('{"cvv":"123"}');
@@ -16,7 +16,7 @@ const PART1 = utf8('{"cvv":"123"}');
 function publicOwner(of: UnlockedKey) {
   return {
     gen: 1,
-    publicKey: of.generations[0]?.publicKey ?? filled(0, 0),
+    publicHalf: of.generations[0]?.publicKey ?? filled(0, 0),
   };
 }
 const owners = { 'passphrase in hand': key, 'public key only': publicOwner(key) } as const;
@@ -132,7 +132,7 @@ describe.each(Object.entries(owners))('an item sealed with the %s', (_, owner) =
 
   test('another vault key does not open it', async () => {
     const sealed = sealBoth(owner);
-    const { key: stranger } = await openNewKey();
+    const { key: stranger } = await openOldKey();
     const meta = openMeta(sealer, IDS, sealed.meta);
     expectRefused(() =>
       openItem({

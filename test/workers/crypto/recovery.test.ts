@@ -1,11 +1,6 @@
 /** Recovery records: the golden one, which must open for ever, and what somebody with the master key could write. */
 import { describe, expect, test } from 'bun:test';
-import {
-  bindVaultKey,
-  COMMITMENT_BYTES,
-  parseVaultKey,
-  vaultKeyHead,
-} from '../../../workers/crypto/key/record.ts';
+import { COMMITMENT_BYTES, parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import {
   makeRecovery,
   openRecovery,
@@ -22,12 +17,10 @@ import {
   throwawayKey,
   unlockVaultKey,
 } from '../../../workers/crypto/key/vault-key.ts';
-import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
-import { sealAt } from '../../../workers/crypto/primitives/symmetric.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { openAgeFile } from '../../../workers/crypto/record/age-file.ts';
 import golden from '../../vectors/golden-records.json';
-import { damaged, FLOOR, filled, hex, toHex } from './fixture.ts';
+import { damaged, FLOOR, filled, hex, recordOf, toHex } from './fixture.ts';
 
 const { inputs, recovery: made, unlocked } = golden;
 const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
@@ -136,19 +129,8 @@ describe('who has the master key and writes to the database', () => {
   test('cannot have custodians recover a key that the writer knows', async () => {
     using stranger = throwawayKey(ctx.kid);
     const parsed = parseRecovery(hex(made.record));
-    const recovery = resealRecovery(ctx, parsed, stranger);
-    const salt = filled(16, 1);
-    const head = vaultKeyHead(ctx, stranger, salt, FLOOR, {
-      summary: false,
-      recovery: recoveryDigest(parsed),
-    });
-    const { kek, commitment } = await deriveKek(passphrase, salt, FLOOR);
-    head.set(commitment, head.length - COMMITMENT_BYTES);
-    const privateKeys = stranger.generations.map(({ privateKey }) => privateKey);
-    const secrets = concat([...privateKeys, stranger.tokenKey]);
-    const record = new Uint8Array(head.length + 12 + secrets.length + 16);
-    record.set(head);
-    sealAt(record, head.length, kek, secrets, bindVaultKey(ctx, head));
+    const recovery = await resealRecovery(ctx, parsed, stranger);
+    const record = await recordOf(ctx, stranger, passphrase, recoveryDigest(parsed));
     // The record is right by itself, and so is the wrap.
     (await unlockVaultKey(ctx, record, passphrase, FLOOR)).key[Symbol.dispose]();
     await expect(recover({ record, recovery })).rejects.toBeInstanceOf(IntegrityError);

@@ -35,7 +35,7 @@ describe('create and unlock', () => {
     expect(key.kid).toBe(CONTEXT.kid);
     expect(key.generations.map(({ gen }) => gen)).toEqual([1]);
     expect(key.generations.map(({ publicKey }) => toHex(publicKey))).toEqual(
-      parseVaultKey(record).publicKeys.map(toHex),
+      parseVaultKey(record).publicHalves.map(({ publicKey }) => toHex(publicKey)),
     );
   });
 

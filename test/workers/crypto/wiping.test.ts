@@ -11,7 +11,7 @@ import { createThreadContext } from '../../../workers/jobs/context.ts';
 import { openWarmKey } from '../../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../../workers/jobs/openings.ts';
 import { key as endpointKey, KINDS, make } from './endpoint-fixture.ts';
-import { CONTEXT, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf } from './fixture.ts';
+import { CONTEXT, FLOOR, filled, IDS, openNewKey, openOldKey, PASSPHRASE, sealerOf } from './fixture.ts';
 
 const Original = globalThis.Uint8Array;
 afterAll(() => {
@@ -74,14 +74,14 @@ test.each([...KINDS])('making an endpoint leaves nothing of the key behind: %s',
 });
 
 test('a frame leaves nothing of the keys that its jobs have opened, also when one fails', async () => {
-  const { record, key } = await openNewKey();
+  const { record, key } = await openOldKey();
   const processKey = filled(32, 3);
   const blob = sealWarm(processKey, CONTEXT, record, PASSPHRASE, key);
   const keys = [['a', filled(32, 7)]] as const;
   const context = createThreadContext({ env: CONTEXT.env, writeId: 'a', keys, processKey, argon2: FLOOR });
   const place = { ...IDS, part: 0 as const };
-  const { publicKey, privateKey } = generationOf(key);
-  const sealed = wrapDekSealed({ gen: 1, publicKey }, place, filled(32, 8));
+  const { publicKey: publicHalf, privateKey } = generationOf(key);
+  const sealed = wrapDekSealed({ gen: 1, publicHalf }, place, filled(32, 8));
   const secrets = [key.tokenKey, privateKey, new Original(ownerKeyOf(key, generationOf(key)))];
   const open = () => openWarmKey(context, CONTEXT, blob, PASSPHRASE) ?? key;
   const use = () => {

@@ -5,14 +5,16 @@
  *
  * Wrap, what the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
  * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of
- * every generation up to its own. It goes when the endpoint is stopped. It is bound to the whole policy, so that
+ * every generation up to its own (`pairsOf`). It goes when the endpoint is stopped. It is bound to the whole policy, so that
  * somebody who has the service master key, but not the secret, can change nothing of what a living endpoint may do.
  */
 import {
   generationOf,
-  PAIR_BYTES,
   type PublicGeneration,
+  pairBytes,
   pairsOf,
+  publicHalfOf,
+  suiteOf,
   TOKEN_KEY_BYTES,
   type UnlockedKey,
   unlockedKey,
@@ -20,20 +22,23 @@ import {
 } from '../key/unlocked.ts';
 import { aad } from '../primitives/aad.ts';
 import {
-  checkHeader,
   concat,
   EMPTY,
   HEADER_BYTES,
+  headerSuite,
   IntegrityError,
   type RecordType,
   readU32,
+  type Suite,
   TYPE,
   wipe,
   writeHeader,
   writeU32,
+  X_WING_SUITE,
 } from '../primitives/bytes.ts';
 import { POINT_BYTES } from '../primitives/hpke.ts';
 import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
+import { X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import {
   ENDPOINT_COMMITMENT_BYTES,
@@ -102,7 +107,7 @@ function bindWrap(
 
 /**
  * Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. The plaintext is
- * 64 bytes for a capture, 64 for each generation for a retrieval, and is wiped.
+ * wiped.
  */
 function sealWrap(
   place: EndpointName & { readonly kid: string },
@@ -110,12 +115,13 @@ function sealWrap(
   policyHash: Uint8Array,
   key: UnlockedKey,
 ): Uint8Array {
-  const { gen, publicKey } = generationOf(key);
-  const secrets = concat(place.kind === 'capture' ? [publicKey, key.tokenKey] : pairsOf(key));
+  const newest = generationOf(key);
+  const isCapture = place.kind === 'capture';
+  const secrets = concat(isCapture ? [publicHalfOf(newest), key.tokenKey] : pairsOf(key));
   try {
     const out = new Uint8Array(NONCE_AT + NONCE_BYTES + secrets.length + TAG_BYTES);
-    writeHeader(out, TYPES[place.kind]);
-    writeU32(out, HEADER_BYTES, gen);
+    writeHeader(out, TYPES[place.kind], 0, isCapture ? newest.suite : suiteOf(key));
+    writeU32(out, HEADER_BYTES, newest.gen);
     sealAt(out, NONCE_AT, wrapKey, secrets, bindWrap(place, out.subarray(0, NONCE_AT), policyHash));
     return out;
   } finally {
@@ -176,9 +182,16 @@ export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uin
   };
 }
 
+function secretBytes(kind: SecretKind, gen: number, suite: Suite): number {
+  if (kind === 'retrieve') {
+    return gen * pairBytes(suite);
+  }
+  return (suite === X_WING_SUITE ? X_WING_PUBLIC_BYTES : POINT_BYTES) + TOKEN_KEY_BYTES;
+}
+
 /**
- * The plaintext of a wrap, of the length that kind and generation ask for. The secret is checked first: a caller who has it
- * not learns nothing of the wrap, not even that it is damaged.
+ * The plaintext of a wrap, of the length that kind, generation and suite ask for. The secret is checked first: a caller who
+ * has it not learns nothing of the wrap, not even that it is damaged.
  */
 function openWrap(
   sealer: ServiceSealer,
@@ -186,18 +199,18 @@ function openWrap(
   policy: OpenedPolicy,
   record: Uint8Array,
   secretText: Uint8Array,
-): Uint8Array {
+): { readonly secrets: Uint8Array; readonly suite: Suite } {
   const { kind, gen } = place;
   const wrapKey = endpointKeyOf(place, policy, secretText);
   try {
     const wrap = sealer.open('record', place.aid, 'endpoint wrap', [place.id], record);
-    checkHeader(wrap, TYPES[kind], NONCE_AT + NONCE_BYTES);
-    const secretBytes = kind === 'capture' ? POINT_BYTES + TOKEN_KEY_BYTES : gen * PAIR_BYTES;
-    const isWhole = wrap.length === NONCE_AT + NONCE_BYTES + secretBytes + TAG_BYTES;
+    const suite = headerSuite(wrap, TYPES[kind], NONCE_AT + NONCE_BYTES);
+    const isWhole = wrap.length === NONCE_AT + NONCE_BYTES + secretBytes(kind, gen, suite) + TAG_BYTES;
     if (!isWhole || readU32(wrap, HEADER_BYTES) !== gen) {
       throw new IntegrityError('endpoint');
     }
-    return openAt(wrap, NONCE_AT, wrapKey, bindWrap(place, wrap.subarray(0, NONCE_AT), policy.hash));
+    const bound = bindWrap(place, wrap.subarray(0, NONCE_AT), policy.hash);
+    return { suite, secrets: openAt(wrap, NONCE_AT, wrapKey, bound) };
   } finally {
     wipe(wrapKey);
   }
@@ -214,11 +227,12 @@ export function openCaptureWrap(
   record: Uint8Array,
   secretText: Uint8Array,
 ): CaptureKey {
-  const secrets = openWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
+  const { secrets } = openWrap(sealer, { ...ids, kind: 'capture' }, policy, record, secretText);
+  const tokenKeyAt = secrets.length - TOKEN_KEY_BYTES;
   return {
     gen: ids.gen,
-    publicKey: secrets.subarray(0, POINT_BYTES),
-    tokenKey: secrets.subarray(POINT_BYTES),
+    publicHalf: secrets.subarray(0, tokenKeyAt),
+    tokenKey: secrets.subarray(tokenKeyAt),
     [Symbol.dispose]: () => wipe(secrets),
   };
 }
@@ -235,6 +249,6 @@ export function openRetrieveWrap(
   record: Uint8Array,
   secretText: Uint8Array,
 ): UnlockedKey {
-  const secrets = openWrap(sealer, { ...ids, kind: 'retrieve' }, policy, record, secretText);
-  return unlockedKey(ids.kid, EMPTY, unpackPairs(secrets, 0, ids.gen));
+  const { secrets, suite } = openWrap(sealer, { ...ids, kind: 'retrieve' }, policy, record, secretText);
+  return unlockedKey(ids.kid, EMPTY, unpackPairs(secrets, 0, ids.gen, suite));
 }

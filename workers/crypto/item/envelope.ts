@@ -3,7 +3,8 @@
  *
  * Derived, by somebody with the passphrase: `header 4 | gen 4 | salt 16`; the DEK is an HMAC of it under the owner key.
  * Owned, as they were written before: `header 4 | gen 4 | salt 16 | nonce 12 | wrapped 32 | tag 16`.
- * Sealed, by somebody with the public key only: `header 4 | gen 4 | enc 32 | nonce 12 | wrapped 32 | tag 16`.
+ * Sealed, by somebody with the public half only: `header 4 | gen 4 | enc | nonce 12 | wrapped 32 | tag 16`, where the suite in
+ * the header is that of the generation: `enc` has 32 bytes with X25519, 1,120 with X-Wing.
  */
 import {
   exporterOf,
@@ -19,15 +20,21 @@ import {
   checkHeader,
   equalBytes,
   HEADER_BYTES,
+  headerSuite,
   IntegrityError,
   readU32,
+  type Suite,
   TYPE,
   viewOf,
   wipe,
   writeHeader,
   writeU32,
+  X_WING_SUITE,
+  X25519_SUITE,
 } from '../primitives/bytes.ts';
 import { exportSecret, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
+import { exportXWing, setupXWingReceiver, setupXWingSender } from '../primitives/hpke-x-wing.ts';
+import { NotYet } from '../primitives/not-yet.ts';
 import { fillRandom, randomBytes } from '../primitives/random.ts';
 import {
   hmac,
@@ -40,8 +47,9 @@ import {
   sealInto,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
+import { X_WING_ENC_BYTES, X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { recallExporter } from './exporters.ts';
+import { awaitExporter, recallExporter } from './exporters.ts';
 
 /** Names one part of one item. */
 export interface PartContext extends KeyContext {
@@ -54,9 +62,13 @@ export interface PartContext extends KeyContext {
 const HEAD_BYTES = HEADER_BYTES + 4;
 const DERIVED_BYTES = HEAD_BYTES + SALT_BYTES;
 const OWNED_BYTES = HEAD_BYTES + KEY_BYTES + MESSAGE_EXTRA_BYTES;
-/** The clear bytes of a sealed envelope: head and `enc`, the ephemeral public key of the set-up. */
-const SEALED_NONCE_AT = HEAD_BYTES + POINT_BYTES;
-const SEALED_BYTES = SEALED_NONCE_AT + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
+/** Of `enc`, what the set-up of a sealed envelope is found again by. */
+const ENC_BYTES: Readonly<Record<Suite, number>> = {
+  [X25519_SUITE]: POINT_BYTES,
+  [X_WING_SUITE]: X_WING_ENC_BYTES,
+};
+/** A sealed envelope without `enc`. */
+const SEALED_REST_BYTES = HEAD_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
 /** Length of the envelope that a record begins with, by its type byte; `IntegrityError` for any other type. */
 export function envelopeBytes(record: Uint8Array): number {
@@ -66,7 +78,7 @@ export function envelopeBytes(record: Uint8Array): number {
     case TYPE.ownedEnvelope:
       return OWNED_BYTES;
     case TYPE.sealedEnvelope:
-      return SEALED_BYTES;
+      return SEALED_REST_BYTES + ENC_BYTES[headerSuite(record, TYPE.sealedEnvelope, HEADER_BYTES)];
     default:
       throw new IntegrityError('envelope');
   }
@@ -97,8 +109,14 @@ function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
 }
 
 /** The key that wraps one data key: exported for its place and its nonce, so used once. */
-function exportWrapKey(exporterSecret: Uint8Array, associated: Uint8Array, nonce: Uint8Array): Uint8Array {
-  return exportSecret(exporterSecret, aad('cardvault dek', [associated, nonce]), KEY_BYTES);
+function exportWrapKey(
+  suite: Suite,
+  exporterSecret: Uint8Array,
+  associated: Uint8Array,
+  nonce: Uint8Array,
+): Uint8Array {
+  const exportKey = suite === X_WING_SUITE ? exportXWing : exportSecret;
+  return exportKey(exporterSecret, aad('cardvault dek', [associated, nonce]), KEY_BYTES);
 }
 
 /**
@@ -120,7 +138,7 @@ export type ItemOwner = UnlockedKey | PublicGeneration;
 
 /**
  * A fresh data key of 32 bytes, which the caller wipes, and its envelope: derived for the newest generation of an open
- * key, sealed to a public one. Errors as `wrapDekSealed`.
+ * key, sealed to a public half. Errors, and `NotYet`, as `wrapDekSealed`.
  */
 export function newDek(
   owner: ItemOwner,
@@ -138,16 +156,17 @@ export function newDek(
 }
 
 interface Sender {
-  /** Names what it seals for: the `info` of the set-up, and the public key. */
+  readonly suite: Suite;
+  /** Names what it seals for: the `info` of the set-up, and the public half. */
   readonly info: Uint8Array;
-  readonly publicKey: Uint8Array;
+  readonly publicHalf: Uint8Array;
   readonly enc: Uint8Array;
   readonly exporterSecret: Uint8Array;
   readonly bornMs: number;
   wraps: number;
 }
 
-/** At most one of these is kept for each vault key; a fresh one costs two X25519, 80 us. */
+/** At most one of these is kept for each vault key; a fresh one costs about 100 us. */
 const SENDERS_MAX = 256;
 /** One `enc` on many items reveals that they were captured together: within a minute, and 1,024 of them. */
 const SENDER_WRAPS_MAX = 1024;
@@ -160,11 +179,21 @@ function dropSender(kid: string): void {
   senders.delete(kid);
 }
 
+function keepSender(kid: string, sender: Sender): Sender {
+  dropSender(kid);
+  const oldest = senders.size >= SENDERS_MAX ? senders.keys().next().value : undefined;
+  if (oldest !== undefined) {
+    dropSender(oldest);
+  }
+  senders.set(kid, sender);
+  return sender;
+}
+
 /**
- * The HPKE set-up towards a public key, shared by up to 1,024 wraps within 60 s: it costs two X25519, and
- * each wrap exports a key of its own from it.
+ * The HPKE set-up towards a public half, shared by up to 1,024 wraps within 60 s: each wrap exports a key of its own from
+ * it. Throws `NotYet` where one with X-Wing is to be made.
  */
-function senderTo({ gen, publicKey }: PublicGeneration, ctx: KeyContext): Sender {
+function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext): Sender {
   const info = hpkeInfo(ctx, gen);
   const found = senders.get(ctx.kid);
   if (
@@ -172,48 +201,46 @@ function senderTo({ gen, publicKey }: PublicGeneration, ctx: KeyContext): Sender
     found.wraps < SENDER_WRAPS_MAX &&
     performance.now() - found.bornMs < SENDER_AGE_MAX_MS &&
     equalBytes(found.info, info) &&
-    equalBytes(found.publicKey, publicKey)
+    equalBytes(found.publicHalf, given)
   ) {
     return found;
   }
-  dropSender(ctx.kid);
-  const oldest = senders.size >= SENDERS_MAX ? senders.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    dropSender(oldest);
+  // Not `slice`: of a Buffer that is a view, and its owner wipes it.
+  const publicHalf = new Uint8Array(given);
+  const keep = (suite: Suite, { enc, context: { exporterSecret } }: ReturnType<typeof setupSender>) =>
+    keepSender(ctx.kid, {
+      ...{ suite, info, publicHalf, enc, exporterSecret },
+      ...{ bornMs: performance.now(), wraps: 0 },
+    });
+  if (publicHalf.length === POINT_BYTES) {
+    return keep(X25519_SUITE, setupSender(publicHalf, info));
   }
-  const { enc, context } = setupSender(publicKey, info);
-  const { exporterSecret } = context;
-  const sender = {
-    info,
-    // Not `slice`: of a Buffer that is a view, and its owner wipes it.
-    publicKey: new Uint8Array(publicKey),
-    enc,
-    exporterSecret,
-    bornMs: performance.now(),
-    wraps: 0,
-  };
-  senders.set(ctx.kid, sender);
-  return sender;
+  if (publicHalf.length !== X_WING_PUBLIC_BYTES) {
+    throw new IntegrityError('key');
+  }
+  throw new NotYet(setupXWingSender(publicHalf, info).then((setup) => keep(X_WING_SUITE, setup)));
 }
 
 /**
  * Wraps a data key for the holder of a private half, knowing its public half only: HPKE (RFC 9180) Base,
- * export-only. Rejects, with `IntegrityError`, a public key that is no 32-byte point of full order. HPKE Base names no
- * sender: that an item was stored by this service is proven by the hash in its sealed metadata (`meta.ts`).
+ * export-only. Rejects, with `IntegrityError`, a public half that is none. HPKE Base names no sender: that an item was
+ * stored by this service is proven by the hash in its sealed metadata (`meta.ts`). Throws `NotYet` as `senderTo`.
  */
 export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: Uint8Array): Uint8Array {
   const sender = senderTo(target, ctx);
+  const { suite, enc, exporterSecret } = sender;
   sender.wraps++;
-  const out = new Uint8Array(SEALED_BYTES);
-  writeHeader(out, TYPE.sealedEnvelope);
+  const out = new Uint8Array(SEALED_REST_BYTES + enc.length);
+  writeHeader(out, TYPE.sealedEnvelope, 0, suite);
   writeU32(out, HEADER_BYTES, target.gen);
-  out.set(sender.enc, HEAD_BYTES);
-  fillRandom(out, SEALED_NONCE_AT, NONCE_BYTES);
-  const nonce = viewOf(out, SEALED_NONCE_AT, NONCE_BYTES);
-  const associated = bind(ctx, viewOf(out, 0, SEALED_NONCE_AT));
-  const wrapKey = exportWrapKey(sender.exporterSecret, associated, nonce);
+  out.set(enc, HEAD_BYTES);
+  const nonceAt = HEAD_BYTES + enc.length;
+  fillRandom(out, nonceAt, NONCE_BYTES);
+  const nonce = viewOf(out, nonceAt, NONCE_BYTES);
+  const associated = bind(ctx, viewOf(out, 0, nonceAt));
+  const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {
-    sealInto(out, SEALED_NONCE_AT + NONCE_BYTES, wrapKey, nonce, dek, associated);
+    sealInto(out, nonceAt + NONCE_BYTES, wrapKey, nonce, dek, associated);
   } finally {
     wipe(wrapKey);
   }
@@ -231,7 +258,10 @@ function unwrapOwned(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): 
   return openMessage(ownerKeyOf(key, generation), HEAD_BYTES, envelope, associated);
 }
 
-/** The exporter secret of a set-up, named by its `enc` in base64: kept from an earlier request, or by X25519 in 50 us. */
+/**
+ * The exporter secret of a set-up, named by its `enc`: kept from an earlier request, or by X25519 in 50 us. With X-Wing, throws
+ * `NotYet` where it is not kept.
+ */
 function openExporter(
   key: UnlockedKey,
   generation: Generation,
@@ -239,25 +269,41 @@ function openExporter(
   enc: Uint8Array,
   name: string,
 ): Uint8Array {
-  const { gen, publicKey } = generation;
+  const { gen, publicKey, privateKey, suite } = generation;
   const place = aad('cardvault exporter', [enc, ctx.env, ctx.aid, ctx.kid, gen]);
-  return recallExporter(ownerKeyOf(key, generation), name, place, () => {
-    const info = hpkeInfo(ctx, gen);
-    return setupReceiver(enc, importedPrivate(generation), publicKey, info).exporterSecret;
-  });
+  const ownerKey = ownerKeyOf(key, generation);
+  const info = hpkeInfo(ctx, gen);
+  if (suite === X_WING_SUITE) {
+    return awaitExporter(ownerKey, name, place, async () => {
+      const { exporterSecret } = await setupXWingReceiver(enc, privateKey, info);
+      return exporterSecret;
+    });
+  }
+  return recallExporter(
+    ownerKey,
+    name,
+    place,
+    () => setupReceiver(enc, importedPrivate(generation), publicKey, info).exporterSecret,
+  );
 }
 
-/** Opens an envelope of a writer without the passphrase. Captures of one minute share their set-up. */
+/**
+ * Opens an envelope of a writer without the passphrase, of the suite of its generation. Captures of one minute share their
+ * set-up. Throws `NotYet` as `openExporter`.
+ */
 function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
-  checkHeader(envelope, TYPE.sealedEnvelope, SEALED_BYTES);
   const generation = generationOf(key, envelopeGeneration(envelope));
-  const enc = viewOf(envelope, HEAD_BYTES, POINT_BYTES);
+  const { suite } = generation;
+  const encBytes = ENC_BYTES[suite];
+  checkHeader(envelope, TYPE.sealedEnvelope, SEALED_REST_BYTES + encBytes, suite);
+  const enc = viewOf(envelope, HEAD_BYTES, encBytes);
   const exporterSecret = exporterOf(generation, enc, (name) => openExporter(key, generation, ctx, enc, name));
-  const associated = bind(ctx, viewOf(envelope, 0, SEALED_NONCE_AT));
-  const nonce = viewOf(envelope, SEALED_NONCE_AT, NONCE_BYTES);
-  const wrapKey = exportWrapKey(exporterSecret, associated, nonce);
+  const nonceAt = HEAD_BYTES + encBytes;
+  const associated = bind(ctx, viewOf(envelope, 0, nonceAt));
+  const nonce = viewOf(envelope, nonceAt, NONCE_BYTES);
+  const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {
-    return openAt(envelope, SEALED_NONCE_AT, wrapKey, associated);
+    return openAt(envelope, nonceAt, wrapKey, associated);
   } finally {
     wipe(wrapKey);
   }
@@ -265,7 +311,7 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
 
 /**
  * The data key of an envelope of any kind. Rejects damage and any other context with `IntegrityError`, but for a derived
- * envelope: there they give another key, which opens nothing.
+ * envelope: there they give another key, which opens nothing. Throws `NotYet` as `openExporter`.
  */
 export function unwrapDek(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array): Uint8Array {
   if (envelope.length !== envelopeBytes(envelope) || ctx.kid !== key.kid) {

@@ -3,11 +3,16 @@
  * wrapped under the owner key of their generation, which only an open vault key has. Whoever can open one could compute
  * it from the private half and the `enc` that is stored beside the item: memory holds nothing new.
  */
-import { EMPTY, IntegrityError } from '../primitives/bytes.ts';
-import { openMessage, sealMessage } from '../primitives/symmetric.ts';
+import { EMPTY, IntegrityError, wipe } from '../primitives/bytes.ts';
+import { NotYet } from '../primitives/not-yet.ts';
+import { randomBytes } from '../primitives/random.ts';
+import { KEY_BYTES, openMessage, sealMessage } from '../primitives/symmetric.ts';
 
-/** Of 76 bytes each; the oldest is dropped first. A writer makes one for each vault key and minute. */
-const KEPT_MAX = 4096;
+/**
+ * Of 76 bytes each; the oldest is dropped first. A writer makes one for each vault key and minute. More than one page can
+ * need: 1,000 items with 32 patches each.
+ */
+const KEPT_MAX = 40_000;
 /** Like a warm key's time, from when it was made: the first reading after it pays again. */
 const KEPT_MS = 60_000;
 
@@ -17,7 +22,7 @@ interface Kept {
   readonly bornMs: number;
 }
 
-/** By `enc` in base64, the oldest first. */
+/** By name, the oldest first. */
 const kept = new Map<string, Kept>();
 let sweeper: ReturnType<typeof setTimeout> | undefined;
 
@@ -57,23 +62,70 @@ function openKept(ownerKey: Uint8Array, wrapped: Uint8Array, place: Uint8Array):
   }
 }
 
+function recall(ownerKey: Uint8Array, name: string, place: Uint8Array): Uint8Array | undefined {
+  const found = kept.get(name);
+  const isFresh = found !== undefined && performance.now() - found.bornMs < KEPT_MS;
+  return isFresh ? openKept(ownerKey, found.wrapped, place) : undefined;
+}
+
 /**
- * The exporter secret named `enc`, kept from an earlier request under the same owner key and place, or what `compute`
+ * The exporter secret of a name, kept from an earlier request under the same owner key and place, or what `compute`
  * gives, which is kept from now on. The caller wipes it.
  */
 export function recallExporter(
   ownerKey: Uint8Array,
-  enc: string,
+  name: string,
   place: Uint8Array,
   compute: () => Uint8Array,
 ): Uint8Array {
-  const found = kept.get(enc);
-  const isFresh = found !== undefined && performance.now() - found.bornMs < KEPT_MS;
-  const recalled = isFresh ? openKept(ownerKey, found.wrapped, place) : undefined;
+  const recalled = recall(ownerKey, name, place);
   if (recalled) {
     return recalled;
   }
   const secret = compute();
-  keep(enc, sealMessage(ownerKey, EMPTY, secret, place));
+  keep(name, sealMessage(ownerKey, EMPTY, secret, place));
   return secret;
+}
+
+/** What is being computed, by name: items of one page that share a set-up wait for it together. */
+const awaited = new Map<string, Promise<void>>();
+
+/**
+ * The same where `compute` gives a promise: throws `NotYet`, which is ready when the secret is kept. The owner key is copied
+ * for that time. A set-up that is none gets a random secret, which opens nothing: the fault of its item alone.
+ */
+export function awaitExporter(
+  ownerKey: Uint8Array,
+  name: string,
+  place: Uint8Array,
+  compute: () => Promise<Uint8Array>,
+): Uint8Array {
+  const recalled = recall(ownerKey, name, place);
+  if (recalled) {
+    return recalled;
+  }
+  const ready = awaited.get(name) ?? computeLater(new Uint8Array(ownerKey), name, place, compute);
+  awaited.set(name, ready);
+  throw new NotYet(ready);
+}
+
+async function computeLater(
+  ownerKey: Uint8Array,
+  name: string,
+  place: Uint8Array,
+  compute: () => Promise<Uint8Array>,
+): Promise<void> {
+  try {
+    const secret = await compute().catch((error: unknown) => {
+      if (error instanceof IntegrityError) {
+        return randomBytes(KEY_BYTES);
+      }
+      throw error;
+    });
+    keep(name, sealMessage(ownerKey, EMPTY, secret, place));
+    wipe(secret);
+  } finally {
+    wipe(ownerKey);
+    awaited.delete(name);
+  }
 }

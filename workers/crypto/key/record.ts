@@ -2,17 +2,17 @@
  * The bytes of a vault key's record: private halves of all generations and the token key, wrapped under
  * what Argon2id makes of the passphrase.
  *
- * `header 4 | kid length 1 | kid | n 4 | n public keys of 32 | [digest of the recovery 32] | salt 16 | m 4 | t 4 |
- * p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
+ * `header 4 | kid length 1 | kid | n 4 | n times ([suite 1] | public key 32) | [digest of the recovery 32] | salt 16 | m 4 |
+ * t 4 | p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  *
- * The type in the header says whether summaries of the key's cards are kept, which never changes, and whether there is
+ * A record of the suite of X-Wing says of each generation which suite it has; in the others all have X25519. The type in the header says whether summaries of the key's cards are kept, which never changes, and whether there is
  * a recovery. Only the passphrase makes a record with another digest of it: nobody else can put a recovery in place.
  */
 import { aad } from '../primitives/aad.ts';
 import {
-  checkHeader,
   concat,
   HEADER_BYTES,
+  headerSuite,
   IntegrityError,
   readBytes,
   readU8,
@@ -27,7 +27,15 @@ import { POINT_BYTES } from '../primitives/hpke.ts';
 import { type Argon2Params, checkStoredParams } from '../primitives/kdf.ts';
 import { HASH_BYTES, NONCE_BYTES, SALT_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { TOKEN_KEY_BYTES, type UnlockedKey } from './unlocked.ts';
+import {
+  type Generation,
+  publicEntryBytes,
+  readPublicEntry,
+  suiteMark,
+  suiteOf,
+  TOKEN_KEY_BYTES,
+  type UnlockedKey,
+} from './unlocked.ts';
 
 /** What names the passphrase without helping to open anything: the second half of what Argon2id gives. */
 export const COMMITMENT_BYTES = 32;
@@ -48,9 +56,9 @@ export interface KeyTraits {
  */
 export interface ParsedVaultKey extends KeyTraits {
   readonly kid: string;
-  /** Number of the newest generation; there are as many public keys. */
+  /** Number of the newest generation; there are as many public halves. */
   readonly gen: number;
-  readonly publicKeys: readonly Uint8Array[];
+  readonly publicHalves: readonly Pick<Generation, 'publicKey' | 'suite'>[];
   readonly params: Argon2Params;
   readonly salt: Uint8Array;
   /** All bytes before the nonce, where the sealed part begins: they are authenticated as they stand. */
@@ -73,7 +81,7 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   const type = record[1];
   const summary = type === TYPE.summaryVaultKey || type === TYPE.recoverableSummaryKey;
   const isRecoverable = type === TYPE.recoverableKey || type === TYPE.recoverableSummaryKey;
-  checkHeader(record, typeOf(summary, isRecoverable), HEADER_BYTES + 1);
+  const suite = headerSuite(record, typeOf(summary, isRecoverable), HEADER_BYTES + 1);
   const kidBytes = readU8(record, HEADER_BYTES);
   const countAt = HEADER_BYTES + 1 + kidBytes;
   const gen = readU32(record, countAt);
@@ -81,7 +89,8 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
     throw new IntegrityError();
   }
   const keysAt = countAt + 4;
-  const recoveryAt = keysAt + gen * POINT_BYTES;
+  const entryBytes = publicEntryBytes(suite);
+  const recoveryAt = keysAt + gen * entryBytes;
   const saltAt = recoveryAt + (isRecoverable ? HASH_BYTES : 0);
   const paramsAt = saltAt + SALT_BYTES;
   const commitmentAt = paramsAt + 12;
@@ -100,8 +109,8 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
     summary,
     recovery: isRecoverable ? readBytes(record, recoveryAt, HASH_BYTES) : undefined,
     gen,
-    publicKeys: Array.from({ length: gen }, (_, i) =>
-      readBytes(record, keysAt + i * POINT_BYTES, POINT_BYTES),
+    publicHalves: Array.from({ length: gen }, (_, i) =>
+      readPublicEntry(record, keysAt + i * entryBytes, suite),
     ),
     params,
     salt: readBytes(record, saltAt, SALT_BYTES),
@@ -134,9 +143,13 @@ export function vaultKeyHead(
     throw new RangeError('vault key too large');
   }
   const header = new Uint8Array(HEADER_BYTES + 1);
-  writeHeader(header, typeOf(summary, recovery !== undefined));
+  const suite = suiteOf(key);
+  writeHeader(header, typeOf(summary, recovery !== undefined), 0, suite);
   header[HEADER_BYTES] = kid.length;
-  const publicKeys = key.generations.map((generation) => generation.publicKey);
+  const publicKeys = key.generations.flatMap((generation) => [
+    ...suiteMark(suite, generation),
+    generation.publicKey,
+  ]);
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
   const count = u32(key.generations.length);
   const recoveries = recovery === undefined ? [] : [recovery];

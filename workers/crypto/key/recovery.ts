@@ -1,8 +1,8 @@
 /**
  * The bytes of a recovery record: what custodians' shares open instead of a passphrase.
  *
- * `header 4 | kid length 1 | kid | id 16 | public key 32 | commitment 32 | generations then 4 | check 32 | threshold 1 |
- * n 1 | n times (recipient 62 | length 2 | share in the age format) | gen 4 | enc 32 | nonce 12 | wrap of the private keys
+ * `header 4 | kid length 1 | kid | id 16 | public key 1216 | commitment 32 | generations then 4 | check 32 | threshold 1 |
+ * n 1 | n times (recipient 62 | length 2 | share in the age format) | gen 4 | enc 1120 | nonce 12 | wrap of the private keys
  * and the token key (32 each) | tag 16`
  *
  * All before `gen` is the head, which never changes; the record of the key has its digest. The wrap is made anew at each
@@ -25,16 +25,10 @@ import {
   utf8,
   wipe,
   writeHeader,
+  X_WING_SUITE,
 } from '../primitives/bytes.ts';
-import {
-  exportSecret,
-  importPrivate,
-  type KeyPair,
-  POINT_BYTES,
-  publicOf,
-  setupReceiver,
-  setupSender,
-} from '../primitives/hpke.ts';
+import { type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
+import { exportXWing, setupXWingReceiver, setupXWingSender } from '../primitives/hpke-x-wing.ts';
 import { randomBytes } from '../primitives/random.ts';
 import {
   HASH_BYTES,
@@ -47,6 +41,7 @@ import {
   sha256,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
+import { X_WING_ENC_BYTES, X_WING_PUBLIC_BYTES, xWingPublicOf } from '../primitives/x-wing.ts';
 import { sealToRecipient } from '../record/age-file.ts';
 import type { KeyContext } from '../record/service-record.ts';
 import { combineShares, type ShareSet, splitSecret } from './share.ts';
@@ -84,14 +79,14 @@ export function recoveryDigest({ head }: Pick<ParsedRecovery, 'head'>): Uint8Arr
 
 /** Takes a record apart; `IntegrityError` for wrong lengths. */
 export function parseRecovery(record: Uint8Array): ParsedRecovery {
-  checkHeader(record, TYPE.recovery, HEADER_BYTES + 1);
+  checkHeader(record, TYPE.recovery, HEADER_BYTES + 1, X_WING_SUITE);
   let at = HEADER_BYTES + 1;
   const take = (length: number): Uint8Array => {
     at += length;
     return readBytes(record, at - length, length);
   };
   const kid = textOf(take(readU8(record, HEADER_BYTES)));
-  const [id, publicKey, commitment] = [take(ID_BYTES), take(POINT_BYTES), take(HASH_BYTES)];
+  const [id, publicKey, commitment] = [take(ID_BYTES), take(X_WING_PUBLIC_BYTES), take(HASH_BYTES)];
   const [since, check] = [readU32(take(4), 0), take(HASH_BYTES)];
   const [threshold, count] = [readU8(take(1), 0), readU8(take(1), 0)];
   const shares = Array.from({ length: count }, () => {
@@ -101,7 +96,8 @@ export function parseRecovery(record: Uint8Array): ParsedRecovery {
   });
   const head = record.subarray(0, at);
   const gen = readU32(take(4), 0);
-  if (record.length !== at + POINT_BYTES + NONCE_BYTES + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES) {
+  const wrapBytes = NONCE_BYTES + gen * POINT_BYTES + TOKEN_KEY_BYTES + TAG_BYTES;
+  if (record.length !== at + X_WING_ENC_BYTES + wrapBytes) {
     throw new IntegrityError('recovery');
   }
   return { kid, id, publicKey, commitment, since, check, threshold, shares, head, gen };
@@ -118,7 +114,7 @@ function derive({ env, aid, kid }: KeyContext, id: Uint8Array, secret: Uint8Arra
   const all = hkdf(secret, aad('cardvault recovery', [env, aid, kid, id]), 2 * KEY_BYTES + HASH_BYTES);
   const privateKey = all.subarray(0, KEY_BYTES);
   return {
-    pair: { privateKey, publicKey: publicOf(privateKey) },
+    pair: { privateKey, publicKey: xWingPublicOf(privateKey) },
     checkKey: all.subarray(KEY_BYTES, 2 * KEY_BYTES),
     commitment: all.subarray(2 * KEY_BYTES),
     [Symbol.dispose]: () => wipe(all),
@@ -143,7 +139,7 @@ function hpkeInfo({ env, aid, kid }: KeyContext, head: Uint8Array): Uint8Array {
 /** The key of a wrap: each has an `enc`, and so a key, of its own. The exporter secret is wiped. */
 function wrapKeyOf(exporterSecret: Uint8Array): Uint8Array {
   try {
-    return exportSecret(exporterSecret, aad('cardvault recovery key', []), KEY_BYTES);
+    return exportXWing(exporterSecret, aad('cardvault recovery key', []), KEY_BYTES);
   } finally {
     wipe(exporterSecret);
   }
@@ -154,12 +150,12 @@ function bindWrap({ env, aid, kid }: KeyContext, clear: Uint8Array): Uint8Array 
 }
 
 /** The record of a recovery with what opens a key now. Its wrap is new; the shares that open it are the same. */
-export function resealRecovery(
+export async function resealRecovery(
   ctx: KeyContext,
   { head, publicKey }: Pick<ParsedRecovery, 'head' | 'publicKey'>,
   key: UnlockedKey,
-): Uint8Array {
-  const { enc, context } = setupSender(publicKey, hpkeInfo(ctx, head));
+): Promise<Uint8Array> {
+  const { enc, context } = await setupXWingSender(publicKey, hpkeInfo(ctx, head));
   const wrapKey = wrapKeyOf(context.exporterSecret);
   const secrets = concat([...key.generations.map(({ privateKey }) => privateKey), key.tokenKey]);
   const clear = concat([head, u32(key.generations.length), enc]);
@@ -215,7 +211,7 @@ export async function makeRecovery(
     using derived = derive(ctx, id, secret);
     const shares = await sealShares(ctx, { id, threshold }, secret, recipients);
     const header = new Uint8Array(HEADER_BYTES);
-    writeHeader(header, TYPE.recovery);
+    writeHeader(header, TYPE.recovery, 0, X_WING_SUITE);
     const { publicKey } = derived.pair;
     const since = key.generations.length;
     const kid = utf8(ctx.kid);
@@ -224,7 +220,7 @@ export async function makeRecovery(
       ...[checkOf(derived.checkKey, key, since), Uint8Array.of(threshold, shares.length)],
       ...shares.map(shareField),
     ]);
-    return resealRecovery(ctx, { head, publicKey }, key);
+    return await resealRecovery(ctx, { head, publicKey }, key);
   } finally {
     wipe(secret);
   }
@@ -255,7 +251,7 @@ export async function openRecovery(
     if (!isProven || !isWhole || record === undefined || parsed === undefined) {
       throw new VaultError('recovery_refused');
     }
-    const key = read(openWrap(ctx, record, parsed, derived.pair), parsed);
+    const key = read(await openWrap(ctx, record, parsed, derived.pair), parsed);
     if (!equalBytes(checkOf(derived.checkKey, key, parsed.since), parsed.check)) {
       key[Symbol.dispose]();
       throw new IntegrityError('recovery');
@@ -267,20 +263,20 @@ export async function openRecovery(
 }
 
 /** The private halves and the token key of a wrap. */
-function openWrap(
+async function openWrap(
   ctx: KeyContext,
   record: Uint8Array,
   { head, publicKey }: ParsedRecovery,
   pair: KeyPair,
-): Uint8Array {
+): Promise<Uint8Array> {
   if (!equalBytes(pair.publicKey, publicKey)) {
     throw new IntegrityError('recovery');
   }
   const encAt = head.length + 4;
-  const enc = readBytes(record, encAt, POINT_BYTES);
-  const context = setupReceiver(enc, importPrivate(pair.privateKey), publicKey, hpkeInfo(ctx, head));
+  const enc = readBytes(record, encAt, X_WING_ENC_BYTES);
+  const context = await setupXWingReceiver(enc, pair.privateKey, hpkeInfo(ctx, head));
   const wrapKey = wrapKeyOf(context.exporterSecret);
-  const clear = record.subarray(0, encAt + POINT_BYTES);
+  const clear = record.subarray(0, encAt + X_WING_ENC_BYTES);
   try {
     return openAt(record, clear.length, wrapKey, bindWrap(ctx, clear));
   } finally {

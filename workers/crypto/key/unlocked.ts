@@ -4,18 +4,30 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { aad } from '../primitives/aad.ts';
-import { IntegrityError, wipe } from '../primitives/bytes.ts';
-import { importPrivate, type KeyPair, POINT_BYTES } from '../primitives/hpke.ts';
-import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
+import {
+  IntegrityError,
+  type Suite,
+  suiteAt,
+  wipe,
+  X_WING_SUITE,
+  X25519_SUITE,
+} from '../primitives/bytes.ts';
+import { importPrivate, type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
+import { hkdf, KEY_BYTES, sha256 } from '../primitives/symmetric.ts';
+import { generateXWingPair, xWingPointOf, xWingPublicOf } from '../primitives/x-wing.ts';
 
-/** One key pair of a vault key; what was derived from it is kept beside it, and wiped with it. */
+/**
+ * One key pair of a vault key; what was derived from it is kept beside it, and wiped with it. With X-Wing the private key is
+ * its seed, and the public key the X25519 half of the public one, which names the whole.
+ */
 export interface Generation extends KeyPair {
+  readonly suite: Suite;
   /** Numbered from 1, one more at each passphrase change. */
   readonly gen: number;
   ownerKey?: Uint8Array | undefined;
   /** Out of reach of any wiping: it is let go of. */
   imported?: KeyObject | undefined;
-  /** HPKE exporter secrets by `enc` in base64, the oldest dropped first. */
+  /** HPKE exporter secrets by the digest of `enc`, the oldest dropped first. */
   exporters?: Map<string, Uint8Array> | undefined;
 }
 
@@ -31,13 +43,12 @@ export interface UnlockedKey extends Disposable {
 /** The public half that a writer without the passphrase seals to. */
 export interface PublicGeneration {
   readonly gen: number;
-  readonly publicKey: Uint8Array;
+  /** Of X25519 or, by its length, of X-Wing. */
+  readonly publicHalf: Uint8Array;
 }
 
 /** Length of the key that makes tokens. */
 export const TOKEN_KEY_BYTES = 32;
-/** Public and private half of one generation, as they lie in wraps and warm blobs. */
-export const PAIR_BYTES = 2 * POINT_BYTES;
 
 /** A page of captured items rarely has more; those that are dropped are recalled wrapped. */
 const EXPORTERS_MAX = 256;
@@ -62,23 +73,72 @@ function wipeThis(this: UnlockedKey): void {
   }
 }
 
-/** Public and private half of every generation, 32 bytes each, in order: the key's own bytes, to be copied once. */
-export function pairsOf({ generations }: UnlockedKey): Uint8Array[] {
-  return generations.flatMap(({ publicKey, privateKey }) => [publicKey, privateKey]);
+/** A new generation of a key. */
+export function newGeneration(gen: number): Generation {
+  return { gen, suite: X_WING_SUITE, ...generateXWingPair() };
+}
+
+/** The suite of the records of a key: X-Wing once any of its generations has it, and then it says so of each. */
+export function suiteOf({ generations }: UnlockedKey): Suite {
+  return generations.some(({ suite }) => suite === X_WING_SUITE) ? X_WING_SUITE : X25519_SUITE;
+}
+
+/** The public key of a private one, by which a generation is known. */
+export function pointOf({ suite, privateKey }: Pick<Generation, 'privateKey' | 'suite'>): Uint8Array {
+  return suite === X_WING_SUITE ? xWingPointOf(privateKey) : publicOf(privateKey);
+}
+
+/** What a writer without the passphrase seals to. */
+export function publicHalfOf({ suite, privateKey, publicKey }: Generation): Uint8Array {
+  return suite === X_WING_SUITE ? xWingPublicOf(privateKey) : publicKey;
+}
+
+/** What stands before the public key of a generation in a record of a suite: its own suite, where there are two. */
+export function suiteMark(recordSuite: Suite, generation: Generation): Uint8Array[] {
+  return recordSuite === X_WING_SUITE ? [Uint8Array.of(generation.suite)] : [];
+}
+
+/** Bytes of a generation's suite, where it has one, and of its public key. */
+export function publicEntryBytes(recordSuite: Suite): number {
+  return POINT_BYTES + (recordSuite === X_WING_SUITE ? 1 : 0);
+}
+
+/** The suite and the public key of a generation whose entry begins at `at`; a view. */
+export function readPublicEntry(
+  bytes: Uint8Array,
+  at: number,
+  recordSuite: Suite,
+): Pick<Generation, 'publicKey' | 'suite'> {
+  const end = at + publicEntryBytes(recordSuite);
+  const suite = recordSuite === X_WING_SUITE ? suiteAt(bytes, at) : X25519_SUITE;
+  return { suite, publicKey: bytes.subarray(end - POINT_BYTES, end) };
+}
+
+/** Bytes of a generation in `pairsOf`. */
+export function pairBytes(recordSuite: Suite): number {
+  return publicEntryBytes(recordSuite) + POINT_BYTES;
+}
+
+/** Mark, public and private half of every generation, in order: the key's own bytes, to be copied once. */
+export function pairsOf(key: UnlockedKey): Uint8Array[] {
+  const suite = suiteOf(key);
+  return key.generations.flatMap((generation) => [
+    ...suiteMark(suite, generation),
+    ...[generation.publicKey, generation.privateKey],
+  ]);
 }
 
 /**
  * The first `count` generations out of joined `pairsOf` that begin at `at`; they are views. The caller has checked
  * the length and opened a seal over them; that both halves belong together is not proven here.
  */
-export function unpackPairs(bytes: Uint8Array, at: number, count: number): Generation[] {
-  const generations: Generation[] = [];
-  for (let gen = 1, from = at; gen <= count; gen++, from += PAIR_BYTES) {
-    const privateAt = from + POINT_BYTES;
-    const publicKey = bytes.subarray(from, privateAt);
-    generations.push({ gen, publicKey, privateKey: bytes.subarray(privateAt, from + PAIR_BYTES) });
-  }
-  return generations;
+export function unpackPairs(bytes: Uint8Array, at: number, count: number, recordSuite: Suite): Generation[] {
+  const [entry, pair] = [publicEntryBytes(recordSuite), pairBytes(recordSuite)];
+  return Array.from({ length: count }, (_, i) => {
+    const from = at + i * pair;
+    const privateKey = bytes.subarray(from + entry, from + pair);
+    return { gen: i + 1, ...readPublicEntry(bytes, from, recordSuite), privateKey };
+  });
 }
 
 /** Generation `gen`, the newest where none is named; `IntegrityError` when the key has none such. */
@@ -111,7 +171,7 @@ export function exporterOf(
 ): Uint8Array {
   generation.exporters ??= new Map();
   const { exporters } = generation;
-  const name = enc.toBase64();
+  const name = sha256(enc).toBase64();
   const found = exporters.get(name);
   if (found) {
     return found;

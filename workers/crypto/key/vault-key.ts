@@ -3,7 +3,7 @@
  * alone could open; the caller seals it once more in a service record, against forgery.
  */
 import { concat, equalBytes, IntegrityError, PassphraseError, wipe } from '../primitives/bytes.ts';
-import { generateKeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
+import { POINT_BYTES } from '../primitives/hpke.ts';
 import { type Argon2Params, checkNewParams, deriveKek } from '../primitives/kdf.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
@@ -24,7 +24,15 @@ import {
   recoveryDigest,
   resealRecovery,
 } from './recovery.ts';
-import { type Generation, generationOf, TOKEN_KEY_BYTES, type UnlockedKey, unlockedKey } from './unlocked.ts';
+import {
+  type Generation,
+  generationOf,
+  newGeneration,
+  pointOf,
+  TOKEN_KEY_BYTES,
+  type UnlockedKey,
+  unlockedKey,
+} from './unlocked.ts';
 
 /**
  * Wraps an open key under a passphrase, with a fresh salt. The key-encryption key belongs to this salt alone, so it seals
@@ -57,13 +65,13 @@ async function wrapKey(
  * Splits the opened wrap into views, which the key takes over, and proves that each private half belongs to the public
  * one in the record: about 30 us a generation, beside 200 ms of Argon2id.
  */
-function readKey({ kid, gen, publicKeys }: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
-  const generations: Generation[] = publicKeys.map((publicKey, i) => {
+function readKey({ kid, gen, publicHalves }: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
+  const generations: Generation[] = publicHalves.map((half, i) => {
     const privateKey = secrets.subarray(i * POINT_BYTES, (i + 1) * POINT_BYTES);
-    return { gen: i + 1, privateKey, publicKey };
+    return { gen: i + 1, privateKey, ...half };
   });
   const key = unlockedKey(kid, secrets.subarray(gen * POINT_BYTES), generations);
-  if (generations.every(({ privateKey, publicKey }) => equalBytes(publicOf(privateKey), publicKey))) {
+  if (generations.every((generation) => equalBytes(pointOf(generation), generation.publicKey))) {
     return key;
   }
   key[Symbol.dispose]();
@@ -107,7 +115,7 @@ function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | und
 
 /** A random open vault key of one generation, which is stored nowhere yet. The caller disposes of it. */
 export function throwawayKey(kid: string): UnlockedKey {
-  return unlockedKey(kid, randomBytes(TOKEN_KEY_BYTES), [{ gen: 1, ...generateKeyPair() }]);
+  return unlockedKey(kid, randomBytes(TOKEN_KEY_BYTES), [newGeneration(1)]);
 }
 
 /**
@@ -183,12 +191,12 @@ async function renewKey(
   params: Argon2Params,
 ): Promise<KeyRecords> {
   const parsed = parseVaultKey(records.record);
-  const next = { gen: generationOf(old).gen + 1, ...generateKeyPair() };
+  const next = newGeneration(generationOf(old).gen + 1);
   using key = unlockedKey(old.kid, old.tokenKey, [...old.generations, next]);
   const recovery = recoveryOf(ctx, parsed, records.recovery);
   return {
     record: await wrapKey(ctx, key, passphrase, params, parsed),
-    recovery: recovery && resealRecovery(ctx, recovery, key),
+    recovery: recovery && (await resealRecovery(ctx, recovery, key)),
   };
 }
 

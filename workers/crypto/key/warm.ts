@@ -4,13 +4,13 @@
  * without Argon2id.
  *
  * `header 4 | kid length 1 | kid | gen 4 | salt of the record 16 | salt of the blob 16 | nonce 12 | token key 32,
- * then public and private half of each generation | tag 16`
+ * then suite, public and private half of each generation | tag 16`
  */
 import { aad } from '../primitives/aad.ts';
 import {
-  checkHeader,
   concat,
   HEADER_BYTES,
+  headerSuite,
   IntegrityError,
   readU32,
   TYPE,
@@ -24,8 +24,9 @@ import { hmac, NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../pri
 import type { KeyContext } from '../record/service-record.ts';
 import { parseVaultKey } from './record.ts';
 import {
-  PAIR_BYTES,
+  pairBytes,
   pairsOf,
+  suiteOf,
   TOKEN_KEY_BYTES,
   type UnlockedKey,
   unlockedKey,
@@ -70,7 +71,7 @@ export function sealWarm(
   const nonceAt = ownSaltAt + SALT_BYTES;
   const secrets = concat([key.tokenKey, ...pairsOf(key)]);
   const out = new Uint8Array(nonceAt + NONCE_BYTES + secrets.length + TAG_BYTES);
-  writeHeader(out, TYPE.warm);
+  writeHeader(out, TYPE.warm, 0, suiteOf(key));
   out[HEADER_BYTES] = kid.length;
   out.set(kid, HEADER_BYTES + 1);
   writeU32(out, genAt, key.generations.length);
@@ -98,18 +99,18 @@ export function openWarm(
 ): UnlockedKey | undefined {
   let warmKey: Uint8Array | undefined;
   try {
-    checkHeader(blob, TYPE.warm, HEADER_BYTES + 1);
+    const suite = headerSuite(blob, TYPE.warm, HEADER_BYTES + 1);
     const genAt = HEADER_BYTES + 1 + (blob[HEADER_BYTES] ?? 0);
     const gen = readU32(blob, genAt);
     const nonceAt = genAt + 4 + 2 * SALT_BYTES;
-    if (blob.length !== nonceAt + NONCE_BYTES + TOKEN_KEY_BYTES + gen * PAIR_BYTES + TAG_BYTES) {
+    if (blob.length !== nonceAt + NONCE_BYTES + TOKEN_KEY_BYTES + gen * pairBytes(suite) + TAG_BYTES) {
       return undefined;
     }
     // The head names a vault key, and so does `ctx`: of another one the key differs, and nothing opens.
     const head = blob.subarray(0, nonceAt);
     warmKey = deriveKey(processKey, ctx, head, passphrase);
     const secrets = openAt(blob, nonceAt, warmKey, head);
-    const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen);
+    const generations = unpackPairs(secrets, TOKEN_KEY_BYTES, gen, suite);
     return unlockedKey(ctx.kid, secrets.subarray(0, TOKEN_KEY_BYTES), generations);
   } catch (error) {
     if (error instanceof IntegrityError) {

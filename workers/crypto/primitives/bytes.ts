@@ -146,10 +146,16 @@ export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
 
 /** The first byte of every record; readers know no other. */
 const VERSION = 0x01;
-/** AES-256-GCM, HMAC- and HKDF-SHA-256, X25519. 0x02 is kept for the hybrid with ML-KEM-768. */
-const SUITE = 0x01;
+/** AES-256-GCM, HMAC- and HKDF-SHA-256, and for public keys X25519. */
+export const X25519_SUITE = 0x01;
+/** The same with X-Wing in place of X25519. */
+export const X_WING_SUITE = 0x02;
+/** The algorithms of a record, and of a generation of a vault key. */
+export type Suite = typeof X25519_SUITE | typeof X_WING_SUITE;
 /** Reserved: a reader rejects any other value. */
 const FLAGS = 0x00;
+
+const SUITE_AT = 2;
 
 /** Length of the header that every record begins with: version, type, suite, flags, a byte each. */
 export const HEADER_BYTES = 4;
@@ -178,17 +184,38 @@ export const TYPE = {
 export type RecordType = (typeof TYPE)[keyof typeof TYPE];
 
 /** Writes the header of a new record at its start, which is at `at`. */
-export function writeHeader(out: Uint8Array, type: RecordType, at = 0): void {
+export function writeHeader(out: Uint8Array, type: RecordType, at = 0, suite: Suite = X25519_SUITE): void {
   out[at] = VERSION;
   out[at + 1] = type;
-  out[at + 2] = SUITE;
+  out[at + 2] = suite;
   out[at + 3] = FLAGS;
 }
 
-/** Rejects, with `IntegrityError` and before any cryptography, a record of another kind or too short. */
-export function checkHeader(record: Uint8Array, type: RecordType, bytesMin: number): void {
-  const known = record[0] === VERSION && record[1] === type && record[2] === SUITE && record[3] === FLAGS;
+/** Rejects, with `IntegrityError` and before any cryptography, a record of another kind or suite, or too short. */
+export function checkHeader(
+  record: Uint8Array,
+  type: RecordType,
+  bytesMin: number,
+  suite: Suite = X25519_SUITE,
+): void {
+  const known = record[0] === VERSION && record[1] === type && record[2] === suite && record[3] === FLAGS;
   if (!known || record.length < bytesMin) {
     throw new IntegrityError();
   }
+}
+
+/** The suite that a byte stands for; `IntegrityError` for any other byte. */
+export function suiteAt(bytes: Uint8Array, at: number): Suite {
+  const suite = bytes[at];
+  if (suite !== X25519_SUITE && suite !== X_WING_SUITE) {
+    throw new IntegrityError();
+  }
+  return suite;
+}
+
+/** The same as `checkHeader` for a record of either suite, which it gives. */
+export function headerSuite(record: Uint8Array, type: RecordType, bytesMin: number): Suite {
+  const suite = suiteAt(record, SUITE_AT);
+  checkHeader(record, type, bytesMin, suite);
+  return suite;
 }

@@ -5,6 +5,7 @@ import { equalBytes } from '../primitives/bytes.ts';
 import { exportSecret, importPrivate, setupReceiver } from '../primitives/hpke.ts';
 import { setupP256Receiver } from '../primitives/hpke-p256.ts';
 import { hkdf, hmac, sealInto, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
+import { decapsulate, encapsulate, X_WING_ENC_BYTES, xWingPublicOf } from '../primitives/x-wing.ts';
 
 /** The known answers are kept as their sources print them. */
 function hex(text: string): Uint8Array {
@@ -54,6 +55,22 @@ function hpkeP256Answer(): Uint8Array {
   return setupP256Receiver(enc, { privateKey, publicKey }, info, aead).exporterSecret;
 }
 
+/** The seed of the first vector of draft-connolly-cfrg-xwing-kem: its public key, whose digest stands here. */
+const X_WING_SEED = '7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26';
+
+/**
+ * What the holder of that seed decapsulates of a ciphertext that nobody has made, which ML-KEM answers with a secret of its
+ * own: it depends on all that a true one does. The answer is that of another implementation.
+ */
+async function xWingAnswer(): Promise<Uint8Array> {
+  const seed = hex(X_WING_SEED);
+  const { enc, shared } = await encapsulate(xWingPublicOf(seed));
+  if (!equalBytes(await decapsulate(seed, enc), shared)) {
+    return filled(0, 0);
+  }
+  return await decapsulate(seed, filled(X_WING_ENC_BYTES, 9));
+}
+
 /** RFC 9106, section 5.3: with secret and associated data, which the vault itself does not use. */
 function argon2Answer(): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -101,5 +118,11 @@ export async function selfTest(): Promise<void> {
     hpkeP256Answer(),
     '14ad94af484a7ad3ef40e9f3be99ecc6fa9036df9d4920548424df127ee0d99f',
   );
+  check(
+    'X-Wing public key',
+    sha256(xWingPublicOf(hex(X_WING_SEED))),
+    '2e816deebcd76c5c80d0cd2d174478871658e8e2ff42bc9d4a6e486372e856bb',
+  );
+  check('X-Wing', await xWingAnswer(), '572129ee3978a8dcbe50a5b067593980f9e3a8352da0ec5aeedb2ad79acee3f1');
   check('Argon2id', await argon2Answer(), '0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659');
 }

@@ -10,7 +10,7 @@ import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
-import { generationOf } from '../../crypto/key/unlocked.ts';
+import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, utf8 } from '../../crypto/primitives/bytes.ts';
 import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
@@ -120,7 +120,7 @@ export const FETCH_HANDLERS = {
       ...outgoing(fillOrder(order, NO_VIEW, { allowMissing: false })),
       ...reportOf(order),
       // A public key and no private one: storing the reply needs no passphrase.
-      publicKey: generationOf(key).publicKey,
+      publicHalf: publicHalfOf(generationOf(key)),
       tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
       echoes: EMPTY,
     });
@@ -136,8 +136,8 @@ export const FETCH_HANDLERS = {
       throw new IntegrityError('job');
     }
     const { object, extra } = storable(context, input, job.facts);
-    const { publicKey, tokenKey } = job;
+    const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
-    return { parts: sealNew(context, stored, object, { gen, publicKey, tokenKey }), extra };
+    return { parts: sealNew(context, stored, object, { gen, publicHalf, tokenKey }), extra };
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

@@ -8,7 +8,7 @@ import { hideValues, SHORT, secretsOf } from '../../../server/domain/mask/echo-s
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
-import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
+import { generationOf, publicHalfOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { openConnection } from '../connection/connection.ts';
@@ -180,7 +180,7 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     facts,
     ...out,
     ...reportOf(order),
-    publicKey: what === 'network_token' ? generationOf(key).publicKey : EMPTY,
+    publicHalf: what === 'network_token' ? publicHalfOf(generationOf(key)) : EMPTY,
     tokenKey: EMPTY,
     echoes,
   });

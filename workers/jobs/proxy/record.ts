@@ -45,7 +45,7 @@ export interface JobContent {
   /** Exact JSON text, or empty. */
   readonly metadata: Uint8Array;
   /** The public half of the generation that a reply is stored under; empty when nothing is stored. */
-  readonly publicKey: Uint8Array;
+  readonly publicHalf: Uint8Array;
   /** Makes the token of what is fetched; empty when the token is random. */
   readonly tokenKey: Uint8Array;
   /** What is hidden in the reply, as JSON; empty where it may show everything. */
@@ -103,7 +103,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
     job.body,
     job.webhook === undefined ? EMPTY : toJsonBytes(job.webhook),
     job.metadata,
-    job.publicKey,
+    job.publicHalf,
     job.tokenKey,
     ...(job.echoes.length === 0 ? [] : [job.echoes]),
   ]);
@@ -113,17 +113,17 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
 export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): OpenedJob {
   const parts = split(sealer.open('job', aid, JOB_KIND, [id], record), JOB_PARTS);
   const [facts = EMPTY, request = EMPTY, body = EMPTY, webhook = EMPTY] = parts;
-  const [metadata = EMPTY, publicKey = EMPTY, tokenKey = EMPTY, echoes = EMPTY] = parts.slice(4);
+  const [metadata = EMPTY, publicHalf = EMPTY, tokenKey = EMPTY, echoes = EMPTY] = parts.slice(4);
   return {
     facts: parseOwn<JobFacts>(facts),
     request: parseOwn<SealedRequest>(request),
     body,
     ...(webhook.length === 0 ? {} : { webhook: parseOwn<WebhookTarget>(webhook) }),
     metadata,
-    publicKey,
+    publicHalf,
     tokenKey,
     echoes,
-    [Symbol.dispose]: () => wipe(body, publicKey, tokenKey, echoes),
+    [Symbol.dispose]: () => wipe(body, publicHalf, tokenKey, echoes),
   };
 }
 

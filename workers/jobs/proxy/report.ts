@@ -165,8 +165,8 @@ export const REPORT_HANDLERS = {
 
   openJob(context, { place, job }) {
     // Not disposed of: the body goes out with the result.
-    const { facts, request, body, publicKey, tokenKey, echoes } = records.openJob(context, place, job);
-    wipe(publicKey, tokenKey, echoes);
+    const { facts, request, body, publicHalf, tokenKey, echoes } = records.openJob(context, place, job);
+    wipe(publicHalf, tokenKey, echoes);
     return { facts, request: attemptOf({ request, body }) };
   },
 
