@@ -53,6 +53,7 @@ const DECISIONS = [
   page('decisions/backup.md', 'Backups', 'Why a backup is a walk, not a snapshot'),
   page('decisions/client-certificates.md', 'Client certificates', 'Who writes and reads requests for them'),
   page('decisions/sealed-captures.md', 'Sealed captures', 'Why one key of the day, and what a repeat is'),
+  page('decisions/x-wing.md', 'X-Wing', 'Why captures are sealed to two kinds of key in one'),
   page('decisions/compression.md', 'Compression', 'Why replies about an account have none'),
   page('decisions/credentials.md', 'API credentials', 'How they are found, kept and ended'),
   page('decisions/departures.md', 'Departures', 'Where the code differs from its plan'),

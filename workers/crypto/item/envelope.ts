@@ -18,6 +18,7 @@ import {
 import { aad, createAad } from '../primitives/aad.ts';
 import {
   checkHeader,
+  concat,
   equalBytes,
   HEADER_BYTES,
   headerSuite,
@@ -45,6 +46,7 @@ import {
   openMessage,
   SALT_BYTES,
   sealInto,
+  sha256,
   TAG_BYTES,
 } from '../primitives/symmetric.ts';
 import { X_WING_ENC_BYTES, X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
@@ -93,8 +95,8 @@ const encodePlace = createAad('cardvault envelope');
 const encodeDerived = createAad('cardvault data key');
 
 /**
- * AAD of an envelope: all of its clear bytes before the salt or nonce, and its place. An envelope moved to another item,
- * part, key, account or environment does not open.
+ * AAD of an envelope: its clear bytes before the salt or nonce, and its place. An envelope moved to another item, part, key,
+ * account or environment does not open.
  */
 function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
   return encodePlace([head, ctx.env, ctx.aid, ctx.kid, ctx.token, ctx.part]);
@@ -106,6 +108,11 @@ function bind(ctx: PartContext, head: Uint8Array): Uint8Array {
  */
 function hpkeInfo(ctx: KeyContext, gen: number): Uint8Array {
   return aad('cardvault hpke', [ctx.env, ctx.aid, ctx.kid, gen]);
+}
+
+/** Stands for `enc` in the AAD: itself or, where it is long and shared by many, its SHA-256. */
+function encName(suite: Suite, enc: Uint8Array): Uint8Array {
+  return suite === X_WING_SUITE ? sha256(enc) : enc;
 }
 
 /** The key that wraps one data key: exported for its place and its nonce, so used once. */
@@ -161,6 +168,7 @@ interface Sender {
   readonly info: Uint8Array;
   readonly publicHalf: Uint8Array;
   readonly enc: Uint8Array;
+  readonly encName: Uint8Array;
   readonly exporterSecret: Uint8Array;
   readonly bornMs: number;
   wraps: number;
@@ -209,7 +217,7 @@ function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext)
   const publicHalf = new Uint8Array(given);
   const keep = (suite: Suite, { enc, context: { exporterSecret } }: ReturnType<typeof setupSender>) =>
     keepSender(ctx.kid, {
-      ...{ suite, info, publicHalf, enc, exporterSecret },
+      ...{ suite, info, publicHalf, enc, exporterSecret, encName: encName(suite, enc) },
       ...{ bornMs: performance.now(), wraps: 0 },
     });
   if (publicHalf.length === POINT_BYTES) {
@@ -237,7 +245,7 @@ export function wrapDekSealed(target: PublicGeneration, ctx: PartContext, dek: U
   const nonceAt = HEAD_BYTES + enc.length;
   fillRandom(out, nonceAt, NONCE_BYTES);
   const nonce = viewOf(out, nonceAt, NONCE_BYTES);
-  const associated = bind(ctx, viewOf(out, 0, nonceAt));
+  const associated = bind(ctx, concat([viewOf(out, 0, HEAD_BYTES), sender.encName]));
   const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {
     sealInto(out, nonceAt + NONCE_BYTES, wrapKey, nonce, dek, associated);
@@ -297,9 +305,12 @@ function unwrapSealed(key: UnlockedKey, ctx: PartContext, envelope: Uint8Array):
   const encBytes = ENC_BYTES[suite];
   checkHeader(envelope, TYPE.sealedEnvelope, SEALED_REST_BYTES + encBytes, suite);
   const enc = viewOf(envelope, HEAD_BYTES, encBytes);
-  const exporterSecret = exporterOf(generation, enc, (name) => openExporter(key, generation, ctx, enc, name));
+  const name = encName(suite, enc);
+  const exporterSecret = exporterOf(generation, name, (text) =>
+    openExporter(key, generation, ctx, enc, text),
+  );
   const nonceAt = HEAD_BYTES + encBytes;
-  const associated = bind(ctx, viewOf(envelope, 0, nonceAt));
+  const associated = bind(ctx, concat([viewOf(envelope, 0, HEAD_BYTES), name]));
   const nonce = viewOf(envelope, nonceAt, NONCE_BYTES);
   const wrapKey = exportWrapKey(suite, exporterSecret, associated, nonce);
   try {

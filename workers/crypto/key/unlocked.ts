@@ -13,7 +13,7 @@ import {
   X25519_SUITE,
 } from '../primitives/bytes.ts';
 import { importPrivate, type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
-import { hkdf, KEY_BYTES, sha256 } from '../primitives/symmetric.ts';
+import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 import { generateXWingPair, xWingPointOf, xWingPublicOf } from '../primitives/x-wing.ts';
 
 /**
@@ -27,7 +27,7 @@ export interface Generation extends KeyPair {
   ownerKey?: Uint8Array | undefined;
   /** Out of reach of any wiping: it is let go of. */
   imported?: KeyObject | undefined;
-  /** HPKE exporter secrets by the digest of `enc`, the oldest dropped first. */
+  /** HPKE exporter secrets by the name of their set-up in base64, the oldest dropped first. */
   exporters?: Map<string, Uint8Array> | undefined;
 }
 
@@ -163,15 +163,15 @@ export function importedPrivate(generation: Generation): KeyObject {
   return generation.imported;
 }
 
-/** The exporter secret of `enc` under a generation, computed once for each of the 256 newest. */
+/** The exporter secret of a set-up under a generation, computed once for each of the 256 newest. */
 export function exporterOf(
   generation: Generation,
-  enc: Uint8Array,
+  setup: Uint8Array,
   compute: (name: string) => Uint8Array,
 ): Uint8Array {
   generation.exporters ??= new Map();
   const { exporters } = generation;
-  const name = sha256(enc).toBase64();
+  const name = setup.toBase64();
   const found = exporters.get(name);
   if (found) {
     return found;
