@@ -1,14 +1,18 @@
 /** Pages of items: one piece of text and one of log entries, whatever is missing, filtered or large. */
 import { beforeAll, expect, test } from 'bun:test';
+import { parseStoredObject } from '../../server/domain/json/json.ts';
 import { countOf, joinedTexts, stringAt, textAt } from '../../server/services/vault/packed.ts';
 import { CommandWriter } from '../../server/store/redis/resp.ts';
+import { generationOf, publicHalfOf } from '../../workers/crypto/key/unlocked.ts';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';
 import { concat, EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
 import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
 import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
+import { sealNew } from '../../workers/jobs/item/records.ts';
 import { ROOT_PLACE } from '../../workers/jobs/root-keys.ts';
 import { entryOf } from '../helpers/log-entry.ts';
 import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
@@ -31,6 +35,7 @@ const BUCKETS = 3;
 
 let context: ThreadContext;
 let blob: Uint8Array;
+let publicHalf: Uint8Array;
 
 beforeAll(async () => {
   const root = sealerOf().seal(...ROOT_PLACE, filled(32, 5));
@@ -44,6 +49,7 @@ beforeAll(async () => {
     root,
   });
   const { record, key } = await openNewKey(IDS);
+  publicHalf = publicHalfOf(generationOf(key));
   blob = sealWarm(PROCESS_KEY, IDS, record, PASSPHRASE, key);
 });
 
@@ -51,12 +57,21 @@ interface Wanted {
   readonly data: object;
   readonly reference?: string;
   readonly isGone?: boolean;
+  /** What was stored before, in place of `data`. */
+  readonly stored?: StoredParts;
 }
 
-function store({ data, reference }: Wanted): StoredParts {
+function paramsOf(reference?: string): StoreParams {
   const wants = { wantsCard: false, wantsFingerprint: false, wantsSummary: false };
   const rest = { candidate: 0, rejectTestCards: false, ...wants, sadExpiresAt: 0, seen: 0 };
-  const params: StoreParams = { ...NAME, ...ACTOR, ...rest, algorithm: 'uuid', reference };
+  return { ...NAME, ...ACTOR, ...rest, algorithm: 'uuid', reference };
+}
+
+function store({ data, reference, stored: before }: Wanted): StoredParts {
+  if (before) {
+    return before;
+  }
+  const params = paramsOf(reference);
   const given = { params, blob, passphrase: PASSPHRASE, body: utf8(JSON.stringify(data)) };
   const stored = ITEM_HANDLERS.storeItem(context, given);
   if (stored.kind !== 'stored') {
@@ -262,4 +277,26 @@ test('a missing item may be null, and a log without its last bytes is left to an
   const old = nulls.replace(/\$17\r\n1.{16}/s, '$1\r\n1');
   expect(old.length).toBe(nulls.length - 17);
   expect(() => decrypt({ ...full, replies: Buffer.from(old, 'latin1') })).toThrow(DAMAGED);
+});
+
+test('items captured under several set-ups wait for all of them at once', async () => {
+  const capture = async (gen: number, number: string) => {
+    const object = parseStoredObject(utf8(JSON.stringify({ card_number: number, cvv: '123' })));
+    const writer = { gen, publicHalf, tokenKey: EMPTY };
+    return await whenReady(() => sealNew(context, paramsOf(), object, writer));
+  };
+  const wanted: Wanted[] = [];
+  for (let i = 0; i < 5; i++) {
+    wanted.push({ data: {}, stored: await capture(1, '4111111111111111') });
+    // Another receiver, after which the set-up to the first is made anew.
+    await capture(2, '5555555555554444');
+  }
+  const { full } = pageOf(wanted);
+  let runs = 0;
+  const result = await whenReady(() => {
+    runs++;
+    return decrypt(full);
+  });
+  expect([runs, result.kind === 'opened' && countOf(result.texts)]).toEqual([2, 5]);
+  expect(decrypt(full).kind).toBe('opened');
 });
