@@ -36,7 +36,7 @@ const DEK = filled(32, 21);
 const CTX = { ...IDS, part: 0 as const };
 
 const { key } = await openOldKey();
-/** The same key a passphrase change later, all before there was X-Wing: see `x-wing-envelope.test.ts`. */
+/** The same key a passphrase change later, all before there was X-Wing: see `test/workers/x-wing`. */
 const newer = unlockedKey(CONTEXT.kid, key.tokenKey, [...key.generations, x25519Generation(2)]);
 
 function publicOf(of: UnlockedKey, gen: number): Uint8Array {

@@ -18,7 +18,7 @@ import {
   xWingPublicOf,
 } from '../../../workers/crypto/primitives/x-wing.ts';
 import vectors from '../../vectors/x-wing.json';
-import { flipped, hex, toHex } from './fixture.ts';
+import { flipped, hex, toHex } from '../crypto/fixture.ts';
 
 describe.each(vectors.answers)('the vector of the seed $seed', ({ seed, eseed, shared }) => {
   const { cipherText, sharedSecret } = XWing.encapsulate(xWingPublicOf(hex(seed)), hex(eseed));

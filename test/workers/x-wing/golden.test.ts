@@ -10,7 +10,7 @@ import { textOf, utf8, X_WING_SUITE, X25519_SUITE } from '../../../workers/crypt
 import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import golden from '../../vectors/golden-records.json';
-import { damaged, expectDamageRefused, FLOOR, hex, isRefusal, toHex } from './fixture.ts';
+import { damaged, expectDamageRefused, FLOOR, hex, isRefusal, toHex } from '../crypto/fixture.ts';
 
 const { inputs, recovery, xWing } = golden;
 const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };

@@ -34,7 +34,7 @@ import {
   PASSPHRASE,
   sealerOf,
   toHex,
-} from './fixture.ts';
+} from '../crypto/fixture.ts';
 
 const NEXT = utf8('a second passphrase');
 const DEK = filled(32, 21);
