@@ -183,6 +183,7 @@ export const CONTENTS: readonly Group[] = [
       page('upgrades.md', 'Versions and upgrades', 'What a version promises, and going back'),
       page('guides/limits.md', 'Limits', 'What one account or one address may use'),
       page('guides/master-key.md', 'Master key', 'Change it while servers run'),
+      page('guides/master-key-sources.md', 'Where the master key is kept', 'systemd, age, a hardware module'),
       page('guides/monitoring.md', 'Monitoring', 'Metrics, traces, alerts'),
       page('guides/backup.md', 'Backups', 'One sealed file, made while servers run'),
       page(

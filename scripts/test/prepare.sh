@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 bun install --frozen-lockfile
 sh scripts/redis-vendor.sh
 sh scripts/age-vendor.sh
+sh scripts/pkcs11-vendor.sh
 sh scripts/test/tools.sh >/dev/null
 bun scripts/pack-sdk.ts --if-changed
 bun scripts/build-guide.ts --if-changed
