@@ -1,0 +1,121 @@
+/** The SDK of a payment service as its maker publishes it, which is given the relay's `fetch`. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import Stripe from 'stripe';
+import { Vault, vaultPlaceholder } from '../../../sdk/index.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
+import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { connect } from '../../helpers/relay.ts';
+import { type PartyReply, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import type { TestVault } from '../../helpers/vault.ts';
+
+const NUMBER = CARD.card_number;
+
+let vault: TestVault;
+let party: ThirdParty;
+let item: Item;
+let client: Vault;
+let front: Bun.Server<undefined>;
+
+beforeAll(async () => {
+  party = await startThirdParty();
+  vault = await openProxyVault();
+  item = await newItem(vault);
+  front = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => vault.handle(request) });
+  const { secret } = await item.account
+    .send('POST', '/credential', { body: { name: 'shop', scopes: ['proxy:send'] } })
+    .then((answer) => answer.as<{ readonly secret: string }>());
+  client = new Vault({ baseUrl: front.url.origin, credential: secret, passphrase: PASSPHRASE });
+});
+afterAll(async () => {
+  await front.stop(true);
+  await vault.close();
+  party.stop();
+});
+
+function json(body: object, status = 200, headers: PartyReply['headers'] = []): PartyReply {
+  return { status, body: JSON.stringify(body), headers: [['Content-Type', 'application/json'], ...headers] };
+}
+
+describe('stripe', () => {
+  let stripe: Stripe;
+
+  beforeAll(async () => {
+    const headers = [{ Authorization: 'Bearer sk_test_of_the_shop' }];
+    const id = await connect(item.account, party, { headers, paths: ['/v1'] });
+    const { fetch } = client.relay(id, { user: item.user });
+    stripe = new Stripe('unused', {
+      httpClient: Stripe.createFetchHttpClient(fetch as typeof globalThis.fetch),
+    });
+  });
+
+  const card = () => ({
+    number: vaultPlaceholder(item.token, 'card_number'),
+    exp_month: Number(CARD.expiry_month),
+    exp_year: Number(CARD.expiry_year),
+    cvc: vaultPlaceholder(item.token, 'cvv'),
+  });
+
+  test('makes a payment method of a card that it does not see', async () => {
+    const made = { id: 'pm_1', object: 'payment_method', type: 'card', card: { last4: '1111' } };
+    party.script('/v1/payment_methods', json(made, 200, [['Request-Id', 'req_1']]));
+    const method = await stripe.paymentMethods.create(
+      { type: 'card', card: card(), metadata: { order: 'ü & 1' } },
+      { idempotencyKey: 'order-1001' },
+    );
+    expect([method.id, method.card?.last4, method.lastResponse.requestId]).toEqual(['pm_1', '1111', 'req_1']);
+    const [received] = party.calls('/v1/payment_methods');
+    expect(new URLSearchParams(received?.text).get('card[number]')).toBe(NUMBER);
+    expect(new URLSearchParams(received?.text).get('card[cvc]')).toBe(CARD.cvv);
+    expect(new URLSearchParams(received?.text).get('metadata[order]')).toBe('ü & 1');
+    expect(received?.header('authorization')).toBe('Bearer sk_test_of_the_shop');
+    expect(received?.header('idempotency-key')).toBe('order-1001');
+    expect(received?.header('user-agent')).toStartWith('Stripe/v1 NodeBindings/');
+    expect(received?.header('stripe-version')).toMatch(/^\d{4}-/);
+    expect(received?.head).not.toMatch(/x-vault|passphrase|vak1_/i);
+  });
+
+  test('hears that a card was declined as it always does, and the echoed number is hidden', async () => {
+    const error = {
+      ...{ type: 'card_error', code: 'card_declined', decline_code: 'generic_decline' },
+      message: `The card ${NUMBER} was declined.`,
+    };
+    party.script('/v1/payment_intents', json({ error }, 402));
+    const charged = stripe.paymentIntents.create({
+      ...{ amount: 1000, currency: 'eur', confirm: true },
+      payment_method_data: { type: 'card', card: card() } as never,
+    });
+    const refused = await charged.catch((thrown: unknown) => thrown);
+    expect(refused).toBeInstanceOf(Stripe.errors.StripeCardError);
+    expect(refused).toMatchObject({
+      code: 'card_declined',
+      decline_code: 'generic_decline',
+      statusCode: 402,
+    });
+    expect(String(refused)).not.toContain(NUMBER);
+  });
+
+  test('repeats by itself what the service could not answer, with the same key', async () => {
+    const ok = json({ id: 'pm_2', object: 'payment_method' });
+    party.script('/v1/payment_methods', json({ error: { type: 'api_error' } }, 500), ok);
+    const before = party.calls('/v1/payment_methods').length;
+    await stripe.paymentMethods.create({ type: 'card', card: card() });
+    const calls = party.calls('/v1/payment_methods').slice(before);
+    expect(calls).toHaveLength(2);
+    expect(new Set(calls.map((call) => call.header('idempotency-key'))).size).toBe(1);
+  });
+
+  test('lists page by page, in requests without a card', async () => {
+    const page = (id: string, has_more: boolean) =>
+      json({ object: 'list', data: [{ id }], has_more, url: '/v1/charges' });
+    party.script('/v1/charges', page('ch_1', true), page('ch_2', false));
+    const ids: string[] = [];
+    for await (const { id } of stripe.charges.list({ limit: 1 })) {
+      ids.push(id);
+    }
+    expect(ids).toEqual(['ch_1', 'ch_2']);
+    expect(party.calls('/v1/charges').map(({ target }) => target)).toEqual([
+      '/v1/charges?limit=1',
+      '/v1/charges?limit=1&starting_after=ch_1',
+    ]);
+  });
+});
