@@ -11,6 +11,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   console: { grammar: 'bash', label: 'Terminal' },
   ts: { grammar: 'typescript', label: 'TypeScript' },
   js: { grammar: 'typescript', label: 'JavaScript' },
+  javascript: { grammar: 'typescript', label: 'JavaScript' },
   json: { grammar: 'json', label: 'JSON' },
   html: { grammar: 'xml', label: 'HTML' },
   xml: { grammar: 'xml', label: 'XML' },
