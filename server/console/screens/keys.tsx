@@ -1,9 +1,10 @@
-import { useListing } from '../app/load.ts';
+import { VaultApiError } from '../../../sdk/transport/errors.ts';
+import { useListing, useLoad } from '../app/load.ts';
 import { linkTo } from '../app/route.ts';
 import type { Session } from '../app/session.ts';
 import { T } from '../text/text.ts';
 import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
-import { ListTable, Screen } from '../ui/parts.tsx';
+import { ListTable, Loaded, Screen } from '../ui/parts.tsx';
 
 interface KeyParts {
   readonly session: Session;
@@ -48,6 +49,38 @@ function ChangePassphrase({ session: { client }, user }: ChangeParts) {
   );
 }
 
+/** Who can recover a key together. Shares are for the command line, which saves each for its custodian. */
+function RecoveryStatus({ session: { client }, user }: ChangeParts) {
+  const found = useLoad(() =>
+    client.keys.recovery.read({ user }).catch((error: unknown) => {
+      if (error instanceof VaultApiError && error.code === 'recovery_not_found') {
+        return undefined;
+      }
+      throw error;
+    }),
+  );
+  return (
+    <Loaded of={found}>
+      {(recovery) =>
+        recovery === undefined ? (
+          <p>{T.keys.recoveryNone}</p>
+        ) : (
+          <>
+            <p>{T.keys.recoveryOf(recovery.threshold, recovery.shares.length)}</p>
+            <ol>
+              {recovery.shares.map(({ recipient }) => (
+                <li key={recipient}>
+                  <code class="long">{recipient}</code>
+                </li>
+              ))}
+            </ol>
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
 interface ChangeParts {
   readonly session: Session;
   readonly user: string;
@@ -86,6 +119,11 @@ export function KeysScreen({ session }: { readonly session: Session }) {
                   <a class="button" href={linkTo('items', { user })}>
                     {T.keys.items}
                   </a>
+                )}
+                {may('key:read') && (
+                  <Opener label={T.keys.recovery} kind="small">
+                    {() => <RecoveryStatus session={session} user={user} />}
+                  </Opener>
                 )}
                 {may('key:write') && (
                   <>

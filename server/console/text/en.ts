@@ -74,7 +74,8 @@ export const EN = {
   },
   keys: {
     title: 'Keys',
-    about: 'Each key locks its items with a passphrase that only you know. A lost passphrase is lost data.',
+    about:
+      'Each key locks its items with a passphrase that only you know. A lost passphrase is lost data, unless the key has a recovery.',
     name: 'Name',
     empty: 'No keys yet. Create one to store the first card.',
     create: 'Create a key',
@@ -89,6 +90,11 @@ export const EN = {
     remove: 'Delete key',
     removeQuestion: 'Delete the key with all its endpoints? A key that still has items is not deleted.',
     items: 'Items',
+    recovery: 'Recovery',
+    recoveryNone:
+      'None: a lost passphrase is lost data. `vault recovery make` gives shares of one to custodians; the guide tells how.',
+    recoveryOf: (threshold: number, shares: number): string =>
+      `${threshold} of ${shares} custodians together open this key under a new passphrase. Their recipients of age:`,
   },
   items: {
     title: 'Items',
