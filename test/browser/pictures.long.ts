@@ -1,6 +1,7 @@
 /** What pages look like, compared with pictures in `pictures/`: see `picture.ts`. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import type { FormSettings } from '../../server/http/schema/form.ts';
 import { goTo, openConsoleWorld, signIn } from './console-world.ts';
 import { CASE_MS_MAX, type FormsWorld } from './forms-world.ts';
 import { pictureFault } from './picture.ts';
@@ -13,8 +14,17 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
+type Scheme = 'light' | 'dark';
+
+async function showForm(page: Page, settings: FormSettings): Promise<void> {
+  const { unique_id, secret } = await world.capture();
+  const id = await world.form('pcd', settings);
+  await page.goto(`${world.url}/v1/capture/iframe/${id}#${new URLSearchParams({ unique_id, secret })}`);
+  await page.locator('.vf-button').waitFor();
+}
+
 /** How each page comes to what is to be seen. */
-const PAGES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+const PAGES: Readonly<Record<string, (page: Page, color_mode: Scheme) => Promise<void>>> = {
   landing: async (page) => {
     await page.goto(`${world.url}/`);
   },
@@ -29,27 +39,20 @@ const PAGES: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByRole('row').nth(1).waitFor();
     await page.getByRole('button', { name: 'Create a key' }).click();
   },
-  form: async (page) => {
-    const { unique_id, secret } = await world.capture();
-    await page.goto(`${world.url}/v1/capture/iframe/pcd#${new URLSearchParams({ unique_id, secret })}`);
-    await page.locator('[name=card_number]').fill('4111111111111112');
+  form: async (page, color_mode) => {
+    await showForm(page, { color_mode, hide_card: true });
     await page.locator('.vf-button').click();
-    await page.locator('.vf-error:visible').nth(2).waitFor();
+    await page.locator('.vf-error:visible').nth(3).waitFor();
   },
-  'form-modern': async (page) => {
-    const id = await world.form('pcd', { theme: { style: 'modern' }, hide_card: true });
-    const { unique_id, secret } = await world.capture();
-    await page.goto(`${world.url}/v1/capture/iframe/${id}#${new URLSearchParams({ unique_id, secret })}`);
-    await page.locator('.vf-button').waitFor();
-  },
+  'form-modern': (page, color_mode) => showForm(page, { color_mode, theme: { style: 'modern' } }),
 };
 
 describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
   test.each(Object.entries(PAGES))('%s looks as it did', async (name, show) => {
     const page = await world.page({
-      ...{ viewport: { width: 800, height: 640 }, colorScheme, reducedMotion: 'reduce' },
+      ...{ viewport: { width: 640, height: 720 }, colorScheme, reducedMotion: 'reduce' },
     });
-    await show(page);
+    await show(page, colorScheme);
     expect(await pictureFault(page, `${name}-${colorScheme}`)).toBeUndefined();
   });
 });
