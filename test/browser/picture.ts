@@ -19,6 +19,7 @@ const FLATTEN = `(() => {
     * { font-family: sans-serif !important; vertical-align: top !important; text-transform: none !important; }
     input, select, textarea, ::placeholder { color: transparent !important; }
     svg text { visibility: hidden !important; }
+    *::before, *::after { color: transparent !important; }
     select { width: 120px !important; }
     summary { list-style: none !important; }
     i.word { display: inline-block; height: 0.7em; margin: 0.2em 0.4em 0.1em 0; background: currentColor; }
