@@ -1,6 +1,7 @@
 /** Records that the first version made: each must open for ever, and no damaged or moved form of it may. */
 import { describe, expect, test } from 'bun:test';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
+import { openSealedBody, openSealingKey } from '../../../workers/crypto/endpoint/sealing-key.ts';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
 import { encodeReference, identityTag, tokenDigest } from '../../../workers/crypto/item/lookup.ts';
@@ -117,6 +118,15 @@ describe('derivations', () => {
     );
     expect(toHex(identityTag(hex(unlocked.tokenKey), number, inputs.reference))).toBe(derived.identityTag);
   });
+});
+
+test('a sealing key, and a body that was sealed to it', () => {
+  const { day, record, kid, id, enc, ct } = golden.sealedCapture;
+  using pair = openSealingKey(sealer, day, hex(record));
+  expect(pair.kid).toBe(kid);
+  const sealed = { enc: hex(enc), ciphertext: hex(ct) };
+  expect(textOf(openSealedBody(pair, sealed, { id, reference: inputs.reference }))).toBe(inputs.part0);
+  expectDamageRefused(hex(record), (bad) => openSealingKey(sealer, day, bad));
 });
 
 describe('records', () => {

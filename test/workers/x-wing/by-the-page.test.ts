@@ -1,0 +1,93 @@
+/** The page of formats is enough: what is written from it alone opens each record. */
+import { expect, test } from 'bun:test';
+import { armor, Decrypter } from 'age-encryption';
+import golden from '../../vectors/golden-records.json';
+import * as page from './by-the-page.ts';
+
+const { inputs, recovery, sealedCapture, xWing } = golden;
+const place = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
+const hex = (text: string): Buffer => Buffer.from(text, 'hex');
+const master = hex(inputs.masterKey);
+const record = hex(recovery.recordChanged);
+const changed = page.vaultKey(place, hex(recovery.vaultKeyChanged), inputs.newPassphrase);
+
+test('the vault key, by its passphrase', () => {
+  expect(changed.suites).toEqual([1, 2]);
+  expect(changed.privateKeys.map((key) => key.toString('hex'))).toEqual(xWing.privateKeys);
+  expect(changed.tokenKey.toString('hex')).toBe(xWing.tokenKey);
+  expect(() => page.vaultKey(place, hex(recovery.vaultKeyChanged), inputs.passphrase)).toThrow(
+    'another passphrase',
+  );
+});
+
+test('the same by two of three shares, as their custodians decrypt them', async () => {
+  const { sealedShares } = page.recovered(place, record, changed.suites, recovery.shares.slice(1));
+  const lines = await Promise.all(
+    sealedShares.map(async (share, i) => {
+      const decrypter = new Decrypter();
+      decrypter.addIdentity(recovery.identities[i] ?? '');
+      return decrypter.decrypt(armor.decode(share), 'text');
+    }),
+  );
+  expect(lines).toEqual(recovery.shares);
+  for (const [one, other] of [
+    [0, 1],
+    [0, 2],
+    [2, 1],
+  ] as const) {
+    const opened = page.recovered(place, record, changed.suites, [lines[one] ?? '', lines[other] ?? '']);
+    expect(opened.privateKeys).toEqual([...changed.privateKeys]);
+    expect(opened.tokenKey).toEqual(changed.tokenKey);
+    expect(opened.digest).toEqual(changed.recoveryDigest);
+  }
+  expect(() => page.recovered(place, record, changed.suites, lines.slice(0, 1))).toThrow('another secret');
+});
+
+test('a captured item, with the private key that a retrieval endpoint gives', () => {
+  const { retrieve } = xWing.endpoints;
+  const wrap = page.endpoint(
+    master,
+    { ...place, id: retrieve.id, kind: 'retrieve' },
+    retrieve.secret,
+    hex(retrieve.policyRecord),
+    hex(retrieve.wrapRecord),
+  );
+  expect([wrap.length, wrap[0], wrap[65]]).toEqual([130, 1, 2]);
+  const seed = wrap.subarray(98);
+  expect(seed.toString('hex')).toBe(xWing.privateKeys[1] ?? '');
+  const path = [inputs.kid, inputs.token];
+  const meta = page.service(master, place, inputs.aid, 'item', path, hex(xWing.itemMeta));
+  const item = hex(xWing.item);
+  expect(meta.subarray(13, 45)).toEqual(page.sha256(item));
+  const where = {
+    ...place,
+    token: inputs.token,
+    reference: inputs.reference,
+    revision: meta.subarray(5, 13),
+  };
+  expect(page.openPart(where, seed, 0, item)).toBe(inputs.part0);
+  expect(page.openPart(where, seed, 1, hex(xWing.itemSad))).toBe(inputs.part1);
+  expect(() => page.openPart({ ...where, token: 'other' }, seed, 0, item)).toThrow();
+});
+
+test('a capture endpoint, which has the public key and the token key', () => {
+  const { capture } = xWing.endpoints;
+  const wrap = page.endpoint(
+    master,
+    { ...place, id: capture.id, kind: 'capture' },
+    capture.secret,
+    hex(capture.policyRecord),
+    hex(capture.wrapRecord),
+  );
+  expect(wrap.length).toBe(1216 + 32);
+  expect(wrap.subarray(1184, 1216).toString('hex')).toBe(xWing.publicKeys[1] ?? '');
+  expect(wrap.subarray(1216)).toEqual(changed.tokenKey);
+});
+
+test('a body that a browser has sealed', () => {
+  const { day, kid, id, enc, ct } = sealedCapture;
+  const pair = page.service(master, place, '', 'sealing key', [day], hex(sealedCapture.record));
+  expect(`${day}-${page.sha256(pair.subarray(33)).subarray(0, 8).toString('hex')}`).toBe(kid);
+  expect(page.sealedBody(pair, hex(enc), hex(ct), [id, inputs.reference, null])).toBe(inputs.part0);
+  expect(() => page.sealedBody(pair, hex(enc), hex(ct), [id, null, null])).toThrow();
+});
