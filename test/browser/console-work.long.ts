@@ -1,6 +1,5 @@
 /** The console at work: where the focus is, what the place holds, how it lies on a phone, what few rights show. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { Page } from 'playwright-core';
 import type { Scope } from '../../sdk/transport/types.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
@@ -294,27 +293,6 @@ describe('a credential with few rights', () => {
       expect(faults).toEqual([]);
     },
   );
-});
-
-test('who can recover a key is told, and that a key has no recovery', async () => {
-  const { sdk } = world.owner;
-  const recipients = await Promise.all(
-    Array.from({ length: 3 }, async () => identityToRecipient(await generateX25519Identity())),
-  );
-  await sdk.keys.create({ user: 'recoverable', passphrase: PASSPHRASE });
-  await sdk.keys.recovery.create({ user: 'recoverable', passphrase: PASSPHRASE, recipients, threshold: 2 });
-  const page = await open();
-  await goTo(page, 'keys');
-  const show = (user: string) =>
-    page.getByRole('row', { name: user }).getByRole('button', { name: 'Recovery' }).press('Enter');
-  await show('recoverable');
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText('2 of 3 custodians').waitFor();
-  expect(await dialog.getByRole('listitem').allTextContents()).toEqual(recipients);
-  expect(await axeFaults(page)).toEqual([]);
-  await page.keyboard.press('Escape');
-  await show(USER);
-  await dialog.getByText('a lost passphrase is lost data').waitFor();
 });
 
 test('a credential that may create rules and keys, and read none, creates them', async () => {

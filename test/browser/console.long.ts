@@ -1,5 +1,6 @@
 /** The console in a real browser, at a real vault. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import type { Page } from 'playwright-core';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { axeFaults } from './axe.ts';
@@ -246,4 +247,26 @@ describe('a person at work', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Erase a reference' }).click();
     await page.getByText('Items deleted: 1').waitFor();
   });
+});
+
+test('who can recover a key is told, and that a key has no recovery', async () => {
+  const { sdk } = world.owner;
+  const recipients = await Promise.all(
+    Array.from({ length: 3 }, async () => identityToRecipient(await generateX25519Identity())),
+  );
+  await sdk.keys.create({ user: 'recoverable', passphrase: PASSPHRASE });
+  await sdk.keys.recovery.create({ user: 'recoverable', passphrase: PASSPHRASE, recipients, threshold: 2 });
+  const { page } = await openConsole();
+  await signIn(page);
+  await goTo(page, 'keys');
+  const show = (user: string) =>
+    page.getByRole('row', { name: user }).getByRole('button', { name: 'Recovery' }).press('Enter');
+  await show('recoverable');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('2 of 3 custodians').waitFor();
+  expect(await dialog.getByRole('listitem').allTextContents()).toEqual(recipients);
+  expect(await axeFaults(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await show(USER);
+  await dialog.getByText('a lost passphrase is lost data').waitFor();
 });

@@ -6,7 +6,11 @@ import * as page from './by-the-page.ts';
 
 const { inputs, recovery, sealedCapture, xWing } = golden;
 const place = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
-const hex = (text: string): Buffer => Buffer.from(text, 'hex');
+/** Bytes of the vectors. */
+function hex(text: string): Buffer {
+  return Buffer.from(text, 'hex');
+}
+
 const master = hex(inputs.masterKey);
 const record = hex(recovery.recordChanged);
 const changed = page.vaultKey(place, hex(recovery.vaultKeyChanged), inputs.newPassphrase);

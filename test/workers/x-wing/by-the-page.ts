@@ -8,12 +8,17 @@ import { XWing } from '@noble/post-quantum/hybrid.js';
 
 type Field = string | number | Uint8Array;
 
-export const bytes = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts);
+export function bytes(...parts: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(parts);
+}
+
 export const sha256 = (...parts: readonly Uint8Array[]): Buffer =>
   createHash('sha256')
     .update(bytes(...parts))
     .digest();
-const text = (value: string): Buffer => Buffer.from(value, 'utf8');
+function text(value: string): Buffer {
+  return Buffer.from(value, 'utf8');
+}
 
 function u32(value: number): Buffer {
   const out = Buffer.alloc(4);
