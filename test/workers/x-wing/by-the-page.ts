@@ -12,10 +12,11 @@ export function bytes(...parts: readonly Uint8Array[]): Buffer {
   return Buffer.concat(parts);
 }
 
-export const sha256 = (...parts: readonly Uint8Array[]): Buffer =>
-  createHash('sha256')
+export function sha256(...parts: readonly Uint8Array[]): Buffer {
+  return createHash('sha256')
     .update(bytes(...parts))
     .digest();
+}
 function text(value: string): Buffer {
   return Buffer.from(value, 'utf8');
 }
