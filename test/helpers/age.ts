@@ -12,8 +12,6 @@ export interface Reader {
   readonly recipient: string;
   /** The file of the secret. */
   readonly identity: string;
-  /** Makes a file for this recipient. */
-  readonly seal: (text: string, file: string) => Promise<void>;
   /** Opens a file; `code` is not 0 where it is incomplete, or for others. */
   readonly open: (file: Uint8Array) => Promise<{ readonly code: number; readonly text: string }>;
   /** Removes the identity. */
@@ -43,9 +41,6 @@ export async function createReader(): Promise<Reader> {
   return {
     recipient,
     identity,
-    async seal(text, file) {
-      await run('age', ['-r', recipient, '-o', file], new TextEncoder().encode(text));
-    },
     open: (file) => run('age', ['-d', '-i', identity], file),
     close: () => rmSync(folder, { recursive: true }),
   };

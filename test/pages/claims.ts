@@ -139,6 +139,11 @@ export const CLAIMS: readonly Claim[] = [
     by: 'test:generators',
     faults: configFaults,
   },
+  {
+    page: /^docs\/guides\/master-key-sources\.md$/,
+    info: 'sh',
+    by: 'master-key-sources.test.ts, which pastes it',
+  },
   { page: /^docs\/guides\/redis-cluster\.md$/, info: 'sh', by: 'the settings', faults: settingFaults },
   { page: /^docs\/guides\/redis\.md$/, info: 'sh', by: 'the names of settings', faults: nameFaults },
   { page: /^docs\/guides\/(?:webhooks|capture)\.md$/, info: 'json', by: 'the schema', faults: webhookFaults },
