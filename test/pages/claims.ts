@@ -171,6 +171,11 @@ export const CLAIMS: readonly Claim[] = [
   },
   { page: /^docs\/guides\/production\.md$/, info: 'acl', by: 'operators.test.ts, whose Redis reads it' },
   {
+    page: /^docs\/guides\/relay\.md$/,
+    info: 'javascript',
+    by: 'relay/services.test.ts, which runs it',
+  },
+  {
     page: /^docs\/guides\/sandbox\.md$/,
     info: 'console',
     by: 'sandbox.test.ts, which starts with its settings',

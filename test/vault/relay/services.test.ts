@@ -1,12 +1,13 @@
 /** The SDK of a payment service as its maker publishes it, which is given the relay's `fetch`. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import Stripe from 'stripe';
-import { Vault, vaultPlaceholder } from '../../../sdk/index.ts';
+import { type Relay, Vault, vaultPlaceholder } from '../../../sdk/index.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
 import { connect, placeholder } from '../../helpers/relay.ts';
 import { type PartyReply, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
 import type { TestVault } from '../../helpers/vault.ts';
+import { ALL_BLOCKS } from '../../pages/code-blocks.ts';
 
 const NUMBER = CARD.card_number;
 
@@ -121,5 +122,132 @@ describe('stripe', () => {
       '/v1/charges?limit=1',
       '/v1/charges?limit=1&starting_after=ch_1',
     ]);
+  });
+});
+
+/** What a call of Adyen's library tells its HTTP client of beside address and body. */
+interface CallOptions {
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string;
+}
+type Request = (
+  url: string,
+  json: string,
+  config: object,
+  needsKey: boolean,
+  options?: CallOptions,
+) => Promise<string>;
+
+class HttpClientException extends Error {
+  readonly told: object;
+  constructor(told: { readonly message: string }) {
+    super(told.message);
+    this.told = told;
+  }
+}
+
+/** The library's client, which is asked for as little as the guide asks for. */
+class Client {
+  readonly httpClient: { readonly request: Request };
+  constructor(_config: object, httpClient: { readonly request: Request }) {
+    this.httpClient = httpClient;
+  }
+}
+
+class CheckoutAPI {
+  readonly PaymentsApi: { readonly payments: (order: object) => Promise<string> };
+  constructor({ httpClient }: Client) {
+    const url = 'https://checkout-test.adyen.com/v72/payments';
+    this.PaymentsApi = { payments: (order) => httpClient.request(url, JSON.stringify(order), {}, true, {}) };
+  }
+}
+
+class SquareClient {
+  readonly options: object;
+  constructor(options: object) {
+    this.options = options;
+  }
+}
+
+/** Libraries that are too large to be installed, as far as the guide's code meets them. */
+const STAND_INS = { HttpClientException, Client, CheckoutAPI, SquareClient };
+
+const BLOCKS = ALL_BLOCKS.filter(
+  ({ page, info }) => page === 'docs/guides/relay.md' && info === 'javascript',
+);
+const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor;
+
+describe('the code of the guide', () => {
+  /** Runs the first block and the one that has `words`; gives what the second one names `result`. */
+  async function runGuide(words: string, relay: Relay, result: string): Promise<unknown> {
+    const code = BLOCKS.filter(({ code }, at) => at === 0 || code.includes(words)).map(({ code }) => code);
+    expect(code).toHaveLength(2);
+    const known = { ...STAND_INS, Stripe, vaultPlaceholder, token: item.token, relay };
+    const run = new AsyncFunction(...Object.keys(known), `${code.join('')}return ${result};`);
+    return run(...Object.values(known));
+  }
+
+  async function relayOf(headers: readonly object[]): Promise<Relay> {
+    return client.relay(await connect(item.account, party, { headers }), { user: item.user });
+  }
+
+  test('is all of it run here', () => {
+    expect(BLOCKS).toHaveLength(4);
+  });
+
+  test('makes a payment method with stripe', async () => {
+    party.script('/v1/payment_methods', json({ id: 'pm_3', object: 'payment_method' }));
+    const relay = await relayOf([{ Authorization: 'Bearer sk_test_of_the_shop' }]);
+    await runGuide('new Stripe(', relay, 'stripe');
+    const received = party.calls('/v1/payment_methods').at(-1);
+    expect(new URLSearchParams(received?.text).get('card[number]')).toBe(NUMBER);
+    expect(received?.header('authorization')).toBe('Bearer sk_test_of_the_shop');
+    expect(received?.header('idempotency-key')).toBe('order-1001');
+  });
+
+  test('gives square what the vault wants', async () => {
+    party.script('/v2/payments', json({ payment: { id: 'sq_1' } }));
+    const relay = await relayOf([{ Authorization: 'Bearer EAAA_of_the_shop' }]);
+    const { options } = (await runGuide('new SquareClient(', relay, 'square')) as {
+      readonly options: { token: string; baseUrl: string; headers: Readonly<Record<string, string>> };
+    };
+    const reply = await fetch(`${options.baseUrl}/v2/payments`, {
+      method: 'POST',
+      headers: {
+        ...options.headers,
+        Authorization: `Bearer ${options.token}`,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify({ number: vaultPlaceholder(item.token, 'card_number') }),
+    });
+    expect(reply.status).toBe(200);
+    const received = party.calls('/v2/payments').at(-1);
+    expect(received?.text).toBe(JSON.stringify({ number: NUMBER }));
+    expect(received?.header('authorization')).toBe('Bearer EAAA_of_the_shop');
+  });
+
+  test("charges with Adyen's library, whose query, headers, keys and errors stay", async () => {
+    party.script('/v72/payments', json({ resultCode: 'Authorised' }), json({ message: NUMBER }, 422));
+    party.script('/v72/sessions/CS1', json({ status: 'completed' }));
+    const relay = await relayOf([{ 'X-API-Key': 'AQE_of_the_shop' }]);
+    const { request } = (await runGuide('async request(', relay, 'httpClient')) as { request: Request };
+    const [charged] = party.calls('/v72/payments');
+    expect(JSON.parse(charged?.text ?? '').paymentMethod).toMatchObject({ number: NUMBER, cvc: CARD.cvv });
+    expect(charged?.header('x-api-key')).toBe('AQE_of_the_shop');
+
+    const url = 'https://checkout-test.adyen.com/v72';
+    const asked = { method: 'GET', params: { result: 'a&b' }, headers: { Shop: '1' }, idempotencyKey: 'k' };
+    expect(await request(`${url}/sessions/CS1`, '', {}, true, asked)).toBe('{"status":"completed"}');
+    const [got] = party.calls('/v72/sessions/CS1');
+    expect([got?.method, got?.target]).toEqual(['GET', '/v72/sessions/CS1?result=a%26b']);
+    expect([got?.header('shop'), got?.header('idempotency-key')]).toEqual(['1', 'k']);
+
+    const shown = JSON.stringify({ message: placeholder(item.token, 'card_number') });
+    const body = JSON.stringify({ number: vaultPlaceholder(item.token, 'card_number') });
+    const refused = await request(`${url}/payments`, body, {}, true).catch((thrown: unknown) => thrown);
+    expect(refused).toBeInstanceOf(HttpClientException);
+    expect(refused).toMatchObject({ told: { statusCode: 422, responseBody: shown } });
   });
 });
