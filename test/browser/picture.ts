@@ -1,6 +1,6 @@
 /**
  * Pictures of pages that are the same on every machine: each word is a bar as wide as it has letters, since machines have
- * different fonts. What is compared is the layout, the colours, the lines and the images. `VAULT_TEST_PICTURES=make` makes
+ * different fonts. What is compared is the layout, the colours, the lines and the images. `TEST_PICTURES=make` makes
  * the pictures again instead of comparing them.
  */
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ export async function pictureFault(page: Page, name: string): Promise<string | u
   await page.evaluate(FLATTEN);
   const now = await page.screenshot({ caret: 'hide', animations: 'disabled' });
   const file = Bun.file(join(FOLDER, `${name}.png`));
-  if (process.env['VAULT_TEST_PICTURES'] === 'make') {
+  if (process.env['TEST_PICTURES'] === 'make') {
     await Bun.write(file, now);
     return undefined;
   }
