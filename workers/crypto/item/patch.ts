@@ -22,6 +22,7 @@ import {
   writeHeader,
   writeU32,
 } from '../primitives/bytes.ts';
+import { eachReady } from '../primitives/not-yet.ts';
 import { hmac, sha256 } from '../primitives/symmetric.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
 import { envelopeGeneration } from './envelope.ts';
@@ -126,7 +127,7 @@ export function generationOfItem(item: Uint8Array): number {
  */
 export function openPatched(request: OpenItemRequest): readonly OpenedItem[] {
   checkHash(request.item, request.meta.hash0);
-  return layersOf(request.item, keptSad(request)).map(({ item, sad }, i) => {
+  return eachReady(layersOf(request.item, keptSad(request)), ({ item, sad }, i) => {
     const record = withoutTag(item, i);
     const gen = envelopeGeneration(record);
     if (gen > request.meta.gen) {

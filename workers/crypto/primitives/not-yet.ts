@@ -41,3 +41,23 @@ async function again<T>({ ready }: NotYet, work: () => T, endAgain: () => void):
     }
   });
 }
+
+/** What `work` gives for each of several. What any of them need and is not there yet is waited for once, by all together. */
+export function eachReady<In, Out>(list: readonly In[], work: (one: In, index: number) => Out): Out[] {
+  const results: Out[] = [];
+  const waits: Promise<unknown>[] = [];
+  for (const [i, one] of list.entries()) {
+    try {
+      results.push(work(one, i));
+    } catch (error) {
+      if (!(error instanceof NotYet)) {
+        throw error;
+      }
+      waits.push(error.ready);
+    }
+  }
+  if (waits.length > 0) {
+    throw new NotYet(Promise.all(waits));
+  }
+  return results;
+}

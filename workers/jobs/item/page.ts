@@ -4,7 +4,7 @@ import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time-t
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
-import { NotYet } from '../../crypto/primitives/not-yet.ts';
+import { eachReady } from '../../crypto/primitives/not-yet.ts';
 import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
@@ -311,24 +311,6 @@ function addItem(context: ThreadContext, opened: Opened, index: number, cursor: 
   endString(entries);
 }
 
-/** Opens all items of a page. What several of them need and is not there yet is waited for once. */
-function addItems(context: ThreadContext, opened: Opened, cursor: Cursor): void {
-  const waits: Promise<unknown>[] = [];
-  for (let i = 0; i < opened.job.page.tokens.length; i++) {
-    try {
-      addItem(context, opened, i, cursor);
-    } catch (error) {
-      if (!(error instanceof NotYet)) {
-        throw error;
-      }
-      waits.push(error.ready);
-    }
-  }
-  if (waits.length > 0) {
-    throw new NotYet(Promise.all(waits));
-  }
-}
-
 /** The handlers of `listItems` and `decryptItems`. */
 export const PAGE_HANDLERS = {
   listItems(context, { params, page }) {
@@ -363,7 +345,7 @@ export const PAGE_HANDLERS = {
     const opened = { job, actor, key, texts, logEntries, cards, failed };
     const cursor: Cursor = { bytes: replies, at: 0 };
     try {
-      addItems(context, opened, cursor);
+      eachReady(tokens, (_, i) => addItem(context, opened, i, cursor));
       endReplies(cursor);
     } catch (error) {
       // A page that is not whole is read again; what was opened of it goes.

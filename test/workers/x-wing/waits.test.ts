@@ -1,0 +1,71 @@
+/** Who waits for a set-up: one wait for all that a job needs, and none that waits for ever. */
+import { expect, test } from 'bun:test';
+import { type PartContext, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { sealItem } from '../../../workers/crypto/item/item.ts';
+import { openMeta } from '../../../workers/crypto/item/meta.ts';
+import { openPatched, sealPatch } from '../../../workers/crypto/item/patch.ts';
+import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
+import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
+import { CONTEXT, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from '../crypto/fixture.ts';
+
+const CTX: PartContext = { ...IDS, part: 0 };
+const DEK = filled(32, 21);
+const NEXT = utf8('a second passphrase');
+const RUNS_MAX = 20;
+
+const { record } = await openNewKey();
+const { record: changed } = await changePassphrase(CONTEXT, { record }, PASSPHRASE, NEXT, FLOOR);
+const { key } = await unlockVaultKey(CONTEXT, changed, NEXT, FLOOR);
+
+function targetOf(of: UnlockedKey) {
+  const newest = generationOf(of);
+  return { gen: newest.gen, publicHalf: publicHalfOf(newest) };
+}
+
+/** Each run opens the key anew, as that of a job does. */
+function reopened(): UnlockedKey {
+  const generations = key.generations.map(({ gen, suite, privateKey, publicKey }) => ({
+    gen,
+    suite,
+    privateKey,
+    publicKey,
+  }));
+  return { ...key, generations };
+}
+
+/** What a job gives, and how often it has run; one that runs for ever fails. */
+async function runs<T>(work: (opened: UnlockedKey) => T) {
+  let count = 0;
+  const result = await whenReady(() => {
+    count++;
+    if (count > RUNS_MAX) {
+      throw new RangeError('runs for ever');
+    }
+    return work(reopened());
+  });
+  return { result, count };
+}
+
+test('an item whose patches are of many set-ups waits for all of them at once', async () => {
+  const target = { ...targetOf(key), tokenKey: key.tokenKey };
+  const sealer = sealerOf();
+  const layers = Array.from({ length: 8 }, (_, i) => `layer ${i}`);
+  const [whole = '', ...patches] = layers;
+  let stored = await whenReady(() => sealItem({ ...IDS, owner: target, part0: utf8(whole), sealer }));
+  for (const patch of patches) {
+    // Another generation on the way displaces the set-up of the last layer.
+    await whenReady(() => wrapDekSealed({ ...target, gen: 3 }, CTX, DEK));
+    const { item, meta } = stored;
+    const request = { ...IDS, item, meta: openMeta(sealer, IDS, meta), nowMs: 0, owner: target, sealer };
+    stored = await whenReady(() => sealPatch({ ...request, names: [patch], part0: utf8(patch) }));
+  }
+  const { item } = stored;
+  const meta = openMeta(sealer, IDS, stored.meta);
+  const { result, count } = await runs((opened) =>
+    openPatched({ ...IDS, key: opened, item, meta, nowMs: 0 }),
+  );
+  expect(result.map(({ part0 }) => textOf(part0))).toEqual(layers);
+  expect(count).toBe(2);
+});
