@@ -1,13 +1,13 @@
 /** Who waits for a set-up: one wait for all that a job needs, and none that waits for ever. */
 import { expect, test } from 'bun:test';
-import { type PartContext, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { openPatched, sealPatch } from '../../../workers/crypto/item/patch.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
+import { IntegrityError, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { eachReady, whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { CONTEXT, FLOOR, filled, IDS, openNewKey, PASSPHRASE, sealerOf, toHex } from '../crypto/fixture.ts';
 
 const CTX: PartContext = { ...IDS, part: 0 };
@@ -47,6 +47,27 @@ async function runs<T>(work: (opened: UnlockedKey) => T) {
   });
   return { result, count };
 }
+
+test('an envelope that claims another generation keeps no job waiting for ever', async () => {
+  const target = targetOf(key);
+  const sealed = await whenReady(() => wrapDekSealed(target, CTX, DEK));
+  const claimed = new Uint8Array(sealed);
+  claimed[7] = 1;
+  const { result } = await runs((opened) =>
+    // As a page does: all are tried before the job waits.
+    eachReady([claimed, sealed], (envelope) => {
+      try {
+        return toHex(unwrapDek(opened, CTX, envelope));
+      } catch (error) {
+        if (error instanceof IntegrityError) {
+          return 'refused';
+        }
+        throw error;
+      }
+    }),
+  );
+  expect(result).toEqual(['refused', toHex(DEK)]);
+});
 
 test('an item whose patches are of many set-ups waits for all of them at once', async () => {
   const target = { ...targetOf(key), tokenKey: key.tokenKey };

@@ -275,10 +275,12 @@ function openExporter(
   generation: Generation,
   ctx: KeyContext,
   enc: Uint8Array,
-  name: string,
+  setup: string,
 ): Uint8Array {
   const { gen, publicKey, privateKey, suite } = generation;
   const place = aad('cardvault exporter', [enc, ctx.env, ctx.aid, ctx.kid, gen]);
+  // One `enc` that stands at two places is two set-ups: were they kept as one, each would displace the other for ever.
+  const name = [ctx.aid, ctx.kid, gen, setup].join(' ');
   const ownerKey = ownerKeyOf(key, generation);
   const info = hpkeInfo(ctx, gen);
   if (suite === X_WING_SUITE) {
