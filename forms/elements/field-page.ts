@@ -109,10 +109,14 @@ function listen(input: HTMLInputElement, { own, frame }: FieldPage): void {
 }
 
 /** The plan of the input that a kind of field has. */
-function planOf({ name, attributes, digits, edit, paste }: ElementKind, label: string): FieldPlan {
+function planOf(
+  { name, attributes, hint, digits, edit, paste }: ElementKind,
+  texts: Texts,
+  label: string,
+): FieldPlan {
   return {
     ...{ name, label, required: '', digits: digits ?? false },
-    ...(attributes && { attributes }),
+    attributes: { ...attributes, ...(hint && { placeholder: hint(texts) }) },
     ...(edit && { edit }),
     ...(paste && { paste }),
   };
@@ -160,7 +164,7 @@ export function showField(
       frame.send({ type: 'vault.change', state, brand, error });
     }
   };
-  const part = createText(planOf(kind, label), () => report(false));
+  const part = createText(planOf(kind, texts, label), () => report(false));
   const [input = h('input')] = part.inputs;
   const said = h('p', { id: 'error', role: 'alert' });
   const show = (wrong: string): void => {

@@ -5,6 +5,7 @@ import { asciiDigits, digitsOf, type Edit, plainDigits } from '../fields/digits.
 import { editExpiry, expiryParts } from '../fields/expiry-input.ts';
 import { editNumber, pickNumber } from '../fields/number-input.ts';
 import { checkCardNumber, checkCode, checkExpiry, checkName, type Problem } from '../fields/validate.ts';
+import type { Texts } from '../messages/en.ts';
 import type { ElementField } from './names.ts';
 
 /** One field. `number` is the card number of the field beside it, for the length of its verification code. */
@@ -12,6 +13,8 @@ export interface ElementKind {
   /** The member that is posted; other members of a plan of a field are as those are. */
   readonly name: string;
   readonly attributes: Readonly<Record<string, string | number>>;
+  /** What the field shows while it is empty, where that has words or depends on the card. */
+  readonly hint?: (texts: Texts) => string;
   readonly digits?: boolean;
   readonly edit?: Edit;
   readonly paste?: (text: string) => string | undefined;
@@ -68,6 +71,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     label: 'expiry',
     digits: true,
     attributes: CARD_ATTRIBUTES.expiry,
+    hint: ({ date }) => date,
     edit: editExpiry,
     problem: (value) => checkExpiry(value, new Date()),
     posted: expiryParts,
@@ -77,6 +81,7 @@ export const KINDS: Readonly<Record<ElementField, ElementKind>> = {
     label: 'cvv',
     digits: true,
     attributes: CARD_ATTRIBUTES.cvv,
+    hint: () => codePlaceholder(''),
     edit: plainDigits(() => CODE_DIGITS_MAX),
     problem: (value, number) => checkCode(value, number),
     posted: (value) => ({ cvv: value }),

@@ -2,7 +2,7 @@
 
 import { members } from '../base/config.ts';
 import { h } from '../base/dom.ts';
-import { hiddenText, shownText } from '../fields/mask.ts';
+import { hiddenText, isMasked, shownText } from '../fields/mask.ts';
 import type { Frame } from '../frame/frame.ts';
 import type { Texts } from '../messages/en.ts';
 import { copyText } from '../page/copy.ts';
@@ -43,7 +43,6 @@ export async function showValue(
   const shown = h('output', { dir: 'auto' });
   const toggle = h('button', { type: 'button', 'aria-pressed': 'false', disabled: true }, texts.show);
   const copy = h('button', { type: 'button', disabled: true }, texts.copy);
-  const place = h('div', { class: 'value' }, shown, toggle, copy);
   const url = callUrl(location.origin, 'retrieve', unique_id, { token, reference });
   const outcome = await call(url, { headers: { 'X-Vault-Retrieve-Secret': secret } }, BROWSER);
   if ('failure' in outcome) {
@@ -57,6 +56,8 @@ export async function showValue(
     frame.send({ type: 'vault.error', status: 0, code: 'value_missing' });
     return;
   }
+  // What the endpoint has masked cannot be shown, and nobody wants its stars.
+  const place = h('div', { class: 'value' }, shown, ...(isMasked(text) ? [] : [toggle, copy]));
   let timer: ReturnType<typeof setTimeout> | undefined;
   const reveal = (now: boolean): void => {
     clearTimeout(timer);

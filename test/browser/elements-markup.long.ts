@@ -71,6 +71,23 @@ for (const element of document.querySelectorAll('vault-iban, vault-card-holder')
     expect(faults).toEqual([]);
   });
 
+  test('a value that the vault has masked has no buttons', async () => {
+    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'masked' });
+    const query = { token, reference: 'masked', mask_fields: 'card_number' };
+    const { url, secret } = await world.retrieve(query);
+    const { page } = await open(
+      world,
+      pageOf(
+        world,
+        `<vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="masked"></vault-reveal>`,
+        `import '${world.url}/forms/vault-forms.js';`,
+      ),
+    );
+    const frame = page.frameLocator('iframe');
+    await frame.getByText('•••• •••• •••• 1111').waitFor();
+    expect(await frame.getByRole('button').count()).toBe(0);
+  });
+
   /** A card in markup, whose first element brings the secret. */
   function cardIn(reference: string): string {
     const { url, secret } = endpoint;

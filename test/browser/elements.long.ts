@@ -1,7 +1,16 @@
 /** Single fields in a shop's page, each in a frame of its own: typed by keyboard, stored, and hidden from the page. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { axeFaults } from './axe.ts';
-import { allReady, groupOf, heard, NUMBER, open, type ShopWindow, typeCard } from './elements-page.ts';
+import {
+  allReady,
+  FIELDS,
+  groupOf,
+  heard,
+  NUMBER,
+  open,
+  type ShopWindow,
+  typeCard,
+} from './elements-page.ts';
 import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
 
 declare const window: ShopWindow;
@@ -47,6 +56,15 @@ describe('a group', () => {
     const first = page.frameLocator('iframe').first().getByRole('textbox');
     expect(await first.inputValue()).toBe('');
     expect(faults).toEqual([]);
+  });
+
+  test('shows in each empty field what is expected there, in the language of the page', async () => {
+    const { page } = await open(world, groupOf(world, endpoint, { locale: 'de' }));
+    await allReady(page);
+    const hints = FIELDS.map((_, at) =>
+      page.frameLocator(`#f${at} iframe`).getByRole('textbox').getAttribute('placeholder'),
+    );
+    expect(await Promise.all(hints)).toEqual(['1234 1234 1234 1234', 'MM/JJ', '123', ' ']);
   });
 
   test('says which field is wrong, in the field and to the page', async () => {
