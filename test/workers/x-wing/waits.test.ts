@@ -1,5 +1,5 @@
 /** Who waits for a set-up: one wait for all that a job needs, and none that waits for ever. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
@@ -89,4 +89,20 @@ test('an item whose patches are of many set-ups waits for all of them at once', 
   );
   expect(result.map(({ part0 }) => textOf(part0))).toEqual(layers);
   expect(count).toBe(2);
+});
+
+test('captures that come together make one set-up, whatever came before them', async () => {
+  const made = spyOn(crypto.subtle, 'encapsulateBits' as never);
+  const place = { ...CTX, kid: 'together' };
+  const seal = async (gen: number) =>
+    await whenReady(() => wrapDekSealed({ ...targetOf(key), gen }, place, DEK));
+  try {
+    const sealed = await Promise.all(Array.from({ length: 50 }, () => seal(2)));
+    expect(new Set(sealed.map((envelope) => toHex(envelope.subarray(8, 1128)))).size).toBe(1);
+    expect(made).toHaveBeenCalledTimes(1);
+    const mixed = await Promise.all([seal(3), seal(4), seal(3), seal(4)]);
+    expect(mixed.map((envelope) => envelope[7])).toEqual([3, 4, 3, 4]);
+  } finally {
+    made.mockRestore();
+  }
 });

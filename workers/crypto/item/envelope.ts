@@ -180,6 +180,8 @@ const SENDERS_MAX = 256;
 const SENDER_WRAPS_MAX = 1024;
 const SENDER_AGE_MAX_MS = 60_000;
 const senders = new Map<string, Sender>();
+/** The set-ups with X-Wing that are being made, by vault key: who comes meanwhile waits for the same one. */
+const coming = new Map<string, Pick<Sender, 'info' | 'publicHalf'> & { readonly ready: Promise<Sender> }>();
 
 /** An exporter secret opens what was sealed with it, so it does not outlive its use. */
 function dropSender(kid: string): void {
@@ -203,15 +205,20 @@ function keepSender(kid: string, sender: Sender): Sender {
  */
 function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext): Sender {
   const info = hpkeInfo(ctx, gen);
+  const isFor = (one: Pick<Sender, 'info' | 'publicHalf'>) =>
+    equalBytes(one.info, info) && equalBytes(one.publicHalf, given);
   const found = senders.get(ctx.kid);
   if (
     found &&
     found.wraps < SENDER_WRAPS_MAX &&
     performance.now() - found.bornMs < SENDER_AGE_MAX_MS &&
-    equalBytes(found.info, info) &&
-    equalBytes(found.publicHalf, given)
+    isFor(found)
   ) {
     return found;
+  }
+  const next = coming.get(ctx.kid);
+  if (next && isFor(next)) {
+    throw new NotYet(next.ready);
   }
   // Not `slice`: of a Buffer that is a view, and its owner wipes it.
   const publicHalf = new Uint8Array(given);
@@ -226,7 +233,11 @@ function senderTo({ gen, publicHalf: given }: PublicGeneration, ctx: KeyContext)
   if (publicHalf.length !== X_WING_PUBLIC_BYTES) {
     throw new IntegrityError('key');
   }
-  throw new NotYet(setupXWingSender(publicHalf, info).then((setup) => keep(X_WING_SUITE, setup)));
+  const ready = setupXWingSender(publicHalf, info)
+    .then((setup) => keep(X_WING_SUITE, setup))
+    .finally(() => coming.delete(ctx.kid));
+  coming.set(ctx.kid, { info, publicHalf, ready });
+  throw new NotYet(ready);
 }
 
 /**
