@@ -132,6 +132,16 @@ describe('a group', () => {
     expect(refusal).toContain('cannot be in a shadow root');
   });
 
+  test('works in a page that is isolated by Cross-Origin-Embedder-Policy', async () => {
+    const isolated = { 'Cross-Origin-Embedder-Policy': 'require-corp' };
+    const serve: FormsWorld['serve'] = (path, text) => world.serve(path, text, isolated);
+    const { page } = await open(world, groupOf({ ...world, serve }, endpoint));
+    await allReady(page);
+    await typeCard(page);
+    await page.keyboard.press('Enter');
+    expect(await heard(page, 'reply')).toMatchObject({ reference: 'order-1' });
+  });
+
   test('that does not load says so', async () => {
     const page = await world.page();
     await page.route('**/forms/element?*', (route) => route.abort());

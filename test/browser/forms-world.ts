@@ -34,7 +34,7 @@ export interface FormsWorld {
   readonly owner: AccountClient;
   readonly browser: Browser;
   /** Serves a page, or a script, at a path of the shop, and gives its URL. */
-  readonly serve: (path: string, text: string) => string;
+  readonly serve: (path: string, text: string, headers?: Readonly<Record<string, string>>) => string;
   readonly capture: (query?: Query) => Promise<Endpoint>;
   readonly retrieve: (query?: Query) => Promise<Endpoint>;
   /** Makes a form and gives its id. */
@@ -49,17 +49,23 @@ export interface FormsWorld {
 }
 
 function startShop() {
-  const pages = new Map<string, string>();
+  const pages = new Map<
+    string,
+    { readonly text: string; readonly headers: Readonly<Record<string, string>> }
+  >();
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: ({ url }) => {
       const { pathname } = new URL(url);
-      const text = pages.get(pathname);
+      const found = pages.get(pathname);
       const type = pathname.endsWith('.js') ? 'text/javascript' : 'text/html';
-      return new Response(text ?? 'not found', {
-        status: text === undefined ? 404 : 200,
-        headers: { 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
+      return new Response(found?.text ?? 'not found', {
+        status: found === undefined ? 404 : 200,
+        headers: {
+          ...{ 'Content-Type': `${type}; charset=utf-8`, 'Access-Control-Allow-Origin': '*' },
+          ...found?.headers,
+        },
       });
     },
   });
@@ -126,8 +132,8 @@ export async function openFormsWorld(settings: VaultSettings = {}): Promise<Form
     owner,
     browser,
     ...createShopkeeper(owner),
-    serve: (path, text) => {
-      shop.pages.set(path, text);
+    serve: (path, text, headers = {}) => {
+      shop.pages.set(path, { text, headers });
       return `${origin}${path}`;
     },
     page: async (options) => {

@@ -49,6 +49,8 @@ export function elementPages({
   const headers = {
     'Cache-Control': REVALIDATE,
     'Content-Security-Policy': policy,
+    // A page that is isolated so itself may embed it; any other may too.
+    'Cross-Origin-Embedder-Policy': 'require-corp',
     'Cross-Origin-Resource-Policy': 'cross-origin',
     'Permissions-Policy': 'clipboard-write=*, camera=(), microphone=(), geolocation=(), payment=()',
   };
