@@ -59,10 +59,7 @@ function respondWithBuilt(
   const gzip = isCompressed ? Bun.file(new URL(`${name}.gz`, folder)) : undefined;
   const headers = {
     'Cache-Control': isImmutable ? IMMUTABLE : REVALIDATE,
-    ...(type.startsWith('text/html')
-      ? // A page that opened it, or that it opens, has no hold on its window.
-        { 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' }
-      : {}),
+    ...(type.startsWith('text/html') ? { 'Content-Security-Policy': policy } : {}),
   };
   return respondWithFile({ type, body, gzip, tag }, request, { status, headers });
 }
