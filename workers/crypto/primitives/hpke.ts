@@ -103,15 +103,22 @@ function kemSuiteOf(kem: number): Uint8Array {
 
 const X25519_KEM_SUITE = kemSuiteOf(X25519_KEM);
 
-/** `suite_id` of section 5.1: the KEM, KDF 0x0001 and the AEAD. */
-function suiteOf(aead: HpkeAead, kem = X25519_KEM): Uint8Array {
-  return concat([
+const suites = new Map<number, Uint8Array>();
+
+/** `suite_id` of section 5.1: the KEM, KDF 0x0001 and the AEAD. Made once: every export of a key needs it. */
+function suiteOf(aead: HpkeAead, kem: number): Uint8Array {
+  const ids = (kem << 16) | aead.id;
+  const found = suites.get(ids);
+  if (found) {
+    return found;
+  }
+  const made = concat([
     utf8('HPKE'),
     Uint8Array.of(kem >> 8, kem & 0xff, 0x00, 0x01, aead.id >> 8, aead.id & 0xff),
   ]);
+  suites.set(ids, made);
+  return made;
 }
-
-const EXPORT_ONLY_SUITE = suiteOf(EXPORT_ONLY);
 
 /** LabeledExtract of section 4: HMAC of salt and labelled input, 32 bytes. */
 function extract(suite: Uint8Array, salt: Uint8Array, label: string, ikm: Uint8Array): Uint8Array {
@@ -168,7 +175,7 @@ export function contextOf(
 
 /** KeySchedule of section 5.1 in Base mode, without a PSK, over the shared secret of a KEM; that is wiped. */
 export function scheduleKeys(shared: Uint8Array, info: Uint8Array, aead: HpkeAead, kem: number): HpkeContext {
-  const suite = aead === EXPORT_ONLY && kem === X25519_KEM ? EXPORT_ONLY_SUITE : suiteOf(aead, kem);
+  const suite = suiteOf(aead, kem);
   const pskIdHash = extract(suite, EMPTY, 'psk_id_hash', EMPTY);
   const context = concat([BASE_MODE, pskIdHash, extract(suite, EMPTY, 'info_hash', info)]);
   const secret = extract(suite, shared, 'secret', EMPTY);
@@ -228,11 +235,5 @@ export function exportSecret(
   aead: HpkeAead = EXPORT_ONLY,
   kem = X25519_KEM,
 ): Uint8Array {
-  return expand(
-    aead === EXPORT_ONLY && kem === X25519_KEM ? EXPORT_ONLY_SUITE : suiteOf(aead, kem),
-    exporterSecret,
-    'sec',
-    label,
-    length,
-  );
+  return expand(suiteOf(aead, kem), exporterSecret, 'sec', label, length);
 }
