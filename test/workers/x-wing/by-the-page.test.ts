@@ -13,6 +13,12 @@ function hex(text: string): Buffer {
 
 const master = hex(inputs.masterKey);
 const record = hex(recovery.recordChanged);
+/** What the secret of an endpoint opens. */
+function wrapOf(kind: 'capture' | 'retrieve'): Buffer {
+  const { id, secret, policyRecord, wrapRecord } = xWing.endpoints[kind];
+  return page.endpoint(master, { ...place, id, kind }, secret, hex(policyRecord), hex(wrapRecord));
+}
+
 const changed = page.vaultKey(place, hex(recovery.vaultKeyChanged), inputs.newPassphrase);
 
 test('the vault key, by its passphrase', () => {
@@ -48,14 +54,7 @@ test('the same by two of three shares, as their custodians decrypt them', async 
 });
 
 test('a captured item, with the private key that a retrieval endpoint gives', () => {
-  const { retrieve } = xWing.endpoints;
-  const wrap = page.endpoint(
-    master,
-    { ...place, id: retrieve.id, kind: 'retrieve' },
-    retrieve.secret,
-    hex(retrieve.policyRecord),
-    hex(retrieve.wrapRecord),
-  );
+  const wrap = wrapOf('retrieve');
   expect([wrap.length, wrap[0], wrap[65]]).toEqual([130, 1, 2]);
   const seed = wrap.subarray(98);
   expect(seed.toString('hex')).toBe(xWing.privateKeys[1] ?? '');
@@ -75,14 +74,7 @@ test('a captured item, with the private key that a retrieval endpoint gives', ()
 });
 
 test('a capture endpoint, which has the public key and the token key', () => {
-  const { capture } = xWing.endpoints;
-  const wrap = page.endpoint(
-    master,
-    { ...place, id: capture.id, kind: 'capture' },
-    capture.secret,
-    hex(capture.policyRecord),
-    hex(capture.wrapRecord),
-  );
+  const wrap = wrapOf('capture');
   expect(wrap.length).toBe(1216 + 32);
   expect(wrap.subarray(1184, 1216).toString('hex')).toBe(xWing.publicKeys[1] ?? '');
   expect(wrap.subarray(1216)).toEqual(changed.tokenKey);

@@ -5,8 +5,9 @@
  * `header 4 | kid length 1 | kid | n 4 | n times ([suite 1] | public key 32) | [digest of the recovery 32] | salt 16 | m 4 |
  * t 4 | p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  *
- * A record of the suite of X-Wing says of each generation which suite it has; in the others all have X25519. The type in the header says whether summaries of the key's cards are kept, which never changes, and whether there is
- * a recovery. Only the passphrase makes a record with another digest of it: nobody else can put a recovery in place.
+ * A record of the suite of X-Wing says of each generation which suite it has; in the others all have X25519. The type
+ * in the header says whether summaries of the key's cards are kept, which never changes, and whether there is a
+ * recovery. Only the passphrase makes a record with another digest of it: nobody else can put a recovery in place.
  */
 import { aad } from '../primitives/aad.ts';
 import {
@@ -30,8 +31,8 @@ import type { KeyContext } from '../record/service-record.ts';
 import {
   type Generation,
   publicEntryBytes,
+  publicEntryOf,
   readPublicEntry,
-  suiteMark,
   suiteOf,
   TOKEN_KEY_BYTES,
   type UnlockedKey,
@@ -146,13 +147,10 @@ export function vaultKeyHead(
   const suite = suiteOf(key);
   writeHeader(header, typeOf(summary, recovery !== undefined), 0, suite);
   header[HEADER_BYTES] = kid.length;
-  const publicKeys = key.generations.flatMap((generation) => [
-    ...suiteMark(suite, generation),
-    generation.publicKey,
-  ]);
+  const publicEntries = key.generations.flatMap((generation) => publicEntryOf(suite, generation));
   const numbers = [u32(params.memoryKiB), u32(params.passes), u32(params.parallelism)];
   const count = u32(key.generations.length);
   const recoveries = recovery === undefined ? [] : [recovery];
   const commitment = new Uint8Array(COMMITMENT_BYTES);
-  return concat([header, kid, count, ...publicKeys, ...recoveries, salt, ...numbers, commitment]);
+  return concat([header, kid, count, ...publicEntries, ...recoveries, salt, ...numbers, commitment]);
 }

@@ -93,12 +93,12 @@ export function publicHalfOf({ suite, privateKey, publicKey }: Generation): Uint
   return suite === X_WING_SUITE ? xWingPublicOf(privateKey) : publicKey;
 }
 
-/** What stands before the public key of a generation in a record of a suite: its own suite, where there are two. */
-export function suiteMark(recordSuite: Suite, generation: Generation): Uint8Array[] {
-  return recordSuite === X_WING_SUITE ? [Uint8Array.of(generation.suite)] : [];
+/** The entry of a generation in a record of a suite: its own suite, where there are two, and its public key. */
+export function publicEntryOf(recordSuite: Suite, { suite, publicKey }: Generation): Uint8Array[] {
+  return recordSuite === X_WING_SUITE ? [Uint8Array.of(suite), publicKey] : [publicKey];
 }
 
-/** Bytes of a generation's suite, where it has one, and of its public key. */
+/** Bytes of `publicEntryOf`. */
 export function publicEntryBytes(recordSuite: Suite): number {
   return POINT_BYTES + (recordSuite === X_WING_SUITE ? 1 : 0);
 }
@@ -119,12 +119,12 @@ export function pairBytes(recordSuite: Suite): number {
   return publicEntryBytes(recordSuite) + POINT_BYTES;
 }
 
-/** Mark, public and private half of every generation, in order: the key's own bytes, to be copied once. */
+/** Public entry and private half of every generation, in order: the key's own bytes, to be copied once. */
 export function pairsOf(key: UnlockedKey): Uint8Array[] {
   const suite = suiteOf(key);
   return key.generations.flatMap((generation) => [
-    ...suiteMark(suite, generation),
-    ...[generation.publicKey, generation.privateKey],
+    ...publicEntryOf(suite, generation),
+    generation.privateKey,
   ]);
 }
 
