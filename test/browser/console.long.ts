@@ -198,7 +198,12 @@ describe('a person at work', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'built-here' }).waitFor();
     await page.getByLabel('Hide the card image').check();
+    // The first save may still be saying that it is done.
+    const stored = page.waitForResponse(
+      (reply) => reply.request().method() === 'PUT' && reply.url().endsWith('/built-here'),
+    );
     await page.getByRole('button', { name: 'Save' }).click();
+    await stored;
     await page.getByText('Saved.').waitFor();
     expect(await world.owner.sdk.forms.get({ form_id: 'built-here' })).toMatchObject({
       locale: 'fr',
