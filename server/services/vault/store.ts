@@ -109,7 +109,7 @@ type SealedItem = Extract<Awaited<ReturnType<Crypto['storeItem']>>, { readonly k
 
 /** A sealed item for the store. */
 export function writeOf({ facts, ...parts }: StoredParts, seed: string | undefined): ItemWrite {
-  const { token, gen, sadExpiresAt, expiresAt } = facts;
+  const { token, gen, sadExpiresAt, expiresAt, shared } = facts;
   const { item, meta, sad, refMember, logEntry, identity, digests } = parts;
   return {
     token,
@@ -124,6 +124,7 @@ export function writeOf({ facts, ...parts }: StoredParts, seed: string | undefin
     identity,
     digests,
     seed,
+    shared,
   };
 }
 

@@ -15,6 +15,7 @@ import { type PagePart, type Place, readMany } from './page.ts';
 import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
 import { type ItemRemoval, type RemoveOutcome, removeItems } from './removal.ts';
 import { asFenced, type Fenced, tagOf } from './reply.ts';
+import type { Kept } from './shared.ts';
 import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
 
 const readItem = script(prelude, readItemText);
@@ -204,6 +205,7 @@ function takeMoved(moved: Map<string, Bucket>): Bucket[] {
 export function createItemStore(redis: RedisLink, buckets: number, isStreamed = false): ItemStore {
   const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
   const moved = new Map<string, Bucket>();
+  const kept: Kept = new Map();
   const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
     numbers.length === 0
       ? []
@@ -211,7 +213,7 @@ export function createItemStore(redis: RedisLink, buckets: number, isStreamed = 
 
   const writeMoving: ItemStore['writeMany'] = (bucket, writes) => {
     moved.set(`${bucket.number} ${bucket.kid}`, bucket);
-    return writeMany(redis, bucket, writes);
+    return writeMany(redis, kept, bucket, writes);
   };
 
   return {

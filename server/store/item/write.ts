@@ -7,6 +7,7 @@ import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList, asText, asTime, isOk } from '../redis/reply.ts';
 import type { Argument } from '../redis/resp.ts';
 import { asFenced, type Fenced, tagOf } from './reply.ts';
+import { cutShared, forgetShared, type Kept, noteShared } from './shared.ts';
 
 const writeItems = script(prelude, writeItemsText);
 const NO_BYTES = Buffer.alloc(0);
@@ -32,6 +33,8 @@ export interface ItemWrite {
   readonly expiresAt?: number | undefined;
   /** What the metadata index has of it, see `metadataDigest`. */
   readonly digests?: Uint8Array | undefined;
+  /** The bytes that both parts have alike, and other items too, see `shared.ts`. */
+  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /**
@@ -74,6 +77,7 @@ function isOne(reply: unknown): boolean {
 /** Writes items of one bucket and one generation, each of another token, in one step. */
 export async function writeMany(
   redis: RedisLink,
+  kept: Kept,
   bucket: Bucket,
   writes: readonly ItemWrite[],
 ): Promise<readonly WriteOutcome[]> {
@@ -86,15 +90,28 @@ export async function writeMany(
     redisKeys.metadata(bucket),
     redisKeys.expiries(bucket),
   ];
-  const args: Argument[] = [writes[0]?.gen ?? 0];
+  const [first] = writes;
+  const cut = first && writes.length === 1 ? cutShared(kept, bucket, first) : undefined;
+  const args: Argument[] = [first?.gen ?? 0, cut?.from ?? 0, cut?.bytes ?? NO_BYTES];
   for (const write of writes) {
     const { token, replaces } = write;
+    const { item, sad } = cut ?? write;
     keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
-    args.push(token, write.item, write.meta, write.sad, write.sadExpiresAt, write.refMember, write.logEntry);
+    args.push(token, item, write.meta, sad, write.sadExpiresAt, write.refMember, write.logEntry);
     args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), write.identity, write.seed ?? NO_BYTES);
     args.push(write.expiresAt ?? NO_BYTES, write.digests ?? NO_BYTES);
   }
+  if (cut !== undefined) {
+    keys.push(cut.key);
+  }
   const [word, ...replies] = asList(await redis.run(writeItems, keys, args));
+  if (cut !== undefined && asText(word) === 'unshared') {
+    forgetShared(kept, bucket);
+    return await writeMany(redis, kept, bucket, writes);
+  }
+  if (cut !== undefined && cut.bytes.length > 0 && isOk(word)) {
+    noteShared(kept, bucket, cut);
+  }
   if (!isOk(word)) {
     const fenced = asFenced(asText(word));
     return writes.map(() => fenced);

@@ -86,6 +86,17 @@ export function envelopeBytes(record: Uint8Array): number {
   }
 }
 
+/**
+ * Where `enc` of a sealed record begins and ends, if it is long: all parts that one set-up has sealed have it alike.
+ * Undefined for any other record.
+ */
+export function longEncOf(record: Uint8Array): readonly [from: number, to: number] | undefined {
+  return record[1] === TYPE.sealedEnvelope &&
+    headerSuite(record, TYPE.sealedEnvelope, HEADER_BYTES) === X_WING_SUITE
+    ? [HEAD_BYTES, HEAD_BYTES + X_WING_ENC_BYTES]
+    : undefined;
+}
+
 /** Number of the generation that an envelope is for. It is proven only when the envelope opens. */
 export function envelopeGeneration(envelope: Uint8Array): number {
   return readU32(envelope, HEADER_BYTES);

@@ -190,6 +190,8 @@ export interface StoredFacts {
   readonly metadata?: ItemMetadata | undefined;
   /** 32 hex digits, if wanted. */
   readonly fingerprint?: string | undefined;
+  /** The bytes that both parts of it have alike, and other items of the same minute. */
+  readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /** The parts of an item to be written; `sad`, `refMember`, `identity` and `digests` are empty where there is none. */

@@ -14,7 +14,7 @@ import { mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
-import type { ItemOwner } from '../../crypto/item/envelope.ts';
+import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
 import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
 import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
@@ -285,6 +285,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
       expiresAt: facts.expiresAt,
       metadata: facts.metadata,
       fingerprint: facts.fingerprint,
+      shared: longEncOf(sealed.item),
     },
     item: sealed.item,
     meta: sealed.meta,

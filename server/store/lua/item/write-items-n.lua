@@ -1,12 +1,13 @@
 -- write-items
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
---       6 metadata index  7 expiries, then for each item its hash, and its sad (string); no item is there twice
--- ARGV  1 generation, then for each item:
+--       6 metadata index  7 expiries, then for each item its hash, and its sad (string); no item is there twice.
+--       Last, if the items come without what they have alike, where that is for two minutes
+-- ARGV  1 generation  2 bytes of each part before what they have alike  3 that, or '' where Redis has it, then for each item:
 --       token | envelope and content | metadata | sad or '' | sad expiry ms or 0 | reference index member or ''
 --       | log entry, behind what it names | '' to store, or the last 16 bytes of the metadata that this write replaces
 --       | identity tag or '' | seed of an idempotent request or '' | time of expiry ms or '' | digests of its metadata or ''
--- Reply {'closed'|'stale'} | {'ok', for each item:
+-- Reply {'closed'|'stale'|'unshared'} | {'ok', for each item:
 --   {'ok', stored_at ms, 1 if there was none} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
@@ -66,11 +67,22 @@ local function check(key, at)
   return nil, count, seeds
 end
 
-local items = (#ARGV - 1) / WIDTH
+local items = (#ARGV - 3) / WIDTH
+local shared_key, before, shared = KEYS[8 + 2 * items], tonumber(ARGV[2]), ARGV[3]
+if shared_key and shared == '' then
+  shared = call('GET', shared_key)
+  if not shared then
+    return { 'unshared' }
+  end
+end
+local function whole(part)
+  return shared_key and part ~= '' and sub(part, 1, before) .. shared .. sub(part, before + 1) or part
+end
+
 local replies, counts, seeds = { 'ok' }, {}, {}
 local written = 0
 for i = 1, items do
-  local at = (i - 1) * WIDTH + 2
+  local at = (i - 1) * WIDTH + 4
   local reply, count, had = check(KEYS[6 + 2 * i], at)
   replies[i + 1] = reply or false
   if not reply then
@@ -100,7 +112,7 @@ local places, changed = {}, {}
 for i = 1, items do
   local count = counts[i]
   if count then
-    local key, sad_key, at = KEYS[6 + 2 * i], KEYS[7 + 2 * i], (i - 1) * WIDTH + 2
+    local key, sad_key, at = KEYS[6 + 2 * i], KEYS[7 + 2 * i], (i - 1) * WIDTH + 4
     local token, seed, expires, digests = ARGV[at], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
     local entry = sub(ARGV[at + 6], NAMED_BYTES + 1)
     local is_new = count == 0 or ARGV[at + 7] == '' and not is_live(key, token)
@@ -108,7 +120,7 @@ for i = 1, items do
       drop_facts(key, token, KEYS[6], KEYS[7])
     end
     count = count + 1
-    call('HSET', key, 'c', ARGV[at + 1], 'm', ARGV[at + 2], 'n', log_field(count, entry), format('%d', count), entry)
+    call('HSET', key, 'c', whole(ARGV[at + 1]), 'm', ARGV[at + 2], 'n', log_field(count, entry), format('%d', count), entry)
     if seed ~= '' then
       -- The last eight seeds: a request that is repeated after more writes than that is executed again.
       call('HSET', key, 's', sub(seeds[i] .. seed .. ',', -8 * (#seed + 1)))
@@ -133,9 +145,9 @@ for i = 1, items do
         call('DEL', sad_key)
       end
     elseif ARGV[at + 4] == '0' then
-      call('SET', sad_key, ARGV[at + 3])
+      call('SET', sad_key, whole(ARGV[at + 3]))
     else
-      call('SET', sad_key, ARGV[at + 3], 'PXAT', ARGV[at + 4])
+      call('SET', sad_key, whole(ARGV[at + 3]), 'PXAT', ARGV[at + 4])
     end
     local stamp = format('%.0f', stored_at)
     places[#places + 1] = stamp
@@ -147,4 +159,7 @@ for i = 1, items do
 end
 call('ZADD', KEYS[2], unpack(places))
 call('SADD', KEYS[5], unpack(changed))
+if ARGV[3] ~= '' then
+  call('SET', shared_key, shared, 'PX', 120000)
+end
 return replies

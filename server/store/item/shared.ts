@@ -1,0 +1,85 @@
+/**
+ * What the parts of items that were captured together have alike is sent to Redis once a minute, not with each of them: Redis
+ * syncs after every 16 KiB that it reads, so shorter commands are fewer syncs. What is stored is the same.
+ */
+import type { Bucket } from '../records/name.ts';
+import { redisKeys } from '../redis/keys.ts';
+
+/** Redis has them for twice as long. */
+const KEPT_MS = 60_000;
+/** Buckets; the oldest is dropped first. */
+const KEPT_MAX = 1_024;
+const NAME_BYTES = 16;
+const NO_BYTES = new Uint8Array(0);
+
+/** Parts of an item, and the place of the bytes that both have, and other items too. */
+interface Whole {
+  readonly item: Uint8Array;
+  /** Empty where there is none. */
+  readonly sad: Uint8Array;
+  readonly shared?: readonly [from: number, to: number] | undefined;
+}
+
+/** The parts without these bytes. */
+export interface Cut extends Whole {
+  /** The key that Redis has the bytes under. */
+  readonly key: string;
+  readonly from: number;
+  /** The bytes, where Redis is to be given them; otherwise empty. */
+  readonly bytes: Uint8Array;
+}
+
+/** What Redis has of each bucket, as far as this process knows. */
+export type Kept = Map<
+  string,
+  { readonly key: string; readonly bytes: Uint8Array; readonly sinceMs: number }
+>;
+
+function nameOf(bucket: Bucket): string {
+  return redisKeys.shared(bucket, '');
+}
+
+/** The parts without what they share; undefined where they share nothing, or not the same. */
+export function cutShared(kept: Kept, bucket: Bucket, { item, sad, shared }: Whole): Cut | undefined {
+  if (shared === undefined) {
+    return undefined;
+  }
+  const [from, to] = shared;
+  const bytes = item.subarray(from, to);
+  if (sad.length > 0 && Buffer.compare(bytes, sad.subarray(from, to)) !== 0) {
+    return undefined;
+  }
+  const without = (part: Uint8Array): Uint8Array =>
+    part.length === 0 ? part : Buffer.concat([part.subarray(0, from), part.subarray(to)]);
+  const known = kept.get(nameOf(bucket));
+  const isKept =
+    known !== undefined &&
+    performance.now() - known.sinceMs < KEPT_MS &&
+    Buffer.compare(known.bytes, bytes) === 0;
+  const digest = (): string =>
+    new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, NAME_BYTES).toString('base64url');
+  return {
+    item: without(item),
+    sad: without(sad),
+    from,
+    key: isKept ? known.key : redisKeys.shared(bucket, digest()),
+    bytes: isKept ? NO_BYTES : bytes,
+  };
+}
+
+/** Notes that Redis has got the bytes of a cut. */
+export function noteShared(kept: Kept, bucket: Bucket, { key, bytes }: Cut): void {
+  const name = nameOf(bucket);
+  kept.delete(name);
+  const oldest = kept.size >= KEPT_MAX ? kept.keys().next().value : undefined;
+  if (oldest !== undefined) {
+    kept.delete(oldest);
+  }
+  // A copy: they are a view of the whole reply of a thread.
+  kept.set(name, { key, bytes: new Uint8Array(bytes), sinceMs: performance.now() });
+}
+
+/** Notes that Redis has them no more. */
+export function forgetShared(kept: Kept, bucket: Bucket): void {
+  kept.delete(nameOf(bucket));
+}
