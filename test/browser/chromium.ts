@@ -35,8 +35,8 @@ function options(): LaunchOptions {
 }
 
 /** Starts a Chromium of the caller's own. */
-export function launchChromium(): Promise<Browser> {
-  return chromium.launch(options());
+export function launchChromium(more: LaunchOptions = {}): Promise<Browser> {
+  return chromium.launch({ ...options(), ...more });
 }
 
 /** Starts a Chromium that other processes reach at its `wsEndpoint()`. */

@@ -6,6 +6,8 @@ import type { Route } from './route.ts';
 
 /** A page without any action for so long signs out. */
 const IDLE_MS = 15 * 60_000;
+/** How often it looks at the clock: a timer stands still while the machine sleeps. */
+const LOOK_MS = 5_000;
 
 /** A signed-in account or API credential. */
 export interface Session {
@@ -70,22 +72,30 @@ export async function signIn({ name, secret }: SignIn): Promise<Session> {
   };
 }
 
-/** Calls `end` once nothing was typed or clicked for a quarter of an hour; returns what stops that. */
-export function watchIdle(end: () => void): () => void {
-  let timer = setTimeout(end, IDLE_MS);
-  const restart = (): void => {
-    clearTimeout(timer);
-    timer = setTimeout(end, IDLE_MS);
-  };
-  const events = ['pointerdown', 'keydown'] as const;
-  for (const event of events) {
-    document.addEventListener(event, restart);
-  }
-  return () => {
-    clearTimeout(timer);
-    for (const event of events) {
-      document.removeEventListener(event, restart);
+/**
+ * Calls `end` once nothing was typed or clicked for a quarter of an hour, also one in which the machine slept, and when
+ * the page is left: from the browser's history it would come back signed in. Returns what stops that.
+ */
+export function watchAway(end: () => void): () => void {
+  let last = Date.now();
+  const look = (): void => {
+    if (Date.now() - last >= IDLE_MS) {
+      end();
     }
+  };
+  const act = (): void => {
+    look();
+    last = Date.now();
+  };
+  const timer = setInterval(look, LOOK_MS);
+  const watching = new AbortController();
+  const options = { capture: true, signal: watching.signal };
+  document.addEventListener('pointerdown', act, options);
+  document.addEventListener('keydown', act, options);
+  addEventListener('pagehide', end, options);
+  return () => {
+    clearInterval(timer);
+    watching.abort();
   };
 }
 

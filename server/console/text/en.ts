@@ -40,7 +40,7 @@ export const EN = {
   passphraseHint: 'Used for this request alone, and kept nowhere.',
   signIn: {
     about:
-      'Nothing is stored in this browser: reloading the page signs out, and so do fifteen minutes without use.',
+      'Nothing is stored in this browser: reloading or leaving the page signs out, and so do fifteen minutes without use.',
     name: 'Account name',
     nameHint: 'Leave it empty to sign in with the secret of an API credential.',
     secret: 'Password, or secret of a credential',

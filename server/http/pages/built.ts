@@ -59,7 +59,10 @@ function respondWithBuilt(
   const gzip = isCompressed ? Bun.file(new URL(`${name}.gz`, folder)) : undefined;
   const headers = {
     'Cache-Control': isImmutable ? IMMUTABLE : REVALIDATE,
-    ...(type.startsWith('text/html') ? { 'Content-Security-Policy': policy } : {}),
+    ...(type.startsWith('text/html')
+      ? // A page that opened it, or that it opens, has no hold on its window.
+        { 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' }
+      : {}),
   };
   return respondWithFile({ type, body, gzip, tag }, request, { status, headers });
 }

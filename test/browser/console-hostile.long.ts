@@ -1,0 +1,87 @@
+/** What somebody at the same machine, or a hostile page in the same browser, tries with a console that is signed in. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { launchChromium } from './chromium.ts';
+import { openConsole, openConsoleWorld, signIn } from './console-world.ts';
+import type { FormsWorld } from './forms-world.ts';
+
+declare const window: { mark?: number; opened?: { closed: boolean; length: number; location: string } };
+
+setDefaultTimeout(120_000);
+let world: FormsWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld();
+});
+afterAll(() => world?.close());
+
+const SIGN_IN = { name: 'Cardvault console' };
+const START = Date.parse('2026-03-01T09:00:00Z');
+const MINUTE_MS = 60_000;
+
+test('the way back to a console that was left does not lead into it', async () => {
+  // Other tests have no cache of whole pages.
+  const browser = await launchChromium({ ignoreDefaultArgs: ['--disable-back-forward-cache'] });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${world.url}/console`);
+    await signIn(world, page);
+    await page.evaluate(() => {
+      window.mark = 1;
+    });
+    await page.goto(world.serve('/elsewhere', '<!doctype html><h1>Elsewhere</h1>'));
+    await page.evaluate(() => Object(globalThis).history.back());
+    await page.getByRole('heading', SIGN_IN).waitFor();
+    // It is the page that was left, and not a new one.
+    expect(await page.evaluate(() => window.mark)).toBe(1);
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+  } finally {
+    await browser.close();
+  }
+});
+
+test('a quarter of an hour signs out, also one that the machine has slept through', async () => {
+  const { page } = await openConsole(world);
+  await page.clock.install({ time: START });
+  await page.reload();
+  await signIn(world, page);
+  await page.clock.setSystemTime(START + 14 * MINUTE_MS);
+  await page.keyboard.press('Shift');
+  await page.clock.setSystemTime(START + 28 * MINUTE_MS);
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  // The timers have not moved: as when the machine sleeps.
+  await page.clock.setSystemTime(START + 44 * MINUTE_MS);
+  await page.keyboard.press('Shift');
+  await page.getByRole('heading', SIGN_IN).waitFor();
+});
+
+test('nobody there for a quarter of an hour signs out', async () => {
+  const { page } = await openConsole(world);
+  await page.clock.install({ time: START });
+  await page.reload();
+  await signIn(world, page);
+  await page.clock.fastForward(14 * MINUTE_MS);
+  await page.getByRole('heading', { name: 'Home' }).waitFor();
+  await page.clock.fastForward(2 * MINUTE_MS);
+  await page.getByRole('heading', SIGN_IN).waitFor();
+});
+
+test('a page that opened the console can neither lead it elsewhere nor see into it', async () => {
+  const { page } = await openConsole(world);
+  await page.goto(world.serve('/opener', '<!doctype html><h1>Opener</h1>'));
+  const opened = page.context().waitForEvent('page');
+  await page.evaluate((url) => {
+    window.opened = Object(globalThis).open(url, 'console');
+  }, `${world.url}/console`);
+  const popup = await opened;
+  await popup.getByRole('heading', SIGN_IN).waitFor();
+  await signIn(world, popup);
+  expect(await page.evaluate(() => window.opened?.closed)).toBe(true);
+  await page.evaluate((url) => {
+    if (window.opened !== undefined) {
+      window.opened.location = url;
+    }
+  }, `${world.url}/console#/forms`);
+  await popup.waitForTimeout(500);
+  expect(popup.url()).toBe(`${world.url}/console`);
+  expect(await popup.evaluate(() => Object(globalThis).opener)).toBeNull();
+});
