@@ -1,7 +1,7 @@
 /** What somebody at the same machine, or a hostile page in the same browser, tries with a console that is signed in. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { launchChromium } from './chromium.ts';
-import { openConsole, openConsoleWorld, signIn } from './console-world.ts';
+import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
 import type { FormsWorld } from './forms-world.ts';
 
 declare const window: { mark?: number; opened?: { closed: boolean; length: number; location: string } };
@@ -84,4 +84,30 @@ test('a page that opened the console can neither lead it elsewhere nor see into 
   await popup.waitForTimeout(500);
   expect(popup.url()).toBe(`${world.url}/console`);
   expect(await popup.evaluate(() => Object(globalThis).opener)).toBeNull();
+});
+
+test('the preview of a form, at a host of its own, neither leads the console elsewhere nor opens windows', async () => {
+  const formsUrl = 'http://forms.localhost';
+  const separate = await openConsoleWorld({ formsUrl });
+  try {
+    await separate.owner.sdk.forms.create({ form_id: 'hostile' });
+    const { page } = await openConsole(separate);
+    // The scripts of an owner run there without the sandbox that forms have at the main host.
+    const body = `<!doctype html><button>Press</button><output></output><script>
+addEventListener('click', () => {
+  const opened = open('about:blank') !== null;
+  let led = 'led';
+  try { top.location = '${separate.shop}/imitation'; } catch (error) { led = error.name; }
+  document.querySelector('output').value = opened + ' ' + led;
+});</script>`;
+    await page.route(`${formsUrl}/**`, (route) => route.fulfill({ contentType: 'text/html', body }));
+    await signIn(separate, page);
+    await goTo(page, 'form?id=hostile');
+    const preview = page.frameLocator('iframe');
+    await preview.getByRole('button').click();
+    await preview.getByText('false SecurityError').waitFor();
+    expect(page.url()).toStartWith(`${separate.url}/console`);
+  } finally {
+    await separate.close();
+  }
 });

@@ -194,7 +194,14 @@ function Builder({ session, form }: BuilderParts) {
       <div class="beside">
         <Panel title={T.forms.preview}>
           {preview.error !== undefined && <Failure error={preview.error} />}
-          {preview.url !== undefined && <iframe class="preview" src={preview.url} title={T.forms.preview} />}
+          {preview.url !== undefined && (
+            <iframe
+              class="preview"
+              sandbox="allow-scripts allow-forms"
+              src={preview.url}
+              title={T.forms.preview}
+            />
+          )}
           <p class="soft">{T.forms.draft}</p>
         </Panel>
         {form.id !== undefined && (
