@@ -79,7 +79,7 @@ test('a server runs from files that it cannot write, as a user without rights, w
         break;
       }
     }
-    expect(printed).toContain(`API   ${url}/v1`);
+    expect(printed).toContain(`API     ${url}/v1`);
     expect(await run('server/cli/probe.ts').exited).toBe(0);
 
     const headers = {

@@ -32,15 +32,16 @@ export function bannerOf(config: Config, first: FirstAccount | undefined, isShar
   const lines = [
     '',
     `Cardvault (${config.env}) is ready.`,
-    `  API   ${url}/v1`,
-    `  Docs  ${url}/docs`,
-    `  Guide ${url}/guide`,
-    ...(config.env === 'staging' ? [`  Forms ${url}/forms`] : []),
+    `  API     ${url}/v1`,
+    `  Docs    ${url}/docs`,
+    `  Guide   ${url}/guide`,
+    `  Console ${url}/console`,
+    ...(config.env === 'staging' ? [`  Forms   ${url}/forms`] : []),
     ...(config.admin === undefined
       ? []
-      : [`  Public ${publicUrl(config, config.port)} has capture, retrieval, forms and health alone.`]),
+      : [`  Public  ${publicUrl(config, config.port)} has capture, retrieval, forms and health alone.`]),
     ...(config.redis.kind === 'embedded'
-      ? [`  Data  ${config.dataDir} (back it up, with the master key)`]
+      ? [`  Data    ${config.dataDir} (back it up, with the master key)`]
       : []),
     ...(config.processes > 1 ? [`  ${config.processes} processes share the port.`] : []),
     ...(isShared
