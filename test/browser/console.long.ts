@@ -103,6 +103,37 @@ describe('signing in', () => {
     await page.getByRole('heading', { name: 'Cardvault console' }).waitFor();
   });
 
+  test('is all that a browser fills in or offers to save: a passphrase is no password to it', async () => {
+    const { page } = await openConsole();
+    const attributes = (label: string) =>
+      page.getByLabel(label).evaluate((field) => [
+        ...['type', 'autocomplete'].map((name) => field.getAttribute(name)),
+        // What somebody who looks at the screen may read.
+        Object(globalThis).getComputedStyle(field).webkitTextSecurity,
+      ]);
+    expect(await attributes('Account name')).toEqual(['text', 'username', 'none']);
+    expect((await attributes('Password, or secret')).slice(0, 2)).toEqual(['password', 'current-password']);
+    await signIn(page);
+    for (const [place, opener, labels] of [
+      [`item?${new URLSearchParams({ user: USER, token, reference: HOSTILE })}`, '', ['Passphrase']],
+      ['keys', 'Create a key', ['Passphrase']],
+      ['keys', 'Change passphrase', ['Present passphrase', 'New passphrase']],
+      ['capture', 'New endpoint', ['Passphrase']],
+    ] as const) {
+      await goTo(page, place);
+      if (opener !== '') {
+        await page.getByRole('button', { name: opener }).first().click();
+      }
+      for (const label of labels) {
+        expect(await attributes(label)).toEqual(['text', 'off', 'disc']);
+      }
+      await page.keyboard.press('Escape');
+    }
+    await goTo(page, 'preferences');
+    await page.getByRole('button', { name: 'Change password' }).click();
+    expect((await attributes('New password')).slice(0, 2)).toEqual(['password', 'new-password']);
+  });
+
   test('with a credential shows only what it may do', async () => {
     const { secret } = await world.owner.sdk.credentials.create({
       name: 'support',

@@ -16,7 +16,7 @@ function CreateKey({ session: { client }, onChange }: KeyParts) {
     <SecretForm
       fields={[
         { name: 'user', label: T.keys.name, required: true },
-        { name: 'passphrase', label: T.passphrase, kind: 'new-password', hint: T.keys.passphraseHint },
+        { name: 'passphrase', label: T.passphrase, kind: 'passphrase', hint: T.keys.passphraseHint },
         { name: 'summary', label: T.keys.summary, kind: 'checkbox' },
       ]}
       send={T.keys.create}
@@ -36,8 +36,8 @@ function ChangePassphrase({ session: { client }, user }: ChangeParts) {
     <SecretForm
       about={<p class="warning">{T.keys.changeWarning}</p>}
       fields={[
-        { name: 'passphrase', label: T.keys.old, kind: 'password', required: true },
-        { name: 'new_passphrase', label: T.keys.fresh, kind: 'new-password', hint: T.keys.passphraseHint },
+        { name: 'passphrase', label: T.keys.old, kind: 'passphrase', required: true },
+        { name: 'new_passphrase', label: T.keys.fresh, kind: 'passphrase', hint: T.keys.passphraseHint },
       ]}
       send={T.keys.change}
       label={T.keys.changed}

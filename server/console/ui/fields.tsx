@@ -13,7 +13,7 @@ const KEYS_SHOWN = 200;
 export const PASSPHRASE: Field = {
   name: 'passphrase',
   label: T.passphrase,
-  kind: 'password',
+  kind: 'passphrase',
   required: true,
   hint: T.passphraseHint,
 };

@@ -16,6 +16,7 @@ export interface Field {
     | 'text'
     | 'password'
     | 'new-password'
+    | 'passphrase'
     | 'number'
     | 'datetime-local'
     | 'textarea'
@@ -100,6 +101,10 @@ function Control({ field, id, describedBy, isWrong }: ControlParts) {
   }
   if (kind === 'checkbox') {
     return <input {...shared} type="checkbox" required={false} defaultChecked={value === true} />;
+  }
+  if (kind === 'passphrase') {
+    // In a field for passwords, browsers fill in the sign-in, and offer to save what is typed in its place.
+    return <input {...shared} type="text" class="masked" />;
   }
   const type = kind === 'new-password' ? 'password' : kind === 'many' ? 'text' : kind;
   const autocomplete = field.autocomplete ?? (kind === 'new-password' ? 'new-password' : 'off');
