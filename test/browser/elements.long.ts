@@ -111,6 +111,14 @@ describe('a group', () => {
         return { color, fontSize, fontFamily };
       });
     expect(style).toEqual({ color: 'rgb(18, 52, 86)', fontSize: '20px', fontFamily: 'Georgia, serif' });
+    // Otherwise most browsers show a scroll bar in it.
+    for (const frame of page.frames().slice(1)) {
+      const [needs, has] = await frame.evaluate(() => {
+        const { scrollHeight, clientHeight } = Object(globalThis).document.documentElement;
+        return [scrollHeight, clientHeight];
+      });
+      expect(needs).toBe(has);
+    }
     const refused = await open(world, groupOf(world, endpoint, { theme: { color: 'transparent' } }));
     await refused.page.waitForTimeout(300);
     expect(refused.faults.join()).toContain('The member "color" of the option "theme" is not allowed');
