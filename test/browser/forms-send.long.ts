@@ -201,6 +201,8 @@ test('a preview of the gallery stores its fields, and nothing that it is made wi
   };
   await page.goto(`${world.url}/forms`);
   await page.locator('[name=unique_id]').fill(endpoint.unique_id);
+  // As a password it would be filled in with the sign-in of the console.
+  expect(await page.locator('[type=password]').count()).toBe(0);
   await page.locator('[name=secret]').fill(endpoint.secret);
   await page.locator('[name=reference]').fill('of the gallery');
   await page.locator('[name=locale]').selectOption('de');

@@ -74,6 +74,7 @@ p { margin: .5rem 0 1rem; max-width: 70ch; }
 form { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
 label { display: grid; flex: 1 1 11rem; gap: .25rem; min-width: 0; }
 input, select, button { background: var(--back); border: 1px solid var(--edge); border-radius: 8px; color: inherit; font: inherit; min-height: 44px; min-width: 0; padding: .3rem .7rem; }
+.masked { -webkit-text-security: disc; }
 button { background: var(--link); border-color: var(--link); color: light-dark(#fff, #0b1a26); cursor: pointer; }
 .frames { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr)); }
 figure { border: 1px solid var(--line); border-radius: 12px; margin: 0; overflow: hidden; }
@@ -153,7 +154,7 @@ function galleryPage(nonce: string): string {
 <p>Every type, style and colour mode. With the id and the secret of a capture or retrieval endpoint the forms work. The <a href="/guide/forms">guide</a> tells how to put one into your page, the <a href="/docs">reference</a> has all settings.</p>
 <form>
 <label>Endpoint id <input name="unique_id" autocomplete="off"></label>
-<label>Secret <input name="secret" type="password" autocomplete="off"></label>
+<label>Secret <input name="secret" class="masked" autocomplete="off"></label>
 <label>Token to show <input name="token" autocomplete="off"></label>
 <label>Reference <input name="reference" autocomplete="off"></label>
 <label>Language <select name="locale"><option value="">of the browser</option>${FORM_LOCALES.map((locale) => `<option value="${locale}">${languageOf(locale)}</option>`).join('')}</select></label>
