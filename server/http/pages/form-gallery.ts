@@ -154,7 +154,7 @@ function galleryPage(nonce: string): string {
 <p>Every type, style and colour mode. With the id and the secret of a capture or retrieval endpoint the forms work. The <a href="/guide/forms">guide</a> tells how to put one into your page, the <a href="/docs">reference</a> has all settings.</p>
 <form>
 <label>Endpoint id <input name="unique_id" autocomplete="off"></label>
-<label>Secret <input name="secret" class="masked" autocomplete="off"></label>
+<label>Secret <input name="secret" class="masked" autocomplete="off" autocapitalize="off" spellcheck="false"></label>
 <label>Token to show <input name="token" autocomplete="off"></label>
 <label>Reference <input name="reference" autocomplete="off"></label>
 <label>Language <select name="locale"><option value="">of the browser</option>${FORM_LOCALES.map((locale) => `<option value="${locale}">${languageOf(locale)}</option>`).join('')}</select></label>
