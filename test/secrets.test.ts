@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { Glob } from 'bun';
 import { findEscapes, JSON_PARSED_IN, secretPlaces } from './secrets.ts';
 import { readSources } from './sources.ts';
 
@@ -7,6 +9,13 @@ const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts'
 test('secrets, ciphers, settings and output stay where they belong', () => {
   expect(findEscapes(sources)).toEqual([]);
 }, 60_000);
+
+test('no key or certificate lies in the root of the tree, where somebody tried something', async () => {
+  const root = join(import.meta.dir, '..');
+  expect(await Array.fromAsync(new Glob('*.{pem,key,crt,p12,pfx}').scan({ cwd: root, dot: true }))).toEqual(
+    [],
+  );
+});
 
 test('no allowance to parse JSON is left over', () => {
   const unused = Object.keys(JSON_PARSED_IN).filter(
