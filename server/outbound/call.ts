@@ -1,6 +1,7 @@
 import type { Secret } from '../core/secret.ts';
 import type { HeaderEntries } from './headers.ts';
 import type { OutboundReply, StreamedReply } from './reply.ts';
+import type { ReplyLimits } from './reply-parser.ts';
 
 /** The methods of requests to third parties. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
@@ -60,12 +61,10 @@ export type OutboundResult = ({ readonly ok: true } & OutboundReply) | OutboundF
 export type StreamingResult = ({ readonly ok: true } & StreamedReply) | OutboundFailure;
 
 /** Limits of one request besides its deadline. */
-export interface OutboundLimits {
+export interface OutboundLimits extends ReplyLimits {
   readonly dnsMs: number;
   /** Connection and TLS handshake together. */
   readonly connectMs: number;
-  readonly replyHeaderBytes: number;
-  readonly replyBodyBytes: number;
 }
 
 /** The oldest TLS version for third parties. */

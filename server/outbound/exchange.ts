@@ -1,9 +1,6 @@
-import type { ClientRequest } from 'node:http';
-import { type RequestOptions, request } from 'node:https';
-import { checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
 import { normalAddress } from './addresses.ts';
-import type { ConnectionAgent, ConnectionShare } from './agent.ts';
 import {
   type FailureReason,
   MIN_VERSION,
@@ -15,32 +12,34 @@ import {
   type StreamingRequest,
   type StreamingResult,
 } from './call.ts';
+import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { type OpenReply, openReply, readReply } from './reply.ts';
-import { limitReply } from './reply-limits.ts';
+import { createCollector, decodeReply, type OpenReply, openReply } from './reply.ts';
+import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
+const NO_BYTES = new Uint8Array(0);
 
-/** A flat list, for which node:http keeps the order and duplicate names. */
-function wireHeaders(
-  { method, headers, bare, body }: HttpExchange['call'],
-  { authority }: Destination,
-): string[] {
-  const names = new Set(headers.map(([name]) => name.toLowerCase()));
-  const list: [string, string][] = [
-    ['Host', authority],
-    ...headers.map(([n, v]): [string, string] => [n, v]),
-  ];
+/** The request as it is sent, in one piece; all names and values were checked. */
+function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
+  const { method, headers, bare, body } = call;
+  let head = `${method} ${destination.path} HTTP/1.1\r\nHost: ${destination.authority}\r\n`;
+  const names = new Set<string>();
+  for (const [name, value] of headers) {
+    names.add(name.toLowerCase());
+    head += `${name}: ${value}\r\n`;
+  }
   if (!bare && !names.has('user-agent')) {
-    list.push(['User-Agent', USER_AGENT]);
+    head += `User-Agent: ${USER_AGENT}\r\n`;
   }
   if (!bare && !names.has('accept-encoding')) {
-    list.push(['Accept-Encoding', 'identity']);
+    head += 'Accept-Encoding: identity\r\n';
   }
   if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
-    list.push(['Content-Length', String(body?.length ?? 0)]);
+    head += `Content-Length: ${body?.length ?? 0}\r\n`;
   }
-  return list.flat();
+  head += `Connection: ${isKept ? 'keep-alive' : 'close'}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head, 'latin1'), body ?? NO_BYTES]);
 }
 
 /** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */
@@ -75,34 +74,23 @@ export interface HttpExchange {
   /** Permitted addresses in normal form, in the order of connection attempts. */
   readonly addresses: readonly string[];
   readonly context: SecureContext;
-  /** Keeps the connection for the owner's next request; false: it is used once. */
-  readonly agent: ConnectionAgent | false;
+  readonly pool: ConnectionPool;
+  /** Whether the connection is kept for the owner's next request, or used once. */
+  readonly isKept: boolean;
   readonly limits: OutboundLimits;
   readonly remainingMs: number;
 }
 
-/** The types of node:https lack this option of node:tls. */
-type ContextOptions = RequestOptions & ConnectionShare & { readonly secureContext: SecureContext };
+/** Whose connection it is, to whom, and at which addresses. */
+function nameOf({ call, destination, addresses }: HttpExchange): string {
+  const sorted = addresses.length > 1 ? addresses.toSorted() : addresses;
+  return `${call.owner} ${destination.host} ${destination.port} ${sorted.join(' ')}`;
+}
 
-function requestOptions({
-  call,
-  destination,
-  addresses,
-  context,
-  agent,
-  limits,
-}: HttpExchange): ContextOptions {
+function connectionOptions({ destination, addresses, context }: HttpExchange): ConnectionOptions {
   return {
-    method: call.method,
     host: destination.host,
     port: destination.port,
-    path: destination.path,
-    headers: wireHeaders(call, destination),
-    setHost: false,
-    agent,
-    share: [call.owner, ...addresses.toSorted()].join(' '),
-    insecureHTTPParser: false,
-    maxHeaderSize: limits.replyHeaderBytes,
     rejectUnauthorized: true,
     minVersion: MIN_VERSION,
     secureContext: context,
@@ -126,96 +114,168 @@ function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean
   return typeof error.code === 'string' && CERTIFICATE_CODE.test(error.code);
 }
 
-/** Calls `sendTo` with the connection, once it is there and its TLS handshake is done. */
-function onPeer(outgoing: ClientRequest, sendTo: (socket: TLSSocket) => void): void {
-  outgoing.on('socket', (socket) => {
-    if (outgoing.reusedSocket) {
-      sendTo(socket as TLSSocket);
-    } else {
-      socket.once('secureConnect', () => sendTo(socket as TLSSocket));
-    }
-  });
+/** The message of an error is dropped, since it could contain a part of a key. */
+function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
+  try {
+    return given.pool.take(given.isKept ? nameOf(given) : undefined, connectionOptions(given), user);
+  } catch (error) {
+    throw new VaultError('internal', { cause: error });
+  }
 }
 
-/**
- * Connects, and sends the request only to a trusted peer. The connection is destroyed at the end, unless the whole request
- * was sent, the whole reply has come, and the agent keeps it.
- */
-export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
-  const { call, destination, addresses, limits, remainingMs } = given;
-  const { promise, resolve, reject } = Promise.withResolvers<OutboundResult | StreamingResult>();
-  const outgoing = startRequest(given);
-  let sent = false;
-  let answered = false;
-  let finished = false;
-  let opened: OpenReply | undefined;
-  const end = (isWhole: boolean): void => {
-    if (!finished) {
-      clearTimeout(connectTimer);
-      clearTimeout(deadline);
-      finished = true;
-      if (!(isWhole && outgoing.writableFinished)) {
-        outgoing.destroy();
-      }
-    }
-  };
-  const fail = (code: OutboundFailure['code'], reason?: FailureReason): void => {
-    end(false);
-    resolve(outboundFailure(code, sent, reason));
-    opened?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
-  };
-  const failReply = (code: OutboundFailure['code']): void =>
-    code === 'target_unreachable' ? failBroken() : fail(code);
-  const failBroken = (): void => fail('target_unreachable', sent ? 'broken_off' : 'connection');
-  const connectTimer = setTimeout(() => sent || fail('target_timeout'), limits.connectMs);
-  const deadline = setTimeout(() => fail('target_timeout'), remainingMs);
+/** One request and its reply. Its connection is destroyed at the end, unless both were whole and it is kept. */
+class Exchange implements ConnectionUser, ReplySink {
+  readonly #given: HttpExchange;
+  readonly #settled = Promise.withResolvers<OutboundResult | StreamingResult>();
+  readonly #connection: Connection;
+  readonly #parser: ReplyParser;
+  readonly #timers: ReturnType<typeof setTimeout>[] = [];
+  readonly #whole: ReturnType<typeof createCollector>;
+  #head: ReplyHead | undefined;
+  #streamed: OpenReply | undefined;
+  #isSent = false;
+  #isOver = false;
 
-  const sendTo = (socket: TLSSocket): void => {
-    const isPeer = outgoing.reusedSocket ? isPinned : isTrusted;
-    if (finished || !isPeer(socket, addresses, destination)) {
-      fail('target_unreachable', 'certificate');
+  constructor(given: HttpExchange) {
+    const { call, limits } = given;
+    this.#given = given;
+    this.#whole = createCollector(limits.replyBodyBytes);
+    this.#parser = new ReplyParser(limits, call.method === 'HEAD', this);
+    this.#connection = connectTo(given, this);
+  }
+
+  run(): Promise<OutboundResult | StreamingResult> {
+    const { limits, remainingMs } = this.#given;
+    this.#endAfter(remainingMs);
+    if (this.#connection.isUsed) {
+      this.onOpen();
+    } else {
+      this.#endAfter(limits.connectMs, () => this.#isSent);
+    }
+    return this.#settled.promise;
+  }
+
+  #endAfter(ms: number, isInTime = () => false): void {
+    this.#timers.push(setTimeout(() => isInTime() || this.#fail('target_timeout'), ms));
+  }
+
+  /** Sends the request, to a trusted peer only. */
+  onOpen(): void {
+    const { call, addresses, destination } = this.#given;
+    const { isUsed, socket } = this.#connection;
+    const isPeer = isUsed ? isPinned : isTrusted;
+    if (this.#isOver || !isPeer(socket, addresses, destination)) {
+      this.#fail('target_unreachable', 'certificate');
       return;
     }
     try {
       call.onWritten?.();
     } catch (error) {
-      reject(error);
-      failBroken();
+      this.#settled.reject(error);
+      this.#failBroken();
       return;
     }
-    sent = true;
-    outgoing.end(call.body);
-  };
-  // An error after the end has no effect, but would end the process without a listener.
-  outgoing.on('error', (error) =>
-    !sent && isAboutCertificate(error) ? fail('target_unreachable', 'certificate') : failBroken(),
-  );
-  outgoing.on('close', () => answered || failBroken());
-  limitReply(outgoing, limits, failReply);
-  onPeer(outgoing, sendTo);
-  outgoing.on('response', async (response) => {
-    answered = true;
-    response.on('error', () => undefined);
-    if (call.stream) {
-      opened = openReply(response, limits.replyBodyBytes, (code) => (code ? failReply(code) : end(true)));
-      return opened ? resolve({ ok: true, ...opened.reply }) : failBroken();
+    this.#isSent = true;
+    socket.write(wireBytes(this.#given));
+  }
+
+  onData(chunk: Buffer): void {
+    this.#follow(this.#isSent ? this.#parser.push(chunk) : 'target_unreachable');
+  }
+
+  onClosing(): void {
+    this.#follow(this.#isSent ? this.#parser.end() : 'target_unreachable');
+  }
+
+  onLost(error?: Error): void {
+    if (!this.#isSent && error !== undefined && isAboutCertificate(error)) {
+      this.#fail('target_unreachable', 'certificate');
+    } else {
+      this.#failBroken();
     }
-    const reply = await readReply(response, limits.replyBodyBytes);
-    if (reply.kind === 'failed') {
-      return failReply(reply.code);
+  }
+
+  onHead(head: ReplyHead): void {
+    this.#head = head;
+    if (this.#given.call.stream) {
+      const { socket } = this.#connection;
+      this.#streamed = openReply(head, this.#given.limits.replyBodyBytes, {
+        pause: () => void socket.pause(),
+        resume: () => void (this.#isOver || socket.resume()),
+        cancel: () => this.#failBroken(),
+      });
+      this.#settled.resolve({ ok: true, ...this.#streamed.reply });
     }
-    const { status, headers, body } = reply;
-    end(true);
-    return resolve({ ok: true, status, headers, body });
-  });
-  return promise;
+  }
+
+  onPiece(piece: Uint8Array): void {
+    if (!this.#isOver && !(this.#streamed ?? this.#whole).add(piece)) {
+      this.#fail('reply_too_large');
+    }
+  }
+
+  onEnd(isReusable: boolean): void {
+    if (!this.#isOver) {
+      this.#end(isReusable);
+      if (this.#streamed === undefined) {
+        this.#giveWhole();
+      } else {
+        this.#streamed.end();
+      }
+    }
+  }
+
+  #end(isReusable: boolean): void {
+    const { isKept, pool } = this.#given;
+    const { socket } = this.#connection;
+    this.#isOver = true;
+    for (const timer of this.#timers) {
+      clearTimeout(timer);
+    }
+    if (isReusable && isKept && socket.writableLength === 0) {
+      pool.give(nameOf(this.#given), this.#connection);
+    } else {
+      socket.destroy();
+    }
+  }
+
+  async #giveWhole(): Promise<void> {
+    const head = this.#head as ReplyHead;
+    const reply = await decodeReply(head, this.#whole.whole(), this.#given.limits.replyBodyBytes);
+    this.#settled.resolve(typeof reply === 'string' ? this.#failure(reply) : { ok: true, ...reply });
+  }
+
+  #follow(fault: ReplyFault | undefined): void {
+    if (fault === 'target_unreachable') {
+      this.#failBroken();
+    } else if (fault !== undefined) {
+      this.#fail(fault);
+    }
+  }
+
+  #failBroken(): void {
+    this.#fail('target_unreachable');
+  }
+
+  #failure(code: OutboundFailure['code'], reason?: FailureReason): OutboundFailure {
+    const broken = this.#isSent ? 'broken_off' : 'connection';
+    return outboundFailure(
+      code,
+      this.#isSent,
+      reason ?? (code === 'target_unreachable' ? broken : undefined),
+    );
+  }
+
+  #fail(code: OutboundFailure['code'], reason?: FailureReason): void {
+    if (!this.#isOver) {
+      this.#end(false);
+      this.#settled.resolve(this.#failure(code, reason));
+      this.#streamed?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
+    }
+  }
 }
 
-/** The message of an error is dropped, since it could contain a header's value or a part of a key. */
-function startRequest(given: HttpExchange): ClientRequest {
-  try {
-    return request(requestOptions(given));
-  } catch (error) {
-    throw new VaultError('internal', { cause: error });
-  }
+/** Sends one request over a connection of the pool, and reads the reply. Rejects with what `onWritten` throws. */
+export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
+  return new Exchange(given).run();
 }

@@ -1,6 +1,5 @@
 import { rootCertificates } from 'node:tls';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
-import { createAgent } from './agent.ts';
 import {
   type OutboundLimits,
   type OutboundRequest,
@@ -9,6 +8,7 @@ import {
   type StreamingRequest,
   type StreamingResult,
 } from './call.ts';
+import { createConnectionPool } from './connections.ts';
 import { createContexts } from './contexts.ts';
 import { checkDestination, type Destination } from './destination.ts';
 import { exchange } from './exchange.ts';
@@ -58,7 +58,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const limits = { ...LIMITS, ...options.limits };
   const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
   const contextOf = createContexts({ authorities });
-  const agent = createAgent();
+  const pool = createConnectionPool();
 
   const destinationOf = ({ url, hosts }: Pick<OutboundRequest, 'url' | 'hosts'>): Destination | undefined => {
     try {
@@ -91,7 +91,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
     const result = await exchange({
       ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
-      agent: call.clientCert === undefined && agent,
+      ...{ pool, isKept: call.clientCert === undefined },
     });
     if (!result.ok && !result.sent) {
       // The target may have moved.

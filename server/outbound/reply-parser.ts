@@ -1,0 +1,300 @@
+/**
+ * A reply of HTTP/1.1 (RFC 9112), read as its bytes come. Whatever two readers could understand differently is a fault: two
+ * lengths, a length and chunks, a lone CR or LF, a name that is none.
+ */
+import type { HeaderEntries } from './headers.ts';
+
+/** The first part of a reply. */
+export interface ReplyHead {
+  readonly status: number;
+  /** In the received order and spelling, including duplicates. */
+  readonly headers: HeaderEntries;
+}
+
+/** What a reply may have. */
+export interface ReplyLimits {
+  readonly replyHeaderBytes: number;
+  readonly replyBodyBytes: number;
+}
+
+/** Receives the parts of one reply, in this order. */
+export interface ReplySink {
+  onHead(head: ReplyHead): void;
+  /** A part of the body; a view, valid until it returns. */
+  onPiece(piece: Uint8Array): void;
+  /** The reply is complete. `isKept`: its connection can serve another request. */
+  onEnd(isKept: boolean): void;
+}
+
+/** Why no more of a reply is read. */
+export type ReplyFault = 'reply_too_large' | 'target_unreachable';
+
+type State = 'head' | 'size' | 'extension' | 'data' | 'after data' | 'trailer' | 'rest' | 'ended';
+
+const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*)?$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+const LENGTH = /^\d{1,15}$/;
+const FINAL_MIN = 200;
+const FINAL_MAX = 599;
+const SWITCHING = 101;
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+/** The most interim replies (1xx) before the final one. */
+const INTERIM_MAX = 8;
+/** No chunk has more bytes than this. */
+const CHUNK_MAX = 2 ** 40;
+const [CR, LF] = [0x0d, 0x0a];
+const NO_BYTES: Buffer = Buffer.alloc(0);
+
+interface ParsedHead extends ReplyHead {
+  readonly minor: string;
+}
+
+/** The first part of a reply out of its text; undefined if it is none. A folded line belongs to the one before. */
+function parseHead(text: string): ParsedHead | undefined {
+  const [first = '', ...lines] = text.replace(/\r\n[ \t]+/g, ' ').split('\r\n');
+  const [, minor, status] = STATUS_LINE.exec(first) ?? [];
+  if (minor === undefined || status === undefined) {
+    return undefined;
+  }
+  const headers: [string, string][] = [];
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon));
+    const value = line.slice(colon + 1);
+    if (!NAME.test(name) || !VALUE.test(value)) {
+      return undefined;
+    }
+    headers.push([name, value.replace(/^[\t ]+|[\t ]+$/g, '')]);
+  }
+  return { minor, status: Number(status), headers };
+}
+
+/** All values of a header, in lower case, with commas between them; undefined without one. */
+export function valuesOf(headers: HeaderEntries, wanted: string): string | undefined {
+  let found: string | undefined;
+  for (const [name, value] of headers) {
+    if (name.length === wanted.length && name.toLowerCase() === wanted) {
+      found = found === undefined ? value.toLowerCase() : `${found},${value.toLowerCase()}`;
+    }
+  }
+  return found;
+}
+
+/** Whether the target keeps the connection, and for longer than a request of ours may wait for it. */
+function isPersistent({ minor, headers }: ParsedHead): boolean {
+  const options = valuesOf(headers, 'connection')?.split(',') ?? [];
+  const [, seconds] = /timeout=(\d+)/.exec(valuesOf(headers, 'keep-alive') ?? '') ?? [];
+  return minor === '1' && !options.some((option) => option.trim() === 'close') && !(Number(seconds) < 2);
+}
+
+/** The digit that a byte is in hexadecimal; NaN for any other. */
+function hexDigit(byte: number): number {
+  return Number.parseInt(String.fromCharCode(byte), 16);
+}
+
+/** Reads one reply. */
+export class ReplyParser {
+  readonly #sink: ReplySink;
+  readonly #isHead: boolean;
+  readonly #headBytesMax: number;
+  /** The body, its headers, and the same again for the framing of chunks. */
+  readonly #wireBytesMax: number;
+  #state: State = 'head';
+  #wireBytes = 0;
+  /** The beginning of a head that is not complete, in a buffer with room. */
+  #held = NO_BYTES;
+  #heldBytes = 0;
+  #interim = 0;
+  #isKept = false;
+  /** Whether the body is in chunks. */
+  #isChunked = false;
+  /** Bytes of the body, or of its chunk, that are still to come. */
+  #left = 0;
+  /** Bytes of the current line of framing; the last one. */
+  #lineBytes = 0;
+  #last = 0;
+
+  /** `isHead`: the reply is one to HEAD, and has no body. */
+  constructor(limits: ReplyLimits, isHead: boolean, sink: ReplySink) {
+    this.#sink = sink;
+    this.#isHead = isHead;
+    this.#headBytesMax = limits.replyHeaderBytes;
+    this.#wireBytesMax = 2 * (limits.replyBodyBytes + limits.replyHeaderBytes);
+  }
+
+  /** Takes what has come. After a fault, or the end of the reply, no more is read. */
+  push(chunk: Buffer): ReplyFault | undefined {
+    this.#wireBytes += chunk.length;
+    if (this.#wireBytes > this.#wireBytesMax) {
+      return 'reply_too_large';
+    }
+    let rest = chunk;
+    while (rest.length > 0 && this.#state !== 'ended') {
+      const next = this.#step(rest);
+      if (typeof next === 'string') {
+        return next;
+      }
+      rest = next;
+    }
+    return undefined;
+  }
+
+  /** The target has ended the connection properly: for some replies that is their end. */
+  end(): ReplyFault | undefined {
+    if (this.#state !== 'rest') {
+      return 'target_unreachable';
+    }
+    this.#isKept = false;
+    this.#end(NO_BYTES);
+    return undefined;
+  }
+
+  /** Reads a part of the bytes and gives the others. */
+  #step(bytes: Buffer): Buffer | ReplyFault {
+    switch (this.#state) {
+      case 'head':
+        return this.#readHead(bytes);
+      case 'data':
+        return this.#readData(bytes);
+      case 'rest':
+        this.#sink.onPiece(bytes);
+        return NO_BYTES;
+      default:
+        return this.#readFraming(bytes);
+    }
+  }
+
+  #end(rest: Buffer): Buffer {
+    this.#state = 'ended';
+    this.#sink.onEnd(this.#isKept && rest.length === 0);
+    return NO_BYTES;
+  }
+
+  #readHead(bytes: Buffer): Buffer | ReplyFault {
+    const before = this.#heldBytes;
+    const all = before === 0 ? bytes : this.#hold(bytes);
+    const at = all.indexOf('\r\n\r\n', Math.max(0, before - 3));
+    if (Math.max(at, at < 0 ? all.length : 0) > this.#headBytesMax) {
+      return 'target_unreachable';
+    }
+    if (at < 0) {
+      if (before === 0) {
+        this.#hold(bytes);
+      }
+      return NO_BYTES;
+    }
+    const head = parseHead(all.toString('latin1', 0, at));
+    const rest = bytes.subarray(at + 4 - before);
+    this.#heldBytes = 0;
+    return head === undefined ? 'target_unreachable' : this.#begin(head, rest);
+  }
+
+  /** Adds to the bytes of the head and gives all of them. */
+  #hold(bytes: Buffer): Buffer {
+    const needed = this.#heldBytes + bytes.length;
+    if (needed > this.#held.length) {
+      const larger = Buffer.allocUnsafe(2 * needed);
+      this.#held.copy(larger, 0, 0, this.#heldBytes);
+      this.#held = larger;
+    }
+    bytes.copy(this.#held, this.#heldBytes);
+    this.#heldBytes = needed;
+    return this.#held.subarray(0, needed);
+  }
+
+  #begin(head: ParsedHead, rest: Buffer): Buffer | ReplyFault {
+    const { status, headers } = head;
+    if (status >= 100 && status < FINAL_MIN && status !== SWITCHING && this.#interim < INTERIM_MAX) {
+      this.#interim += 1;
+      return rest;
+    }
+    const [length, coding] = [valuesOf(headers, 'content-length'), valuesOf(headers, 'transfer-encoding')];
+    const isFramed =
+      coding === undefined ? LENGTH.test(length ?? '0') : coding === 'chunked' && length === undefined;
+    if (status < FINAL_MIN || status > FINAL_MAX || !isFramed) {
+      return 'target_unreachable';
+    }
+    this.#isKept = isPersistent(head);
+    this.#sink.onHead({ status, headers });
+    if (this.#isHead || BODILESS.has(status) || length === '0') {
+      return this.#end(rest);
+    }
+    this.#isChunked = coding !== undefined;
+    this.#left = Number(length ?? 0);
+    this.#state = this.#isChunked ? 'size' : length === undefined ? 'rest' : 'data';
+    return rest;
+  }
+
+  #readData(bytes: Buffer): Buffer {
+    const count = Math.min(this.#left, bytes.length);
+    this.#sink.onPiece(bytes.subarray(0, count));
+    this.#left -= count;
+    const rest = bytes.subarray(count);
+    if (this.#left > 0) {
+      return rest;
+    }
+    if (this.#isChunked) {
+      this.#state = 'after data';
+      return rest;
+    }
+    return this.#end(rest);
+  }
+
+  /** Reads what is between the data of chunks, byte by byte. */
+  #readFraming(bytes: Buffer): Buffer | ReplyFault {
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      const isLineEnd = byte === LF;
+      if (isLineEnd !== (this.#last === CR) || !(isLineEnd || this.#takesInLine(byte))) {
+        return 'target_unreachable';
+      }
+      this.#last = byte;
+      if (isLineEnd) {
+        this.#endLine();
+        if (this.#state === 'data') {
+          return bytes.subarray(at + 1);
+        }
+        if (this.#state === 'ended') {
+          return this.#end(bytes.subarray(at + 1));
+        }
+      } else if (byte !== CR) {
+        this.#lineBytes += 1;
+      }
+    }
+    return this.#left > CHUNK_MAX ? 'reply_too_large' : NO_BYTES;
+  }
+
+  /** Whether a byte may stand at this place of a line of framing; adds a digit to the size of a chunk. */
+  #takesInLine(byte: number): boolean {
+    if (byte === CR) {
+      return this.#state === 'after data' || this.#state === 'trailer' || this.#lineBytes > 0;
+    }
+    if (this.#state === 'size') {
+      const digit = hexDigit(byte);
+      if (Number.isNaN(digit)) {
+        this.#state = 'extension';
+        return this.#lineBytes > 0 && /[;\t ]/.test(String.fromCharCode(byte));
+      }
+      // Larger sizes lose their last digits, and are too large in any case.
+      this.#left = this.#left * 16 + digit;
+      return true;
+    }
+    return this.#state !== 'after data' && (byte >= 0x20 || byte === 0x09) && byte !== 0x7f;
+  }
+
+  #endLine(): void {
+    const isEmpty = this.#lineBytes === 0;
+    this.#lineBytes = 0;
+    switch (this.#state) {
+      case 'after data':
+        this.#state = 'size';
+        return;
+      case 'trailer':
+        this.#state = isEmpty ? 'ended' : 'trailer';
+        return;
+      default:
+        this.#state = this.#left > 0 ? 'data' : 'trailer';
+    }
+  }
+}

@@ -1,0 +1,215 @@
+/** Replies byte by byte, and everything that two readers could understand differently. */
+import { describe, expect, test } from 'bun:test';
+import { ReplyParser } from '../../server/outbound/reply-parser.ts';
+import { chanceOf } from '../durability/chance.ts';
+
+const LIMITS = { replyHeaderBytes: 1_000, replyBodyBytes: 10_000 };
+
+interface Read {
+  readonly status: number | undefined;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
+  /** Undefined while more is to come. */
+  readonly isKept: boolean | undefined;
+  readonly fault: string | undefined;
+}
+
+/** Reads a reply that comes in pieces; `cut` gives the length of each. */
+function read(bytes: Buffer, cut: () => number, { isHead = false, isClosed = false } = {}): Read {
+  let [status, headers, body]: [number | undefined, Read['headers'], string] = [undefined, [], ''];
+  let isKept: boolean | undefined;
+  const parser = new ReplyParser(LIMITS, isHead, {
+    onHead: (head) => {
+      [status, headers] = [head.status, head.headers];
+    },
+    onPiece: (piece) => {
+      body += Buffer.from(piece).toString('latin1');
+    },
+    onEnd: (kept) => {
+      expect(isKept).toBeUndefined();
+      isKept = kept;
+    },
+  });
+  let fault: string | undefined;
+  for (let at = 0; at < bytes.length && fault === undefined && isKept === undefined; ) {
+    const piece = bytes.subarray(at, at + cut());
+    fault = parser.push(piece);
+    at += piece.length;
+  }
+  if (isClosed && fault === undefined && isKept === undefined) {
+    fault = parser.end();
+  }
+  return { status, headers, body, isKept, fault };
+}
+
+function whole(): number {
+  return Number.MAX_SAFE_INTEGER;
+}
+
+function readText(text: string, options = {}): Read {
+  return read(Buffer.from(text, 'latin1'), whole, options);
+}
+
+const HEAD = 'HTTP/1.1 200 OK\r\n';
+const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
+
+const GOOD: readonly (readonly [string, string, string, boolean])[] = [
+  ['a length', `${HEAD}Content-Length: 5\r\n\r\nhello`, 'hello', true],
+  ['no body', `${HEAD}Content-Length: 0\r\n\r\n`, '', true],
+  ['no content', 'HTTP/1.1 204 No Content\r\n\r\n', '', true],
+  ['not modified, with the length of another', 'HTTP/1.1 304 X\r\nContent-Length: 9\r\n\r\n', '', true],
+  ['chunks', `${CHUNKED}5\r\nhello\r\n0A\r\n, world!!!\r\n0\r\n\r\n`, 'hello, world!!!', true],
+  ['zeros before a size', `${CHUNKED}0005\r\nhello\r\n000\r\n\r\n`, 'hello', true],
+  ['extensions and trailers', `${CHUNKED}5;a="b;c" \r\nhello\r\n0 ;x\r\nA: b\r\nC: d\r\n\r\n`, 'hello', true],
+  ['chunks with CR and LF inside', `${CHUNKED}4\r\n\r\n\r\n\r\n0\r\n\r\n`, '\r\n\r\n', true],
+  ['no reason', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 'ok', true],
+  ['early hints', `HTTP/1.1 103 X\r\nLink: a\r\n\r\n${HEAD}Content-Length: 2\r\n\r\nok`, 'ok', true],
+  ['Connection: close', `${HEAD}Connection: x, Close\r\nContent-Length: 2\r\n\r\nok`, 'ok', false],
+  ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', 'ok', false],
+  ['a second until it closes', `${HEAD}Keep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok`, 'ok', false],
+  ['a minute until it closes', `${HEAD}Keep-Alive: timeout=60\r\nContent-Length: 2\r\n\r\nok`, 'ok', true],
+];
+
+describe('a reply is the same however it is cut', () => {
+  test.each(GOOD)('%s', (_name, text, body, isKept) => {
+    const bytes = Buffer.from(text, 'latin1');
+    const uncut = read(bytes, whole);
+    expect(uncut).toMatchObject({ body, isKept, fault: undefined });
+    for (let first = 1; first < bytes.length; first++) {
+      let isFirst = true;
+      const once = (): number => {
+        const length = isFirst ? first : bytes.length;
+        isFirst = false;
+        return length;
+      };
+      expect(read(bytes, once)).toEqual(uncut);
+    }
+    expect(read(bytes, () => 1)).toEqual(uncut);
+  });
+
+  test('and is not there before its last byte', () => {
+    for (const [, text] of GOOD) {
+      expect(readText(text.slice(0, -1))).toMatchObject({ isKept: undefined, fault: undefined });
+    }
+  });
+});
+
+test('headers keep order and spelling, lose blanks around them, and may be folded', () => {
+  const text = `${HEAD}X-B:1\r\nx-a: \t 2 \t\r\nX-B: one\r\n\t  two\r\nX-Nbsp: \xa0\r\nContent-Length: 0\r\n\r\n`;
+  expect(readText(text).headers).toEqual([
+    ['X-B', '1'],
+    ['x-a', '2'],
+    ['X-B', 'one two'],
+    ['X-Nbsp', '\xa0'],
+    ['Content-Length', '0'],
+  ]);
+});
+
+test('up to the end of the connection, and to HEAD', () => {
+  expect(readText(`${HEAD}\r\nall of it`, { isClosed: true })).toMatchObject({
+    body: 'all of it',
+    isKept: false,
+  });
+  const head = `${HEAD}Content-Length: 99999999\r\n\r\n`;
+  expect(readText(head, { isHead: true })).toMatchObject({ body: '', isKept: true });
+});
+
+test('what follows a reply keeps nobody from it, and the connection from nobody else', () => {
+  for (const [, text, body] of GOOD) {
+    expect(readText(`${text}H`)).toMatchObject({ body, isKept: false, fault: undefined });
+  }
+});
+
+describe('a connection that ends leaves a fault', () => {
+  test.each([
+    ['before anything', ''],
+    ['in the head', `${HEAD}Content-Le`],
+    ['in a length', `${HEAD}Content-Length: 5\r\n\r\nhel`],
+    ['in a size', `${CHUNKED}5`],
+    ['in a chunk', `${CHUNKED}5\r\nhel`],
+    ['before the last chunk', `${CHUNKED}5\r\nhello\r\n`],
+    ['in the trailers', `${CHUNKED}0\r\nA: b\r\n`],
+  ])('%s', (_name, text) => {
+    expect(readText(text, { isClosed: true }).fault).toBe('target_unreachable');
+  });
+});
+
+function framed(...lines: string[]): string {
+  return `${HEAD}${lines.join('\r\n')}\r\n\r\nhello`;
+}
+
+describe('is refused', () => {
+  test.each([
+    ['another protocol', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n'],
+    ['lower case', 'http/1.1 200 OK\r\n\r\n'],
+    ['two blanks', 'HTTP/1.1  200 OK\r\n\r\n'],
+    ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+    ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
+    ['a lone LF after the status', 'HTTP/1.1 200 OK\nContent-Length: 5\r\n\r\nhello'],
+    ['a lone LF in the headers', framed('A: b\nContent-Length: 5')],
+    ['a lone CR in the headers', framed('A: b\rContent-Length: 5')],
+    ['a NUL in a value', framed('A: b\0', 'Content-Length: 5')],
+    ['a name with a blank behind it', framed('Content-Length : 5')],
+    ['no name', framed(': 5')],
+    ['no colon', framed('Content-Length')],
+    ['two lengths', framed('Content-Length: 5', 'Content-Length: 6')],
+    ['twice the same length', framed('Content-Length: 5', 'content-length: 5')],
+    ['a list of lengths', framed('Content-Length: 5, 5')],
+    ['a length with a sign', framed('Content-Length: +5')],
+    ['a negative length', framed('Content-Length: -5')],
+    ['a length in hexadecimal', framed('Content-Length: 0x5')],
+    ['an empty length', framed('Content-Length:')],
+    ['a length of 16 digits', framed('Content-Length: 1000000000000000')],
+    ['a length and chunks', `${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['chunks of another coding', `${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ['chunks twice', `${HEAD}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['chunks under another name', `${HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
+    ['no size', `${CHUNKED}\r\nhello\r\n0\r\n\r\n`],
+    ['a size with a sign', `${CHUNKED}+5\r\nhello\r\n0\r\n\r\n`],
+    ['a size that is none', `${CHUNKED}5x\r\nhello\r\n0\r\n\r\n`],
+    ['a size with 0x', `${CHUNKED}0x5\r\nhello\r\n0\r\n\r\n`],
+    ['a blank before a size', `${CHUNKED} 5\r\nhello\r\n0\r\n\r\n`],
+    ['a lone LF after a size', `${CHUNKED}5\nhello\r\n0\r\n\r\n`],
+    ['a lone CR after a size', `${CHUNKED}5\rhello\r\n0\r\n\r\n`],
+    ['a lone LF in an extension', `${CHUNKED}5;a\nb\r\nhello\r\n0\r\n\r\n`],
+    ['more than its size', `${CHUNKED}4\r\nhello\r\n0\r\n\r\n`],
+    ['less than its size', `${CHUNKED}6\r\nhello\r\n0\r\n\r\n`],
+    ['a lone LF after a chunk', `${CHUNKED}5\r\nhello\n0\r\n\r\n`],
+    ['a lone LF in the trailers', `${CHUNKED}0\r\nA: b\n\r\n`],
+    ['a change of the protocol', 'HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n'],
+    ['a head of more than its limit', `${HEAD}A: ${'a'.repeat(1_000)}\r\n\r\n`],
+  ])('%s', (_name, text) => {
+    expect(readText(text)).toMatchObject({ isKept: undefined, fault: 'target_unreachable' });
+    expect(read(Buffer.from(text, 'latin1'), () => 1)).toMatchObject({ fault: 'target_unreachable' });
+  });
+
+  test.each([
+    ['a size beyond all limits', `${CHUNKED}${'f'.repeat(300)}`],
+    ['framing without data', `${CHUNKED}1;${'a'.repeat(23_000)}`],
+    ['trailers without an end', `${CHUNKED}0\r\n${'A: b\r\n'.repeat(4_000)}`],
+  ])('%s, as too large', (_name, text) => {
+    expect(readText(text).fault).toBe('reply_too_large');
+    expect(read(Buffer.from(text, 'latin1'), () => 1).fault).toBe('reply_too_large');
+  });
+});
+
+test('no bytes make it throw, end twice, or depend on how they are cut', () => {
+  let drawn = 0;
+  const below = (count: number): number => Math.floor(chanceOf(7, `${drawn++}`) * count);
+  const replaced = [0, 9, 10, 13, 32, 48, 53, 58, 59, 97, 127, 255];
+  for (let round = 0; round < 4_000; round++) {
+    const [, text = ''] = GOOD[below(GOOD.length)] ?? [];
+    const bytes = Buffer.from(text, 'latin1');
+    for (let changes = below(4); changes >= 0; changes--) {
+      bytes[below(bytes.length)] = replaced[below(replaced.length)] ?? 0;
+    }
+    const uncut = read(bytes, whole, { isClosed: true });
+    const cut = read(bytes, () => 1 + below(9), { isClosed: true });
+    // Whether bytes follow a reply is known only as far as they have come.
+    expect({ ...cut, isKept: cut.isKept === undefined }).toEqual({
+      ...uncut,
+      isKept: uncut.isKept === undefined,
+    });
+  }
+});
