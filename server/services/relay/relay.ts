@@ -23,6 +23,7 @@ import { type Account, type AccountContext, actorOf, confirmAccount } from '../c
 import type { Connections, SealedConnection } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyRef } from '../key/open.ts';
+import { type EarlyRead, readEarly } from '../proxy/prepare.ts';
 import type { ProxySending } from '../proxy/send.ts';
 import type { createCallBounds } from '../proxy/slots.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -50,7 +51,7 @@ interface RelayParts {
   readonly crypto: Pick<Crypto, 'fillRelay' | 'maskRelay'>;
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
-  readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
   readonly certs: ClientCredentials;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
@@ -111,16 +112,17 @@ async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput):
   const { connections, certs, calls } = parts;
   const { account } = ctx;
   requireKey(account, input.user);
+  const tokens = namedTokens(input);
+  const early = tokens.map((token) => readEarly(parts, account, { user: input.user, token }));
   const connection = await connections.find(account.aid, input.connection);
   requireAllowed(parts.thirdParties, account, connection.shown, input);
-  const tokens = namedTokens(input);
   const { client_cert_id: clientCertId } = connection.shown;
   const clientCert = clientCertId === undefined ? undefined : await certs.find(account.aid, clientCertId);
   if (clientCertId !== undefined && clientCert === undefined) {
     throw new VaultError('certificate_not_found', { field: 'connection' });
   }
   return runUntilRead(calls, account.aid, async () => {
-    const { key, ready } = await fillNoting(parts, ctx, input, connection, tokens);
+    const { key, ready } = await fillNoting(parts, ctx, input, connection, tokens, early);
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
     return send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
   });
@@ -156,9 +158,10 @@ async function fillNoting(
   input: RelayInput,
   connection: SealedConnection,
   tokens: readonly string[],
+  early: readonly (EarlyRead | undefined)[],
 ) {
   try {
-    return await fill(parts, ctx, input, connection, tokens);
+    return await fill(parts, ctx, input, connection, tokens, early);
   } catch (error) {
     for (const token of tokens) {
       parts.refusals.note(ctx, { user: input.user, token }, 'decrypt', error);
@@ -173,14 +176,22 @@ async function fill(
   { connection: id, user, passphrase, body, ...request }: RelayInput,
   { record }: SealedConnection,
   tokens: readonly string[],
+  early: readonly (EarlyRead | undefined)[],
 ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
   const { account } = ctx;
   const hidesEchoes = !mayReveal(account);
   const own = { connection: id, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked, ...request };
+  let first = early;
   const filled = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const made = await readAndFill(itemStore, key, tokens, (items, stored) => {
+    const readFirst = (token: string, at: number) => {
+      const read = first[at];
+      return read?.kid === kid ? read.item : itemStore.readParts(kid, token);
+    };
+    const found = Promise.all(tokens.map(readFirst));
+    first = [];
+    const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
       const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
       return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
     });
@@ -204,11 +215,12 @@ async function fill(
 /** Of each item that exists, its token and the length of its log; and the items themselves. */
 type Fill<T> = (items: FillRelayParams['items'], stored: readonly ItemParts[]) => Promise<T>;
 
-/** Reads all items and fills by them, as `readAndOpen` does of one. Items that do not exist are left out. */
+/** Fills by all items as they were read, as `readAndOpen` does of one. Items that do not exist are left out. */
 async function readAndFill<T>(
-  itemStore: Pick<ItemStore, 'read' | 'readParts'>,
+  itemStore: Pick<ItemStore, 'read'>,
   { kid, gen }: KeyRef,
   tokens: readonly string[],
+  reading: Promise<readonly (ItemParts | undefined)[]>,
   fillBy: Fill<T>,
 ): Promise<T | Fenced> {
   const fillFrom = (found: readonly (ItemParts | undefined)[]): Promise<T> => {
@@ -221,7 +233,7 @@ async function readAndFill<T>(
       items.map(({ stored }) => stored),
     );
   };
-  const found = await Promise.all(tokens.map((token) => itemStore.readParts(kid, token)));
+  const found = await reading;
   const filled = found.includes(undefined)
     ? undefined
     : await recover(fillFrom(found), 'integrity_failed', undefined);
