@@ -52,11 +52,13 @@ describe('a source', () => {
     const client = await vault.account();
     const from = freshSource();
     const answers = [];
+    const startedAt = performance.now();
     for (let n = 0; n < SOURCE_MAX + 2; n++) {
       answers.push(await whoami(from, client));
     }
     expect(outcomesOf(answers)).toEqual([...times(SOURCE_MAX, '200'), ...times(2, '429 rate_limited')]);
-    expect(waitOf(answers[SOURCE_MAX] as Answer)).toBe(60 / SOURCE_MAX);
+    const passed = (performance.now() - startedAt) / 1_000;
+    expect(waitOf(answers[SOURCE_MAX] as Answer)).toBeWithin(60 / SOURCE_MAX - passed, 60 / SOURCE_MAX + 1);
     expect((await whoami(freshSource(), client)).outcome).toBe('200');
   });
 
