@@ -67,6 +67,11 @@ const DECISIONS = [
   page('decisions/page-log-records.md', 'Logs of bulk readings', 'An entry for each card'),
   page('decisions/neighbours.md', 'Room for others', 'When an account leaves room for others'),
   page('decisions/wire-client.md', 'Redis commands', 'Why our own code writes and reads them'),
+  page(
+    'decisions/third-party-client.md',
+    'Requests to third parties',
+    'Why our own code writes and reads them',
+  ),
   page('decisions/own-histogram.md', 'Durations', 'Why they are counted by our own code'),
   page('decisions/own-json-parser.md', 'JSON parser', 'Why there is one of our own'),
   page('decisions/own-trace-exporter.md', 'Traces', 'Why spans are exported by our own code'),
