@@ -19,7 +19,7 @@ const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   store              5       16          2      1    1         36        326            2        2       54        82     602
   store_by_credential 6      17          2      1    1         37        327            2        2       58        96     664
   decrypt            7       14          2      1    1        101        240            2        2       54        87     628
-  capture            5       16          2      1    1         37        324            2        2       70       109     726
+  capture            5       17          2      1    1         37        349            2        2       70       112     726
   retrieve           7       14          3      1    1        101        240            3        2       68       114     745
   decrypt_all      280      560         10      5    5          -          -            -        -        6        10      90
   list             140      145          7      1    1          -          -            -        -        3         4      48
