@@ -2,21 +2,22 @@
 import { useEffect, useState } from 'preact/hooks';
 
 const SHOWN_MS = 10_000;
+const NONE = { text: '', place: '' };
 
 let show: (text: string) => void = () => undefined;
 
-/** Tells what was done, on whichever screen is shown then. */
+/** Tells what was done, at the place that is shown then; elsewhere it would seem to be about what is shown there. */
 export function notify(text: string): void {
   show(text);
 }
 
-/** The present notice, for the one place that shows it. */
+/** The notice of the present place, for the one element that shows it. */
 export function useNotice(): string {
-  const [notice, setNotice] = useState({ text: '' });
-  show = (text) => setNotice({ text });
+  const [notice, setNotice] = useState(NONE);
+  show = (text) => setNotice({ text, place: location.hash });
   useEffect(() => {
-    const timer = setTimeout(() => setNotice({ text: '' }), SHOWN_MS);
+    const timer = setTimeout(() => setNotice(NONE), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [notice]);
-  return notice.text;
+  return notice.place === location.hash ? notice.text : '';
 }
