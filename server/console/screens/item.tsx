@@ -90,7 +90,7 @@ function Log({ session: { client }, item, looks }: ItemParts & { readonly looks:
           title: T.item.outcome,
           cell: ({ outcome }) => <Badge kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>,
         },
-        { title: T.item.actor, cell: ({ actor }) => actor },
+        { title: T.item.actor, cell: ({ actor }) => actor, isLong: true },
         { title: T.item.address, cell: ({ ip_address }) => ip_address },
       ]}
     />
