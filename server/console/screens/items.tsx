@@ -46,25 +46,40 @@ function Filters({ keyField, params }: { readonly keyField: Field; readonly para
   );
 }
 
+/** The choice of all keys: a customer may have items under several of them. It is no name of a key. */
+const EVERY = '*';
+
 function Erase({ session: { client }, keyField, reference, onChange }: ErasedParts) {
   const [deleted, setDeleted] = useState<number>();
+  const { options } = keyField;
+  const users = options?.flatMap(([user]) => (user === '' ? [] : [user])) ?? [];
   return (
     <>
       <p class="warning">{T.items.eraseAbout}</p>
       <Form
         fields={[
-          keyField,
+          {
+            ...keyField,
+            ...(options && users.length > 1 && { options: [...options, [EVERY, T.items.everyKey] as const] }),
+          },
           { name: 'reference', label: T.items.reference, required: true, value: reference ?? '' },
         ]}
         send={T.items.erase}
         kind="danger"
         onSend={async ({ needed }) => {
-          const erased = { user: needed('user'), reference: needed('reference') };
-          setDeleted(await client.vault.eraseReference(erased));
+          const chosen = needed('user');
+          let count = 0;
+          setDeleted(undefined);
+          for (const user of chosen === EVERY ? users : [chosen]) {
+            count += await client.vault.eraseReference({ user, reference: needed('reference') });
+          }
+          setDeleted(count);
           onChange();
         }}
       />
-      <p role="status">{deleted !== undefined && `${T.items.erased} ${deleted}`}</p>
+      <p class="done" role="status">
+        {deleted !== undefined && `${T.items.erased} ${deleted}`}
+      </p>
     </>
   );
 }

@@ -111,8 +111,21 @@ export const EN = {
     stored: 'Stored',
     expiry: 'Expires',
     card: 'Card',
+    brands: {
+      visa: 'Visa',
+      mastercard: 'Mastercard',
+      'american-express': 'American Express',
+      'diners-club': 'Diners Club',
+      discover: 'Discover',
+      jcb: 'JCB',
+      unionpay: 'UnionPay',
+      maestro: 'Maestro',
+      rupay: 'RuPay',
+    },
     erase: 'Erase a reference',
-    eraseAbout: 'Deletes all items of one reference, such as a customer’s, at once and for good.',
+    eraseAbout:
+      'Deletes all items that a key has of one reference, such as a customer’s, at once and for good. A customer may have items under several keys.',
+    everyKey: 'All keys',
     erased: 'Items deleted:',
   },
   item: {
