@@ -20,6 +20,7 @@ const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
 };
 
 const SCOPES = scopes();
+const LIMITS = ['keys', 'hosts', 'ips'] as const;
 
 function isRole(preset: string): preset is keyof typeof PRESETS {
   return Object.hasOwn(PRESETS, preset);
@@ -60,7 +61,7 @@ function Create({ session: { client, may }, onChange }: Parts) {
   const more: readonly Field[] = [
     { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
     { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
-    { name: 'ips', label: T.credentials.ips, hint: T.endpoints.masksHint },
+    { name: 'ips', label: T.credentials.ips, hint: T.credentials.ipsHint },
     { name: 'expires_in', label: T.credentials.expiresIn, hint: T.credentials.expiresHint },
     { name: 'unmasked', label: T.credentials.unmasked, kind: 'checkbox' },
   ];
@@ -109,9 +110,24 @@ function Roll({ session: { client }, id }: { readonly session: Session; readonly
   );
 }
 
-function limitsOf({ keys, hosts, ips, unmasked }: Credential): string {
-  const lists = [...(keys ?? []), ...(hosts ?? []), ...(ips ?? [])];
-  return [...lists, ...(unmasked ? [T.credentials.unmasked] : [])].join(', ');
+/** The limits of a credential, each with what it is. */
+function limitsOf(of: Credential) {
+  return LIMITS.flatMap((name) => {
+    const list = of[name] ?? [];
+    return list.length === 0 ? [] : [[T.credentials[name], list.join(', ')] as const];
+  });
+}
+
+/** Its name, and the id by which the logs name it. */
+function Named({ name, id }: Credential) {
+  return (
+    <div>
+      {name}
+      <p class="hint">
+        <code class="short">{id}</code>
+      </p>
+    </div>
+  );
 }
 
 /** API credentials of the account. */
@@ -137,13 +153,16 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
             empty={T.credentials.empty}
             keyOf={({ id }) => id}
             columns={[
-              { title: T.credentials.name, cell: ({ name, id }) => <span title={id}>{name}</span> },
+              { title: T.credentials.name, cell: Named },
               {
                 title: T.credentials.scopes,
                 cell: (credential) => (
                   <div>
                     {credential.scopes.join(', ')}
-                    <span class="soft"> {limitsOf(credential)}</span>
+                    {limitsOf(credential).map(([what, list]) => (
+                      <p key={what} class="hint">{`${what}: ${list}`}</p>
+                    ))}
+                    {credential.unmasked && <p class="hint">{T.credentials.unmasked}</p>}
                   </div>
                 ),
               },
@@ -153,7 +172,7 @@ export function CredentialsScreen({ session }: { readonly session: Session }) {
                 title: T.actions,
                 cell: ({ id, name }) => (
                   <div class="actions">
-                    <Opener label={T.credentials.roll} kind="small">
+                    <Opener label={T.credentials.roll} title={`${T.credentials.roll}: ${name}`} kind="small">
                       {() => <Roll session={session} id={id} />}
                     </Opener>
                     <Confirm

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import type { WhoAmI } from '../../../sdk/transport/types.ts';
 import { useLoad } from '../app/load.ts';
 import { type Figures, percentile, readFigures, sumOf } from '../app/metrics.ts';
 import type { Session } from '../app/session.ts';
@@ -143,10 +144,27 @@ function Server() {
   );
 }
 
+/** What an API credential may do, for a person who was given one. */
+function Rights({ scopes, keys, unmasked }: NonNullable<WhoAmI['credential']>) {
+  return (
+    <Panel title={T.home.rights}>
+      <Facts
+        of={[
+          [T.credentials.scopes, scopes.join(', ')],
+          [T.keys.title, keys?.join(', ') ?? T.all],
+          [T.home.numbers, unmasked ? T.home.whole : T.home.masked],
+        ]}
+      />
+    </Panel>
+  );
+}
+
 /** What the account has and used, and how the server is. */
 export function HomeScreen({ session }: { readonly session: Session }) {
+  const { credential } = session.who;
   return (
     <Screen title={T.home.title}>
+      {credential && <Rights {...credential} />}
       {session.may('usage:read') ? <Account session={session} /> : <p class="empty">{T.home.none}</p>}
       <Server />
     </Screen>
