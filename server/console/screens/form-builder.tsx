@@ -11,7 +11,7 @@ import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
 import { jsonIn } from '../ui/json.ts';
 import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
 import { type FormType, usePreview } from './form-draft.ts';
-import { type ExtraField, ExtraFields, extraOf, fieldsIn } from './form-extra.tsx';
+import { type ExtraField, ExtraFields, extraOf, fieldsIn, isComplete } from './form-extra.tsx';
 
 const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
 const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
@@ -24,18 +24,26 @@ const FIELDS = formFields();
 
 const { names } = T.forms;
 
+/** What a choice is called; a language by its English name. */
+function said(value: string): string {
+  const known: Readonly<Record<string, string>> = T.forms.choices;
+  return known[value] ?? new Intl.DisplayNames(['en'], { type: 'language' }).of(value) ?? value;
+}
+
 /** The fields of the builder for a form as it is. */
 function fieldsFor(type: FormType, settings: FormSettings): Field[] {
   const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
   const { theme } = settings;
   return [
-    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default),
-    ...CHOICES.map(([name, values]) => choice(name, names[name], values, settings[name], names.default)),
+    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default, said),
+    ...CHOICES.map(([name, values]) =>
+      choice(name, names[name], values, settings[name], names.default, said),
+    ),
     ...COLOURS.map((name) => ({
       name,
       label: names[name],
       value: theme?.[name] ?? '',
-      placeholder: '#3a4ad9',
+      placeholder: '#rrggbb',
     })),
     ...FLAGS.map(
       (name): Field => ({ name, label: names[name], kind: 'checkbox', value: settings[name] === true }),
@@ -144,6 +152,9 @@ function Builder({ session, form }: BuilderParts) {
   };
   const follow = (): void => {
     const inner = place.current?.querySelector('form');
+    if (!latest.current.every(isComplete)) {
+      return;
+    }
     try {
       inner && setChanged(settingsIn(enteredIn(inner), form, latest.current));
     } catch {

@@ -25,6 +25,11 @@ export function fieldsIn(extra: readonly ExtraField[]): FormAdditionalField[] {
   }));
 }
 
+/** Whether a field can be shown: it has a name, and choices if it is one of them. */
+export function isComplete({ field: { name, type, options = [] } }: ExtraField): boolean {
+  return name !== '' && (type !== 'select' || options.length > 0);
+}
+
 /** The value that a choice stores, which is also what it shows unless that was said otherwise. */
 function choiceText(option: NonNullable<FormAdditionalField['options']>[number]): string {
   return typeof option === 'string' ? option : option.value;

@@ -2,7 +2,7 @@
 export const FORMS = {
   title: 'Forms',
   about: 'Pages in which people type or read a card. Your own page embeds them.',
-  empty: 'No forms yet. The built-in ones are pcd (cards) and ach (bank accounts).',
+  empty: 'No forms yet. Forms for a card (pcd) and for a bank account (ach) are built in.',
   create: 'New form',
   edit: 'Edit',
   type: 'Type',
@@ -41,6 +41,15 @@ export const FORMS = {
   needsEndpoint:
     'Fill in the address and the secret of an endpoint, which your server makes for each checkout. To try it:',
   hidden: 'Hidden fields',
+  choices: {
+    vault: 'Vault',
+    modern: 'Modern',
+    standalone: 'A page of its own',
+    embedded: 'Part of your page',
+    light: 'Light',
+    dark: 'Dark',
+    auto: 'As the reader’s system',
+  },
   names: {
     display_mode: 'Display',
     color_mode: 'Colours',

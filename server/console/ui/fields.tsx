@@ -18,15 +18,16 @@ export const PASSPHRASE: Field = {
   hint: T.passphraseHint,
 };
 
-/** A choice of one of these names, or of none, which is called `none`. */
+/** A choice of one of these names, shown as `labelOf` calls them, or of none, which is called `none`. */
 export function choice(
   name: string,
   label: string,
   names: readonly string[],
   value: string | null | undefined,
   none = T.all,
+  labelOf = (each: string) => each,
 ): Field {
-  const options = [['', none] as const, ...names.map((each) => [each, each] as const)];
+  const options = [['', none] as const, ...names.map((each) => [each, labelOf(each)] as const)];
   return { name, label, kind: 'select', value: value ?? '', options };
 }
 
