@@ -139,7 +139,7 @@ function columnsOf({ session: { client, may }, kind, onChange }: CreateParts) {
         <div class="actions">
           {may('audit:read') && (
             <a class="button" href={linkTo('log', { action: 'endpoint.use', object: unique_id })}>
-              {T.endpoints.uses}
+              {T.endpoints.refusals}
             </a>
           )}
           <Confirm

@@ -84,7 +84,7 @@ function Backup({ seconds }: { readonly seconds: number }) {
       {seconds > 0 && (
         <>
           <Time at={new Date(1_000 * seconds).toISOString()} />{' '}
-          {days < 2 ? ago.format(-hours, 'hour') : ago.format(-days, 'day')}{' '}
+          <span class="soft">({days < 2 ? ago.format(-hours, 'hour') : ago.format(-days, 'day')})</span>{' '}
         </>
       )}
       {hours > BACKUP_HOURS && <Badge kind="bad">{seconds > 0 ? T.home.backupOld : T.home.backupNone}</Badge>}

@@ -94,9 +94,11 @@ interface ErasedParts {
 /** A card as its key's summary tells it: brand, last four digits, expiry. */
 export function cardOf({ card }: TreeItem): string {
   const expiry = [card?.expiry_month, card?.expiry_year].filter((part) => part !== undefined).join('/');
+  const brands: Readonly<Record<string, string>> = T.items.brands;
+  const brand = card?.brand && (brands[card.brand] ?? card.brand);
   return card === undefined
     ? ''
-    : [card.brand, card.last_four && `••••\u00a0${card.last_four}`, expiry].filter(Boolean).join(' ');
+    : [brand, card.last_four && `••••\u00a0${card.last_four}`, expiry].filter(Boolean).join(' ');
 }
 
 /** Metadata in one line. */

@@ -223,7 +223,7 @@ function JobFacts({ job }: { readonly job: Job }) {
           ...(webhook?.next_at === undefined ? [] : [[T.jobs.next, <Time at={webhook.next_at} />] as const]),
         ]}
       />
-      <Attempts label={T.jobs.attempts} of={job.attempts} />
+      {job.kind !== 'capture' && <Attempts label={T.jobs.attempts} of={job.attempts} />}
       {webhook && <Attempts label={T.jobs.calls} of={webhook.attempts} />}
     </>
   );

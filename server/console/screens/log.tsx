@@ -8,7 +8,7 @@ import { dayBefore, utcOf } from '../app/time.ts';
 import { T } from '../text/text.ts';
 import { choice, timeField, timeOf } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
-import { Badge, Failure, ListTable, Screen, Time } from '../ui/parts.tsx';
+import { Badge, Failure, ListTable, Screen, shortOf, Time } from '../ui/parts.tsx';
 
 const ACTIONS = accountActions();
 
@@ -98,6 +98,11 @@ function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
   return part === undefined || object?.includes(part) === true;
 }
 
+/** An object whose token is shortened to its ends, as in other tables; one row of it would be six lines. */
+function shortened(object: string): string {
+  return object.replace(/[^/]{33,}$/, shortOf);
+}
+
 /** Saves all entries that the filters match, also those that are not shown yet. */
 function Export({ session: { client }, query, part }: ExportParts) {
   const { isBusy, error, run } = useWork(async () => {
@@ -160,7 +165,11 @@ export function LogScreen({ session, params }: ScreenParts) {
             cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
           },
           { title: T.log.actor, cell: ({ actor }) => actor, isLong: true },
-          { title: T.log.what, cell: (entry) => entry.object, isLong: true },
+          {
+            title: T.log.what,
+            cell: ({ object = '' }) => <span title={object}>{shortened(object)}</span>,
+            isLong: true,
+          },
           { title: T.log.source, cell: ({ source_ip }) => source_ip },
         ]}
       />

@@ -175,7 +175,7 @@ export const EN = {
     active: 'Active',
     stopped: 'Stopped',
     ttl: 'Lifetime',
-    ttlHint: 'Such as 45m, 12h or P30D. Empty: the default of the vault.',
+    ttlHint: 'Such as 45m, 12h or P30D. Empty: 24 hours.',
     token: 'Only this token',
     reference: 'Reference',
     masks: 'Fields to mask',
@@ -186,7 +186,7 @@ export const EN = {
     qr: 'QR code of the link',
     stop: 'Stop',
     stopQuestion: 'Stop this endpoint? It cannot be started again.',
-    uses: 'Uses',
+    refusals: 'Refused uses',
     expires: 'Expires',
     form: 'Form of the link',
   },
@@ -314,7 +314,7 @@ export const EN = {
   log: {
     title: 'Security log',
     about:
-      'Each entry is chained to the one before it; `vault verify` and signed checkpoints show a later change.',
+      'Each entry is chained to the one before it; the operator’s command “vault verify” and signed checkpoints show a later change.',
     action: 'Action',
     after: 'At or after',
     before: 'Before',

@@ -231,12 +231,16 @@ export function Copy({ text, label = T.copy }: { readonly text: string; readonly
   );
 }
 
+/** A long name shortened to its ends. */
+export function shortOf(text: string): string {
+  return text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
+}
+
 /** A text that must not wrap within a word, such as a token, shortened to its ends. */
 export function Short({ text }: { readonly text: string }) {
-  const shown = text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
   return (
     <code title={text} class="short">
-      {shown}
+      {shortOf(text)}
     </code>
   );
 }
