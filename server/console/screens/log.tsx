@@ -98,7 +98,7 @@ function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
   return part === undefined || object?.includes(part) === true;
 }
 
-/** An object whose token is shortened to its ends, as in other tables; one row of it would be six lines. */
+/** An object whose token is shortened to its ends, as in other tables. */
 function shortened(object: string): string {
   return object.replace(/[^/]{33,}$/, shortOf);
 }

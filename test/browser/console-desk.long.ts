@@ -1,0 +1,173 @@
+/** The console at a support desk: what a person is told there, and whether all of it can be seen. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import type { Locator, Page } from 'playwright-core';
+import { PASSPHRASE } from '../helpers/clients.ts';
+import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
+import { type FormsWorld, USER } from './forms-world.ts';
+
+const CARD = { card_number: '4111111111111111', expiry: '12/29' };
+const CUSTOMER = 'customer-7';
+
+setDefaultTimeout(120_000);
+let world: FormsWorld;
+let desk: { readonly id: string; readonly secret: string };
+let token: string;
+
+beforeAll(async () => {
+  world = await openConsoleWorld();
+  const { sdk } = world.owner;
+  await sdk.keys.create({ user: 'by-phone', passphrase: PASSPHRASE });
+  for (const user of [USER, 'by-phone']) {
+    await sdk.vault.store({ user, reference: CUSTOMER, data: CARD, passphrase: PASSPHRASE });
+  }
+  ({ token } = await sdk.vault.store({ user: USER, reference: 'seen', data: CARD, passphrase: PASSPHRASE }));
+  desk = await sdk.credentials.create({ name: 'desk', scopes: ['vault:list', 'vault:log'], keys: [USER] });
+});
+afterAll(async () => {
+  await world?.close();
+});
+
+async function open(options: Parameters<typeof openConsole>[1] = {}): Promise<Page> {
+  const { page } = await openConsole(world, options);
+  await signIn(world, page);
+  return page;
+}
+
+async function boxOf(place: Locator) {
+  const box = await place.boundingBox();
+  if (box === null) {
+    throw new Error('It is not shown.');
+  }
+  return box;
+}
+
+test('a credential is told what it may do', async () => {
+  const { page } = await openConsole(world);
+  await signIn(world, page, '', desk.secret);
+  const rights = page.locator('.panel', { hasText: 'What this credential may do' });
+  for (const [name, value] of [
+    ['May', 'vault:list, vault:log'],
+    ['Keys', USER],
+    ['Card numbers', 'masked'],
+  ] as const) {
+    expect(await rights.locator('dl > div', { hasText: name }).locator('dd').textContent()).toBe(value);
+  }
+});
+
+test('a credential has the id of the logs, and its new secret says whose it is', async () => {
+  const page = await open();
+  await goTo(page, 'credentials');
+  const row = page.getByRole('row', { name: 'desk' });
+  await row.getByText(desk.id).waitFor();
+  await row.getByText(`Only these keys: ${USER}`).waitFor();
+  await row.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('dialog', { name: 'New secret: desk' }).getByText('a secret that leaked').waitFor();
+});
+
+test('a customer is erased under all keys', async () => {
+  const page = await open();
+  await goTo(page, `items?reference_prefix=${CUSTOMER}`);
+  await page.getByText('2 shown; there are no more.').waitFor();
+  await page.getByRole('button', { name: 'Erase a reference' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Key').selectOption({ label: 'All keys' });
+  await dialog.getByRole('button', { name: 'Erase a reference' }).click();
+  await dialog.getByText('Items deleted: 2').waitFor();
+  await page.getByText('No items match.').waitFor();
+});
+
+test('what was done is told at its place, and nowhere else', async () => {
+  const page = await open({ acceptDownloads: true });
+  await goTo(page, 'log');
+  await page.getByRole('button', { name: 'Export all that match' }).click();
+  const notice = page.getByText('entries saved to a file.');
+  await notice.waitFor();
+  await page.getByRole('link', { name: 'Yesterday' }).click();
+  await page.getByText('No entries match.').waitFor();
+  expect(await notice.count()).toBe(0);
+});
+
+test('the log of an endpoint is of the uses that were refused, and a token in it is shortened', async () => {
+  const page = await open();
+  await world.capture({ unique_id: 'till' });
+  await goTo(page, 'capture');
+  await page.getByRole('row', { name: 'till' }).getByRole('link', { name: 'Refused uses' }).click();
+  await page.getByRole('heading', { name: 'Security log' }).waitFor();
+  await world.owner.sdk.vault.log({ user: USER, token, reference: 'seen' });
+  await goTo(page, `log?token=${token}`);
+  const object = page.getByTitle(`item/${USER}/${token}`).first();
+  expect(await object.textContent()).toBe(`item/${USER}/${token.slice(0, 8)}…${token.slice(-6)}`);
+});
+
+describe('the form builder', () => {
+  test('names languages, and shows the form as it was while a choice has no choices yet', async () => {
+    const page = await open();
+    await world.owner.sdk.forms.create({ form_id: 'till' });
+    await goTo(page, 'form?id=till');
+    await page.getByLabel('Language').selectOption({ label: 'German' });
+    const preview = page.frameLocator('iframe');
+    await preview.getByLabel('Kartennummer').waitFor();
+    const refused: number[] = [];
+    page.on('response', (response) => response.ok() || refused.push(response.status()));
+    await page.clock.install();
+    await page.getByRole('button', { name: 'Add a field' }).click();
+    await page.getByLabel('Label').fill('Anrede');
+    await page.getByRole('group', { name: 'Additional fields' }).getByLabel('Type').selectOption('select');
+    // More than the pause after which the preview follows.
+    await page.clock.runFor(2_000);
+    await page.getByLabel('Choices').fill('Frau, Herr');
+    await page.getByLabel('Label').focus();
+    await page.clock.runFor(2_000);
+    await preview.getByLabel('Anrede').waitFor();
+    expect(refused).toEqual([]);
+  });
+
+  test('has ticks on the line of their texts', async () => {
+    const page = await open();
+    await goTo(page, 'form');
+    const label = page.locator('.field.many label').first();
+    const [text, tick] = [await boxOf(label), await boxOf(label.locator('input'))];
+    expect(Math.abs(text.y + text.height / 2 - tick.y - tick.height / 2)).toBeLessThan(2);
+  });
+});
+
+describe('the page', () => {
+  test('has its menu down to the end of the window, and states as high as their text', async () => {
+    const page = await open({ viewport: { width: 1280, height: 900 } });
+    await goTo(page, 'preferences');
+    const menu = await boxOf(page.locator('.menu'));
+    expect(menu.y + menu.height).toBe(900);
+    const [state, button] = [
+      await boxOf(page.locator('td .badge').first()),
+      await boxOf(page.locator('td .actions button').first()),
+    ];
+    expect(state.height).toBeLessThan(button.height);
+  });
+
+  test('has what a dialog says apart from its form', async () => {
+    const page = await open();
+    await goTo(page, 'items');
+    await page.getByRole('button', { name: 'Erase a reference' }).click();
+    const dialog = page.getByRole('dialog');
+    const [said, form] = [await boxOf(dialog.locator('.warning')), await boxOf(dialog.locator('form'))];
+    expect(form.y - said.y - said.height).toBeGreaterThan(10);
+  });
+
+  test('cuts no actor off on a phone', async () => {
+    const { secret } = await world.owner.sdk.credentials.create({
+      ...{ name: 'reader', scopes: ['vault:log', 'vault:list', 'vault:read'] },
+    });
+    const { page } = await openConsole(world, { viewport: { width: 390, height: 844 } });
+    await signIn(world, page, '', secret);
+    await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'seen' })}`);
+    await page.getByLabel('Passphrase').fill(PASSPHRASE);
+    await page.getByRole('button', { name: 'Show' }).click();
+    const table = page.getByRole('region', { name: 'Log' });
+    await table.getByText(/cred_/).first().waitFor();
+    const hidden = await table.evaluate((element: { scrollWidth: number; clientWidth: number }) => [
+      element.scrollWidth,
+      element.clientWidth,
+    ]);
+    expect(hidden[0]).toBe(hidden[1] ?? 0);
+  });
+});
