@@ -168,7 +168,14 @@ export function Shell() {
           <ThemeChoice />
           <a href="/guide">{T.guide}</a>
           <a href="/docs">{T.reference}</a>
-          <button type="button" onClick={() => setSession(undefined)}>
+          <button
+            type="button"
+            onClick={() => {
+              // The place is a customer's, and the next person at this desk is another one.
+              location.replace(linkTo(''));
+              setSession(undefined);
+            }}
+          >
             {T.signIn.out}
           </button>
         </span>

@@ -64,6 +64,20 @@ test('a credential has the id of the logs, and its new secret says whose it is',
   await page.getByRole('dialog', { name: 'New secret: desk' }).getByText('a secret that leaked').waitFor();
 });
 
+test('the sign-in takes what is typed, and signing out leaves no place for the next person', async () => {
+  const { page } = await openConsole(world);
+  await page.getByLabel('Account name').waitFor();
+  expect(await page.evaluate(() => Object(globalThis).document.activeElement?.getAttribute('name'))).toBe(
+    'name',
+  );
+  await signIn(world, page);
+  await goTo(page, `items?reference_prefix=${CUSTOMER}`);
+  await page.getByText('2 shown; there are no more.').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Account name').waitFor();
+  expect(page.url()).not.toContain(CUSTOMER);
+});
+
 test('a customer is erased under all keys', async () => {
   const page = await open();
   await goTo(page, `items?reference_prefix=${CUSTOMER}`);

@@ -1,11 +1,14 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { type Session, signIn } from '../app/session.ts';
 import { T } from '../text/text.ts';
-import { Form } from '../ui/form.tsx';
+import { Form, focusFirst } from '../ui/form.tsx';
 
 /** Signs in, with the password of an account or the secret of an API credential. */
 export function SignInScreen({ onSignedIn }: { readonly onSignedIn: (session: Session) => void }) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => focusFirst(place.current), []);
   return (
-    <main class="sign-in" id="content">
+    <main class="sign-in" id="content" ref={place}>
       <h1>{T.product}</h1>
       <Form
         fields={[
