@@ -4,5 +4,9 @@ import { Shell } from './shell.tsx';
 
 const place = document.getElementById('console');
 if (place !== null) {
-  render(<Shell />, place);
+  const show = (): void => render(<Shell />, place);
+  show();
+  // The browser's history keeps a page as it was left: with who was signed in, or on the way to be, and what was typed.
+  addEventListener('pagehide', () => render(null, place));
+  addEventListener('pageshow', show);
 }

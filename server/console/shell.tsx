@@ -3,7 +3,7 @@ import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import type { Scope } from '../../sdk/transport/types.ts';
 import { useNotice } from './app/notice.ts';
 import { linkTo, useRoute } from './app/route.ts';
-import { type ScreenParts, type Session, watchAway } from './app/session.ts';
+import { type ScreenParts, type Session, watchIdle } from './app/session.ts';
 import { CertificatesScreen } from './screens/certificates.tsx';
 import { CredentialsScreen } from './screens/credentials.tsx';
 import { EndpointsScreen } from './screens/endpoints.tsx';
@@ -145,7 +145,7 @@ function Notice() {
 export function Shell() {
   const [session, setSession] = useState<Session>();
   const { screen, params } = useRoute();
-  useEffect(() => (session === undefined ? undefined : watchAway(() => setSession(undefined))), [session]);
+  useEffect(() => (session === undefined ? undefined : watchIdle(() => setSession(undefined))), [session]);
   if (session === undefined) {
     return <SignInScreen onSignedIn={setSession} />;
   }

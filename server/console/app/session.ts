@@ -1,4 +1,4 @@
-/** Who is signed in. It is kept in the memory of the page alone: a reload signs out. */
+/** Who is signed in. It is kept in the memory of the page alone: to reload or to leave it signs out. */
 import { Vault } from '../../../sdk/client.ts';
 import { VaultApiError } from '../../../sdk/transport/errors.ts';
 import type { Scope, WhoAmI } from '../../../sdk/transport/types.ts';
@@ -73,10 +73,10 @@ export async function signIn({ name, secret }: SignIn): Promise<Session> {
 }
 
 /**
- * Calls `end` once nothing was typed or clicked for a quarter of an hour, also one in which the machine slept, and when
- * the page is left: from the browser's history it would come back signed in. Returns what stops that.
+ * Calls `end` once nothing was typed or clicked for a quarter of an hour, also one in which the machine slept. Returns
+ * what stops that.
  */
-export function watchAway(end: () => void): () => void {
+export function watchIdle(end: () => void): () => void {
   let last = Date.now();
   const look = (): void => {
     if (Date.now() - last >= IDLE_MS) {
@@ -92,7 +92,6 @@ export function watchAway(end: () => void): () => void {
   const options = { capture: true, signal: watching.signal };
   document.addEventListener('pointerdown', act, options);
   document.addEventListener('keydown', act, options);
-  addEventListener('pagehide', end, options);
   return () => {
     clearInterval(timer);
     watching.abort();

@@ -1,5 +1,5 @@
 /** What the builder shows: the form itself, and once that was changed a draft, which is deleted when the builder is left. */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
 import type { Session } from '../app/session.ts';
 
@@ -64,14 +64,8 @@ export function usePreview(
 ): Preview {
   const [preview, setPreview] = useState<Preview>({});
   const draft = useMemo(() => createDraft(client, type), [client, type]);
-  useEffect(() => {
-    const remove = (): void => void draft.remove().catch(() => undefined);
-    addEventListener('pagehide', remove);
-    return () => {
-      removeEventListener('pagehide', remove);
-      remove();
-    };
-  }, [draft]);
+  // Other effects end after the next paint, which a page that is left does not have.
+  useLayoutEffect(() => () => void draft.remove().catch(() => undefined), [draft]);
   const { id: _, url, form_type: __, ...stored } = form;
   const settings = changed ?? (isOpen(form) ? undefined : stored);
   useEffect(() => {
