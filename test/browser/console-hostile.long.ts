@@ -93,10 +93,13 @@ test('a quarter of an hour signs out, also one that the machine has slept throug
   await page.clock.setSystemTime(START + 28 * MINUTE_MS);
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  await page.getByRole('link', { name: 'Rules', exact: true }).focus();
   // The timers have not moved: as when the machine sleeps.
   await page.clock.setSystemTime(START + 44 * MINUTE_MS);
-  await page.keyboard.press('Shift');
+  await page.keyboard.press('Enter');
   await page.getByRole('heading', SIGN_IN).waitFor();
+  // The press that comes too late does nothing else.
+  expect(page.url()).toEndWith('#/keys');
 });
 
 test('nobody there for a quarter of an hour signs out', async () => {
@@ -107,6 +110,16 @@ test('nobody there for a quarter of an hour signs out', async () => {
   await page.clock.fastForward(14 * MINUTE_MS);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   await page.clock.fastForward(2 * MINUTE_MS);
+  await page.getByRole('heading', SIGN_IN).waitFor();
+});
+
+test('a clock that is put back gives no more time', async () => {
+  const { page } = await openConsole(world);
+  await page.clock.install({ time: START });
+  await page.reload();
+  await signIn(world, page);
+  await page.clock.setSystemTime(START - 60 * MINUTE_MS);
+  await page.clock.fastForward(16 * MINUTE_MS);
   await page.getByRole('heading', SIGN_IN).waitFor();
 });
 

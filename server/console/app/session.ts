@@ -6,7 +6,7 @@ import type { Route } from './route.ts';
 
 /** A page without any action for so long signs out. */
 const IDLE_MS = 15 * 60_000;
-/** How often it looks at the clock: a timer stands still while the machine sleeps. */
+/** How often it looks at the time. */
 const LOOK_MS = 5_000;
 
 /** A signed-in account or API credential. */
@@ -77,15 +77,18 @@ export async function signIn({ name, secret }: SignIn): Promise<Session> {
  * what stops that.
  */
 export function watchIdle(end: () => void): () => void {
-  let last = Date.now();
+  const now = () => ({ clock: Date.now(), awake: performance.now() });
+  let last = now();
   const look = (): void => {
-    if (Date.now() - last >= IDLE_MS) {
+    const { clock, awake } = now();
+    // What counts the time awake stands still while the machine sleeps; a clock may be put back.
+    if (Math.max(clock - last.clock, awake - last.awake) >= IDLE_MS) {
       end();
     }
   };
   const act = (): void => {
     look();
-    last = Date.now();
+    last = now();
   };
   const timer = setInterval(look, LOOK_MS);
   const watching = new AbortController();
