@@ -166,8 +166,13 @@ export function Shell() {
         </span>
         <span class="links">
           <ThemeChoice />
-          <a href="/guide">{T.guide}</a>
-          <a href="/docs">{T.reference}</a>
+          {/* Beside the console, since leaving it signs out. */}
+          <a href="/guide" target="_blank" rel="noreferrer">
+            {T.guide}
+          </a>
+          <a href="/docs" target="_blank" rel="noreferrer">
+            {T.reference}
+          </a>
           <button
             type="button"
             onClick={() => {

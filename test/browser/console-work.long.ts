@@ -208,6 +208,19 @@ test('a webhook that failed is told in words, and called again', async () => {
   await page.getByRole('region', { name: 'Calls of the webhook' }).getByRole('row').nth(2).waitFor();
 });
 
+test('who opens the guide or the reference stays signed in', async () => {
+  const page = await open();
+  for (const [name, path] of [
+    ['Guide', '/guide'],
+    ['API reference', '/docs'],
+  ] as const) {
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name, exact: true }).click();
+    await (await opened).waitForURL(`${world.url}${path}`);
+    expect(await page.getByRole('heading', { name: 'Home' }).isVisible()).toBe(true);
+  }
+});
+
 test('an additional field has its type, in the preview and in what is saved', async () => {
   const page = await open();
   await goTo(page, 'form?id=donation');
