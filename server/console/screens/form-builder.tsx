@@ -117,6 +117,15 @@ function settingsIn(
   } as FormSettings; // The vault checks them, and names the place of an error.
 }
 
+/**
+ * What the form may do in the preview: what it may in a page, where it has the origin of a separate host for forms. It
+ * opens no windows there, and leads the console nowhere.
+ */
+function sandboxOf(url: string): string {
+  const isElsewhere = new URL(url, location.origin).origin !== location.origin;
+  return `allow-scripts allow-forms${isElsewhere ? ' allow-same-origin' : ''}`;
+}
+
 /** What a page needs to show the form. */
 function snippetOf(id: string): string {
   return `<script type="module" src="${location.origin}/forms/vault-forms.js"></script>
@@ -208,7 +217,7 @@ function Builder({ session, form }: BuilderParts) {
           {preview.url !== undefined && (
             <iframe
               class="preview"
-              sandbox="allow-scripts allow-forms"
+              sandbox={sandboxOf(preview.url)}
               src={preview.url}
               title={T.forms.preview}
             />
