@@ -34,6 +34,7 @@ type State = 'head' | 'size' | 'extension' | 'data' | 'after data' | 'trailer' |
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*)?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+const BLANKS: ReadonlySet<string> = new Set([' ', '\t']);
 const LENGTH = /^\d{1,15}$/;
 const FINAL_MIN = 200;
 const FINAL_MAX = 599;
@@ -48,6 +49,18 @@ const NO_BYTES: Buffer = Buffer.alloc(0);
 
 interface ParsedHead extends ReplyHead {
   readonly minor: string;
+}
+
+/** A value without the blanks around it. A pattern would take time that grows with the square of a run of blanks. */
+function withoutBlanks(value: string): string {
+  let [from, to] = [0, value.length];
+  while (from < to && BLANKS.has(value.charAt(from))) {
+    from += 1;
+  }
+  while (from < to && BLANKS.has(value.charAt(to - 1))) {
+    to -= 1;
+  }
+  return value.slice(from, to);
 }
 
 /** The first part of a reply out of its text; undefined if it is none. A folded line belongs to the one before. */
@@ -65,7 +78,7 @@ function parseHead(text: string): ParsedHead | undefined {
     if (!NAME.test(name) || !VALUE.test(value)) {
       return undefined;
     }
-    headers.push([name, value.replace(/^[\t ]+|[\t ]+$/g, '')]);
+    headers.push([name, withoutBlanks(value)]);
   }
   return { minor, status: Number(status), headers };
 }

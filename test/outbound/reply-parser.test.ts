@@ -105,6 +105,21 @@ test('headers keep order and spelling, lose blanks around them, and may be folde
   ]);
 });
 
+test('a run of blanks costs no time', () => {
+  const limits = { replyHeaderBytes: 65_536, replyBodyBytes: 0 };
+  const read = (text: string): number => {
+    const sink = { onHead: () => undefined, onPiece: () => undefined, onEnd: () => undefined };
+    const from = performance.now();
+    expect(new ReplyParser(limits, false, sink).push(Buffer.from(text, 'latin1'))).toBeUndefined();
+    return performance.now() - from;
+  };
+  const blanks = ' '.repeat(60_000);
+  // With a pattern each took seconds.
+  for (const value of [`a${blanks}b`, `${blanks}b`, `a${blanks}`, `a\r\n${blanks}b`, blanks]) {
+    expect(read(`${HEAD}A: ${value}\r\nContent-Length: 0\r\n\r\n`)).toBeLessThan(250);
+  }
+});
+
 test('up to the end of the connection, and to HEAD', () => {
   expect(readText(`${HEAD}\r\nall of it`, { isClosed: true })).toMatchObject({
     body: 'all of it',
