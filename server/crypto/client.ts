@@ -17,7 +17,7 @@ export interface Crypto extends JobClient<typeof JOBS> {
   digestCredential(secret: Secret<string>): string;
   lengthOf(secret: Secret<Uint8Array>): number;
   /** Whether a secret passes a test, which must not keep it. */
-  passes(secret: Secret<Uint8Array>, test: (bytes: Uint8Array) => boolean): boolean;
+  passes<T>(secret: Secret<T>, test: (value: T) => boolean): boolean;
 }
 
 /** The client of the threads of a pool; `report` receives each job that has ended. */

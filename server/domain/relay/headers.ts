@@ -17,6 +17,9 @@ const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:
 const OF_ORIGIN =
   /^(?:set-cookie|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
 
+/** Content codings that are decoded where a reply is received. */
+export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
+
 /** The names in `Connection`, which are as those of the connection itself. */
 function namedByConnection(headers: Headers): ReadonlySet<string> {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
@@ -52,6 +55,15 @@ export function replaceHeaders(headers: Headers, by: Headers): Headers {
 /** The headers of a reply that go back to the caller. */
 export function headersToReturn(headers: Headers): Headers {
   return without(headers, OF_CONNECTION, OF_ORIGIN);
+}
+
+/** The headers of a reply whose body was decoded where it was received; those of one in another coding stay. */
+export function withoutCoding(headers: Headers): Headers {
+  const isCoding = ([name]: Headers[number]): boolean => name.toLowerCase() === 'content-encoding';
+  const codings = headers.filter(isCoding).map(([, value]) => value.trim());
+  return codings.length > 0 && DECODED.test(codings.join())
+    ? headers.filter((header) => !isCoding(header))
+    : headers;
 }
 
 /** The value of the first header of this name. */

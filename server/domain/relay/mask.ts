@@ -4,6 +4,7 @@ import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
 import { hideCredentials } from './credentials.ts';
+import type { Headers } from './headers.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */
@@ -32,6 +33,64 @@ export function sentNumber(placeholder: Placeholder, value: JsonValue): SentNumb
   }
   const digits = onlyDigits(text);
   return digits.length < DIGITS_MIN ? undefined : { digits, shown: placeholderText(placeholder) };
+}
+
+/** Longer replies are masked in a thread whatever they hold. */
+const SCANNED_BYTES_MAX = 16_384;
+/** How many bytes behind its first one an encoded mark may have: `&nbsp;`. */
+const MARK_BYTES = 5;
+/** What each byte is to a search for numbers; all others are 0. */
+const [DIGIT, MARK, LETTER] = [1, 2, 3];
+const KINDS = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte);
+  if (/\d/.test(character)) {
+    return DIGIT;
+  }
+  return /[%&\\]/.test(character) ? MARK : /[a-z]/i.test(character) ? LETTER : 0;
+});
+
+/** Whether so many digits stand in bytes without a letter between them, but for those of encoded marks. */
+function hasDigits(bytes: Uint8Array, wanted: number): boolean {
+  let digits = 0;
+  let markEnd = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const kind = KINDS[bytes[at] ?? 0];
+    if (kind === DIGIT) {
+      digits += 1;
+      if (digits === wanted) {
+        return true;
+      }
+    } else if (kind === MARK) {
+      markEnd = at + MARK_BYTES;
+    } else if (kind === LETTER && at > markEnd) {
+      digits = 0;
+    }
+  }
+  return false;
+}
+
+/**
+ * Whether masking would leave a reply as it is, as far as that can be told at a glance: it is short, has no credential, and
+ * nowhere as many digits as the shortest number that was sent, `digitsMin`.
+ */
+export function staysAsItIs(
+  headers: Headers,
+  body: Uint8Array,
+  digitsMin: number,
+  credentials: readonly string[],
+): boolean {
+  if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0)) {
+    return false;
+  }
+  const values = headers.map(([, value]) => value).join('x');
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+  return (
+    !hasDigits(bytes, digitsMin) &&
+    !hasDigits(Buffer.from(values, 'latin1'), digitsMin) &&
+    !credentials.some(
+      (text) => values.includes(text) || bytes.includes(text) || bytes.includes(text, 0, 'latin1'),
+    )
+  );
 }
 
 const QUOTE = 0x22;

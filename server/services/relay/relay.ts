@@ -6,7 +6,8 @@ import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { createCredentialFilter, hideCredentials } from '../../domain/relay/credentials.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
-import { type Headers, headerIn, headersToReturn } from '../../domain/relay/headers.ts';
+import { type Headers, headerIn, headersToReturn, withoutCoding } from '../../domain/relay/headers.ts';
+import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
 import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
@@ -48,7 +49,7 @@ export interface Relayed {
 }
 
 interface RelayParts {
-  readonly crypto: Pick<Crypto, 'fillRelay' | 'maskRelay'>;
+  readonly crypto: Pick<Crypto, 'fillRelay' | 'maskRelay' | 'passes'>;
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
@@ -303,6 +304,10 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const shown: Headers = length === undefined ? back : [...back, ['Content-Length', length]];
   if (ready.masks === undefined || !(body instanceof Uint8Array)) {
     return { status, headers: shown, body, credentials: ready.credentials };
+  }
+  const { digitsMin, credentials } = ready;
+  if (crypto.passes(credentials, (texts) => staysAsItIs(shown, body, digitsMin, texts))) {
+    return { status, headers: withoutCoding(shown), body };
   }
   const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });
   return { status, ...masked };

@@ -8,7 +8,7 @@ import {
   readableCodings,
   replaceHeaders,
 } from '../../../server/domain/relay/headers.ts';
-import { maskRelayText, sentNumber } from '../../../server/domain/relay/mask.ts';
+import { maskRelayText, sentNumber, staysAsItIs } from '../../../server/domain/relay/mask.ts';
 import { findPlaceholders, placeholderText, tokensOf } from '../../../server/domain/relay/placeholder.ts';
 
 const NUMBER = '4111111111111111';
@@ -224,5 +224,62 @@ describe('a reply', () => {
       expect(sentNumber({ token: 't', field }, value)).toBeUndefined();
     }
     expect(sentNumber({ token: 't', field: 'n' }, new JsonNumber(NUMBER))?.digits).toBe(NUMBER);
+  });
+
+  test('is masked wherever that would change it', () => {
+    const mark = fc.constantFrom(
+      ' ',
+      '-',
+      '.',
+      '\u00a0',
+      '\u2011',
+      '%20',
+      '%c2',
+      '&nbsp;',
+      '&#xa0;',
+      '&#32;',
+      '\\n',
+    );
+    const between = fc.oneof(
+      fc.constant(''),
+      mark,
+      fc.constantFrom('\\u00a0', '\\u202f', ' - ', '\\', '", "'),
+    );
+    const repeated = fc
+      .array(between, { minLength: NUMBER.length, maxLength: NUMBER.length })
+      .map((marks) => [...NUMBER].map((digit, at) => digit + marks[at]).join(''));
+    const noise = fc.constantFrom(
+      'id',
+      ':',
+      '"',
+      '1764178130',
+      'é',
+      '%',
+      '&',
+      '\\',
+      '{',
+      'x',
+      '4111 1111 1111 ',
+    );
+    const text = fc.array(fc.oneof(noise, repeated), { maxLength: 6 }).map((pieces) => pieces.join(''));
+    const stays = (headers: string, body: Uint8Array, credentials: readonly string[] = []) =>
+      staysAsItIs([['X-Id', headers]], body, NUMBER.length, credentials);
+    fc.assert(
+      fc.property(text, (given) => {
+        for (const coding of ['utf8', 'utf16le'] as const) {
+          const isSame = maskRelayText(given, { sent }, false) === given;
+          expect(isSame || !stays('', Buffer.from(given, coding))).toBe(true);
+        }
+        const inHeader = Buffer.from(given).toString('latin1');
+        const isSame = maskRelayText(inHeader, { sent }, false) === inHeader;
+        expect(isSame || !stays(inHeader, Buffer.alloc(0))).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+    const usual = Buffer.from('{"id":"ch_3Q9xL2","created":1764178130,"amount":1000,"last4":"1111"}');
+    expect(stays('Thu, 26 Nov 2026 17:28:50 GMT', usual)).toBe(true);
+    expect(stays('', usual, ['ch_3Q9xL2'])).toBe(false);
+    expect(stays('sk_live_1', usual, ['sk_live_1'])).toBe(false);
+    expect(stays('', Buffer.alloc(20_000, 'x'))).toBe(false);
   });
 });

@@ -10,6 +10,7 @@ import {
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
+import { DECODED } from '../../../server/domain/relay/headers.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
@@ -20,8 +21,6 @@ import * as records from './record.ts';
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
 export const PARTIAL_CONTENT = 206;
-/** Content codings that are decoded where a reply is received. */
-export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
 
 function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
   return Buffer.from(maskEchoes(Buffer.from(bytes).toString('latin1'), echoes), 'latin1');

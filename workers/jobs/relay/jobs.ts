@@ -27,7 +27,7 @@ export const RELAY_JOBS = {
   /**
    * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
    * each item, empty for one that was not read. `masks`: what `maskRelay` needs; missing where a reply can be passed on as it
-   * comes. `credentials`: what no reply may show of the connection. `rejected`: why nothing is sent.
+   * comes. `digitsMin`: see `staysAsItIs`. `credentials`: what no reply may show of the connection. `rejected`: why nothing is sent.
    */
   fillRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
@@ -46,6 +46,7 @@ export const RELAY_JOBS = {
           message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) }),
         ),
         masks: optional(concealed(bytes)),
+        digitsMin: json<number>(),
         credentials: concealed(json<readonly string[]>()),
       },
       rejected: { logEntries: list(bytes), error: failure },

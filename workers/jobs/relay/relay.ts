@@ -10,10 +10,12 @@ import { isWide, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
 import { credentialsOf } from '../../../server/domain/relay/credentials.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import {
+  DECODED,
   headerIn,
   headersToSend,
   readableCodings,
   replaceHeaders,
+  withoutCoding,
 } from '../../../server/domain/relay/headers.ts';
 import {
   maskRelayHeader,
@@ -36,7 +38,7 @@ import { isOver, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import { namesOf } from '../proxy/fill.ts';
 import type { Headers } from '../proxy/jobs.ts';
-import { DECODED, PARTIAL_CONTENT } from '../proxy/report.ts';
+import { PARTIAL_CONTENT } from '../proxy/report.ts';
 import type { RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
@@ -168,6 +170,7 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
   return {
     request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsOf),
     masks: hasMasks ? toJsonBytes(masks) : undefined,
+    digitsMin: echoes === undefined ? Math.min(...masks.sent.map(({ digits }) => digits.length)) : 0,
     credentials,
   };
 }
@@ -263,11 +266,8 @@ export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
 
   maskRelay(_context, { masks: given, status, headers, body }) {
     const masks = parseOwn<RelayMasks>(given);
-    const isDecoded = DECODED.test(valuesOf(headers, 'content-encoding').join());
     return {
-      headers: headers
-        .filter(([name]) => !(isDecoded && name.toLowerCase() === 'content-encoding'))
-        .map(([name, value]) => maskRelayHeader(name, value, masks)),
+      headers: withoutCoding(headers).map(([name, value]) => maskRelayHeader(name, value, masks)),
       body: isSearchable(headers, status, body, masks)
         ? maskBody(headers, body, masks)
         : unsearchable(body, masks),
