@@ -43,7 +43,8 @@ function open(
   const connection: Connection = { socket, isUsed: false, user, timer: undefined };
   const lose = (error?: Error): void =>
     connection.user === undefined ? onUnused(connection) : connection.user.onLost(error);
-  socket.on('secureConnect', () => connection.user?.onOpen());
+  // Once: the runtime says it again when the peer negotiates anew (TLS 1.2), while a request is on its way.
+  socket.once('secureConnect', () => connection.user?.onOpen());
   socket.on('data', (chunk: Buffer) =>
     connection.user === undefined ? onUnused(connection) : connection.user.onData(chunk),
   );

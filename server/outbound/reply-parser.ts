@@ -228,9 +228,12 @@ export class ReplyParser {
     if (status < FINAL_MIN || status > FINAL_MAX || !isFramed) {
       return 'target_unreachable';
     }
-    this.#isKept = isPersistent(head);
+    const isEmpty = coding === undefined && length !== undefined && Number(length) === 0;
+    const isBodiless = this.#isHead || BODILESS.has(status);
+    // Some targets send a body where none belongs, which would be read as the next reply.
+    this.#isKept = isPersistent(head) && !(isBodiless && !isEmpty && (coding ?? length) !== undefined);
     this.#sink.onHead({ status, headers });
-    if (this.#isHead || BODILESS.has(status) || length === '0') {
+    if (isBodiless || isEmpty) {
       return this.#end(rest);
     }
     this.#isChunked = coding !== undefined;

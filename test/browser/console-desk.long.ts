@@ -8,6 +8,8 @@ import { type FormsWorld, USER } from './forms-world.ts';
 const CARD = { card_number: '4111111111111111', expiry: '12/29' };
 const CUSTOMER = 'customer-7';
 
+declare const location: { hash: string };
+
 setDefaultTimeout(120_000);
 let world: FormsWorld;
 let desk: { readonly id: string; readonly secret: string };
@@ -114,6 +116,32 @@ test('the log of an endpoint is of the uses that were refused, and a token in it
 });
 
 describe('the form builder', () => {
+  test('a builder that is left while a change waits for its draft leaves none behind', async () => {
+    const page = await open();
+    await world.owner.sdk.forms.create({ form_id: 'donation' });
+    const replies: Promise<unknown>[] = [];
+    page.on('request', (request) => request.method() === 'POST' && replies.push(request.response()));
+    await page.clock.install();
+    // Within one frame of the end of the pause after which the preview follows.
+    for (const waited of [594, 601, 608, 615]) {
+      await page.clock.resume();
+      await goTo(page, 'form?id=donation');
+      await page.frameLocator('iframe').getByLabel('Card number').waitFor();
+      await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 60_000);
+      await page.getByLabel('Language').selectOption('fr');
+      await page.clock.runFor(waited);
+      await page.evaluate(() => {
+        location.hash = '#/rules';
+      });
+      await page.getByRole('heading', { name: 'Rules', level: 1 }).waitFor();
+      await page.clock.runFor(5_000);
+    }
+    await Promise.all(replies);
+    while ((await world.owner.sdk.forms.list()).some(({ id }) => id.startsWith('console-draft-'))) {
+      await Bun.sleep(50);
+    }
+  });
+
   test('names languages, and shows the form as it was while a choice has no choices yet', async () => {
     const page = await open();
     await world.owner.sdk.forms.create({ form_id: 'till' });

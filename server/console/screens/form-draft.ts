@@ -1,5 +1,5 @@
 /** What the builder shows: the form itself, and once that was changed a draft, which is deleted when the builder is left. */
-import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import type { FormSettings, Form as HostedForm } from '../../../sdk/transport/types.ts';
 import type { Session } from '../app/session.ts';
 
@@ -64,11 +64,12 @@ export function usePreview(
 ): Preview {
   const [preview, setPreview] = useState<Preview>({});
   const draft = useMemo(() => createDraft(client, type), [client, type]);
-  // Other effects end after the next paint, which a page that is left does not have.
+  // Both end at once. Other effects do after the next paint: a page that is left has none, and what waits for its pause
+  // may create the draft once more before.
   useLayoutEffect(() => () => void draft.remove().catch(() => undefined), [draft]);
   const { id: _, url, form_type: __, ...stored } = form;
   const settings = changed ?? (isOpen(form) ? undefined : stored);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const show = (shown: FormSettings): void =>
       void draft.show(shown).then(
         (url) => setPreview({ url }),
