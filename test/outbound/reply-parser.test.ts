@@ -57,7 +57,9 @@ const GOOD: readonly (readonly [string, string, string, boolean])[] = [
   ['a length', `${HEAD}Content-Length: 5\r\n\r\nhello`, 'hello', true],
   ['no body', `${HEAD}Content-Length: 0\r\n\r\n`, '', true],
   ['no content', 'HTTP/1.1 204 No Content\r\n\r\n', '', true],
-  ['not modified, with the length of another', 'HTTP/1.1 304 X\r\nContent-Length: 9\r\n\r\n', '', true],
+  ['a length of zeros', `${HEAD}Content-Length: 00\r\n\r\n`, '', true],
+  ['not modified, which some send with a body', 'HTTP/1.1 304 X\r\nContent-Length: 9\r\n\r\n', '', false],
+  ['no content, the same', 'HTTP/1.1 204 X\r\nTransfer-Encoding: chunked\r\n\r\n', '', false],
   ['chunks', `${CHUNKED}5\r\nhello\r\n0A\r\n, world!!!\r\n0\r\n\r\n`, 'hello, world!!!', true],
   ['zeros before a size', `${CHUNKED}0005\r\nhello\r\n000\r\n\r\n`, 'hello', true],
   ['extensions and trailers', `${CHUNKED}5;a="b;c" \r\nhello\r\n0 ;x\r\nA: b\r\nC: d\r\n\r\n`, 'hello', true],
@@ -126,7 +128,8 @@ test('up to the end of the connection, and to HEAD', () => {
     isKept: false,
   });
   const head = `${HEAD}Content-Length: 99999999\r\n\r\n`;
-  expect(readText(head, { isHead: true })).toMatchObject({ body: '', isKept: true });
+  expect(readText(head, { isHead: true })).toMatchObject({ body: '', isKept: false });
+  expect(readText(`${HEAD}X-A: b\r\n\r\n`, { isHead: true })).toMatchObject({ body: '', isKept: true });
 });
 
 test('what follows a reply keeps nobody from it, and the connection from nobody else', () => {
