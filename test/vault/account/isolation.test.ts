@@ -194,7 +194,9 @@ function seen(answer: Answer, names: Names): unknown {
 
 /** The records of everybody but the caller, as Redis has them. */
 async function recordsOfOthers(): Promise<ReadonlyMap<string, string>> {
-  const keys = (await vault.raw.keys('*')).filter((key) => !key.includes(other.aid)).sort();
+  // What captures leave for two minutes may go meanwhile.
+  const isKept = (key: string): boolean => !(key.includes(other.aid) || /\.\d+\}q/.test(key));
+  const keys = (await vault.raw.keys('*')).filter(isKept).sort();
   const dumps = await Promise.all(keys.map((key) => vault.raw.dumpBuffer(key)));
   return new Map(keys.map((key, at) => [key, dumps[at]?.toString('base64') ?? '']));
 }

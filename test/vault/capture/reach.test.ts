@@ -57,8 +57,8 @@ async function contentOf(name: string): Promise<unknown> {
   }
 }
 
-/** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
-const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
+/** What no request leaves as it was: counts of uses, the security logs, which name every refusal, and what lasts two minutes. */
+const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$|^\{[^:}]+\.\d+\}q/;
 
 /** Everything in Redis but for what was noted. */
 async function everything(): Promise<Readonly<Record<string, unknown>>> {
