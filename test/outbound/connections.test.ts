@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { createConnectionPool } from '../../server/outbound/connections.ts';
 import { asClientCert, newAuthority } from './certificates.ts';
 import { type Answer, always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
 
@@ -118,6 +119,43 @@ describe('a connection is not used again', () => {
     expect(await send(postTo(target.port))).toMatchObject({ ok: true, body: Buffer.from('ok') });
     expect(target.connections()).toBe(2);
   });
+});
+
+test('a handshake that is told of again sends nothing again', async () => {
+  const target = await startTarget(good, always(OK));
+  const opened = Promise.withResolvers<void>();
+  let times = 0;
+  const { socket } = createConnectionPool().take(
+    undefined,
+    { host: '127.0.0.1', port: target.port, rejectUnauthorized: false },
+    {
+      onOpen: () => {
+        times += 1;
+        opened.resolve();
+      },
+      onData: () => undefined,
+      onClosing: () => undefined,
+      onLost: () => undefined,
+    },
+  );
+  await opened.promise;
+  // As the runtime does where a peer of TLS 1.2 negotiates anew.
+  socket.emit('secureConnect');
+  expect(times).toBe(1);
+  socket.destroy();
+});
+
+test('a body after a reply to HEAD is not the next reply', async () => {
+  const body = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
+  const inTwo: Answer = (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`);
+    setTimeout(() => socket.write(body), 20);
+  };
+  const late: Answer = (socket) => setTimeout(() => socket.write(OK), 60);
+  const target = await startTarget(good, inTurns(inTwo, late));
+  const { send } = localOutbound({ caPem });
+  await send(postTo(target.port, { method: 'HEAD', body: undefined }));
+  expect(await send(postTo(target.port))).toMatchObject({ ok: true, body: Buffer.from('ok') });
 });
 
 describe('a connection that was used before', () => {
