@@ -58,7 +58,8 @@ function parseAddress(text: string): Address | undefined {
  * address with a zone.
  */
 export function normalAddress(text: string): string | undefined {
-  return parseAddress(text)?.toString();
+  // The runtime takes four decimal numbers without zeros before them as IPv4, and nothing else.
+  return isIP(text) === 4 ? text : parseAddress(text)?.toString();
 }
 
 /**

@@ -26,8 +26,8 @@ export interface Connection {
   /** Whether a request has used it before. */
   isUsed: boolean;
   user: ConnectionUser | undefined;
-  /** Ends it when it has waited too long. */
-  timer: ReturnType<typeof setTimeout> | undefined;
+  /** When its last request ended, on `performance.now()`. */
+  waitsSince: number;
 }
 
 /** The connections of a process. */
@@ -40,7 +40,7 @@ function open(
 ): Connection {
   const socket = connect(options);
   socket.setNoDelay(true);
-  const connection: Connection = { socket, isUsed: false, user, timer: undefined };
+  const connection: Connection = { socket, isUsed: false, user, waitsSince: 0 };
   const lose = (error?: Error): void =>
     connection.user === undefined ? onUnused(connection) : connection.user.onLost(error);
   // Once: the runtime says it again when the peer negotiates anew (TLS 1.2), while a request is on its way.
@@ -56,12 +56,28 @@ function open(
   return connection;
 }
 
+/** The one that has waited the least, if that is not too long. */
+function takeWaiting(waiting: Map<string, Connection[]>, name: string): Connection | undefined {
+  const connections = waiting.get(name);
+  const found = connections?.pop();
+  if (connections?.length === 0) {
+    waiting.delete(name);
+  }
+  if (found !== undefined && found.waitsSince <= performance.now() - WAITING_MS) {
+    found.socket.destroy();
+    return undefined;
+  }
+  return found;
+}
+
 /**
  * Makes a pool. A connection is used again only for the name that it was opened for, which says whose it is, to whom, and at
  * which addresses. Each new one is verified in full: TLS sessions are not resumed.
  */
 export function createConnectionPool() {
+  /** Those that wait, by name, the longest ago first. */
   const waiting = new Map<string, Connection[]>();
+  let isSweepDue = false;
   const remove = (name: string, connection: Connection): void => {
     const left = waiting.get(name)?.filter((one) => one !== connection) ?? [];
     if (left.length > 0) {
@@ -69,23 +85,36 @@ export function createConnectionPool() {
     } else {
       waiting.delete(name);
     }
-    clearTimeout(connection.timer);
+    connection.socket.destroy();
+  };
+  const sweep = (): void => {
+    const before = performance.now() - WAITING_MS;
+    let next = Number.POSITIVE_INFINITY;
+    for (const [name, connections] of waiting) {
+      for (const connection of connections) {
+        if (connection.waitsSince <= before) {
+          remove(name, connection);
+        } else {
+          next = Math.min(next, connection.waitsSince - before);
+        }
+      }
+    }
+    isSweepDue = next < Number.POSITIVE_INFINITY;
+    if (isSweepDue) {
+      setTimeout(sweep, Math.ceil(next)).unref();
+    }
   };
   return {
     /** One that waits, which is open, or a new one, which is not yet; without a name a new one. */
-    take(name: string | undefined, options: ConnectionOptions, user: ConnectionUser): Connection {
-      const found = name === undefined ? undefined : waiting.get(name)?.at(-1);
-      if (name !== undefined && found !== undefined) {
-        remove(name, found);
+    take(name: string | undefined, options: () => ConnectionOptions, user: ConnectionUser): Connection {
+      const found = name === undefined ? undefined : takeWaiting(waiting, name);
+      if (found !== undefined) {
         found.user = user;
         return found;
       }
-      return open(options, user, (unused) => {
-        if (name !== undefined) {
-          remove(name, unused);
-        }
-        unused.socket.destroy();
-      });
+      return open(options(), user, (unused) =>
+        name === undefined ? unused.socket.destroy() : remove(name, unused),
+      );
     },
 
     /** Keeps one that was taken for a name, for a second. */
@@ -98,12 +127,13 @@ export function createConnectionPool() {
         socket.destroy();
         return;
       }
-      waiting.set(name, [...others, connection]);
-      connection.timer = setTimeout(() => {
-        remove(name, connection);
-        socket.destroy();
-      }, WAITING_MS);
-      connection.timer.unref();
+      connection.waitsSince = performance.now();
+      others.push(connection);
+      waiting.set(name, others);
+      if (!isSweepDue) {
+        isSweepDue = true;
+        setTimeout(sweep, WAITING_MS).unref();
+      }
       socket.resume();
     },
   };

@@ -14,8 +14,8 @@ import {
 } from './call.ts';
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { createCollector, decodeReply, type OpenReply, openReply } from './reply.ts';
-import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink } from './reply-parser.ts';
+import { Collector, decodeReply, type OpenReply, openReply } from './reply.ts';
+import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink, valuesOf } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
 const NO_BYTES = new Uint8Array(0);
@@ -24,15 +24,13 @@ const NO_BYTES = new Uint8Array(0);
 function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
   const { method, headers, bare, body } = call;
   let head = `${method} ${destination.path} HTTP/1.1\r\nHost: ${destination.authority}\r\n`;
-  const names = new Set<string>();
   for (const [name, value] of headers) {
-    names.add(name.toLowerCase());
     head += `${name}: ${value}\r\n`;
   }
-  if (!bare && !names.has('user-agent')) {
+  if (!bare && valuesOf(headers, 'user-agent') === undefined) {
     head += `User-Agent: ${USER_AGENT}\r\n`;
   }
-  if (!bare && !names.has('accept-encoding')) {
+  if (!bare && valuesOf(headers, 'accept-encoding') === undefined) {
     head += 'Accept-Encoding: identity\r\n';
   }
   if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
@@ -45,10 +43,7 @@ function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
 /** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */
 function isPinned(socket: TLSSocket, pinned: readonly string[]): boolean {
   const { authorized, remoteAddress = '' } = socket;
-  // An IPv4 address is in its normal form.
-  return (
-    authorized && (pinned.includes(remoteAddress) || pinned.includes(normalAddress(remoteAddress) ?? ''))
-  );
+  return authorized && pinned.includes(normalAddress(remoteAddress) ?? '');
 }
 
 /**
@@ -117,7 +112,7 @@ function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean
 /** The message of an error is dropped, since it could contain a part of a key. */
 function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
   try {
-    return given.pool.take(given.isKept ? nameOf(given) : undefined, connectionOptions(given), user);
+    return given.pool.take(given.isKept ? nameOf(given) : undefined, () => connectionOptions(given), user);
   } catch (error) {
     throw new VaultError('internal', { cause: error });
   }
@@ -130,7 +125,7 @@ class Exchange implements ConnectionUser, ReplySink {
   readonly #connection: Connection;
   readonly #parser: ReplyParser;
   readonly #timers: ReturnType<typeof setTimeout>[] = [];
-  readonly #whole: ReturnType<typeof createCollector>;
+  readonly #whole: Collector;
   #head: ReplyHead | undefined;
   #streamed: OpenReply | undefined;
   #isSent = false;
@@ -139,7 +134,7 @@ class Exchange implements ConnectionUser, ReplySink {
   constructor(given: HttpExchange) {
     const { call, limits } = given;
     this.#given = given;
-    this.#whole = createCollector(limits.replyBodyBytes);
+    this.#whole = new Collector(limits.replyBodyBytes);
     this.#parser = new ReplyParser(limits, call.method === 'HEAD', this);
     this.#connection = connectTo(given, this);
   }

@@ -47,26 +47,36 @@ function isWithin(bytes: number, pieces: number, bytesMax: number): boolean {
 }
 
 /** Copies pieces into one growing buffer, so that none keeps the complete read buffer in memory. */
-export function createCollector(bytesMax: number) {
-  let held = new Uint8Array(0);
-  let bytes = 0;
-  let pieces = 0;
-  const add = (piece: Uint8Array): boolean => {
-    const needed = bytes + piece.length;
-    pieces += 1;
-    if (!isWithin(needed, pieces, bytesMax)) {
+export class Collector {
+  readonly #bytesMax: number;
+  #held = new Uint8Array(0);
+  #bytes = 0;
+  #pieces = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Whether it is within the limits. */
+  add(piece: Uint8Array): boolean {
+    const needed = this.#bytes + piece.length;
+    this.#pieces += 1;
+    if (!isWithin(needed, this.#pieces, this.#bytesMax)) {
       return false;
     }
-    if (needed > held.length) {
-      const larger = new Uint8Array(Math.min(bytesMax, Math.max(needed, 2 * held.length)));
-      larger.set(held.subarray(0, bytes));
-      held = larger;
+    if (needed > this.#held.length) {
+      const larger = new Uint8Array(Math.min(this.#bytesMax, Math.max(needed, 2 * this.#held.length)));
+      larger.set(this.#held.subarray(0, this.#bytes));
+      this.#held = larger;
     }
-    held.set(piece, bytes);
-    bytes = needed;
+    this.#held.set(piece, this.#bytes);
+    this.#bytes = needed;
     return true;
-  };
-  return { add, whole: (): Uint8Array => Buffer.from(held.buffer, 0, bytes) };
+  }
+
+  whole(): Uint8Array {
+    return Buffer.from(this.#held.buffer, 0, this.#bytes);
+  }
 }
 
 function isTooLarge(error: unknown): boolean {
