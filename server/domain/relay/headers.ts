@@ -21,16 +21,21 @@ const OF_ORIGIN =
 export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
 
 /** The names in `Connection`, which are as those of the connection itself. */
-function namedByConnection(headers: Headers): ReadonlySet<string> {
+function namedByConnection(headers: Headers): readonly string[] {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
-  return new Set(named.flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/)));
+  return named.flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/));
 }
 
-function without(headers: Headers, ...patterns: readonly RegExp[]): Headers {
+function anyOf(...patterns: readonly RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join('|'), 'i');
+}
+
+const NOT_SENT = anyOf(OF_CONNECTION, OF_VAULT, OF_ROUTING);
+const NOT_RETURNED = anyOf(OF_CONNECTION, OF_ORIGIN);
+
+function without(headers: Headers, left: RegExp): Headers {
   const named = namedByConnection(headers);
-  return headers.filter(
-    ([name]) => !named.has(name.toLowerCase()) && !patterns.some((pattern) => pattern.test(name)),
-  );
+  return headers.filter(([name]) => !left.test(name) && !named.includes(name.toLowerCase()));
 }
 
 /** A name with capitals, as servers know it that do not know that case has no meaning: `Content-Type`. */
@@ -40,10 +45,7 @@ function capitalised(name: string): string {
 
 /** The headers that go on to the third party, before those of its connection. */
 export function headersToSend(headers: Headers): Headers {
-  return without(headers, OF_CONNECTION, OF_VAULT, OF_ROUTING).map(([name, value]) => [
-    capitalised(name),
-    value,
-  ]);
+  return without(headers, NOT_SENT).map(([name, value]) => [capitalised(name), value]);
 }
 
 /** The headers of one list, and those of another whose names it does not have. */
@@ -54,7 +56,7 @@ export function replaceHeaders(headers: Headers, by: Headers): Headers {
 
 /** The headers of a reply that go back to the caller. */
 export function headersToReturn(headers: Headers): Headers {
-  return without(headers, OF_CONNECTION, OF_ORIGIN);
+  return without(headers, NOT_RETURNED);
 }
 
 /** The headers of a reply whose body was decoded where it was received; those of one in another coding stay. */

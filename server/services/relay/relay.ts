@@ -318,11 +318,14 @@ export function withoutCredentials(
   { status, headers, body }: Relayed,
   credentials: readonly string[],
 ): Relayed {
-  const isFiltered = body instanceof ReadableStream && credentials.length > 0;
+  if (credentials.length === 0) {
+    return { status, headers, body };
+  }
+  const filter = () => new TransformStream(createCredentialFilter(credentials));
   return {
     status,
     headers: headers.map(([name, value]) => [name, hideCredentials(value, credentials)]),
-    body: isFiltered ? body.pipeThrough(new TransformStream(createCredentialFilter(credentials))) : body,
+    body: body instanceof ReadableStream ? body.pipeThrough(filter()) : body,
   };
 }
 

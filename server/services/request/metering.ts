@@ -36,14 +36,16 @@ interface Meter extends MeteringDependencies {
   readonly send: () => Promise<void>;
 }
 
-/** The last moment that `dayOf` was asked for; module state, since all requests of a millisecond share it. */
-let lastMs = 0;
+const DAY_MS = 86_400_000;
+
+/** The last day that `dayOf` gave, and its beginning; module state, since all requests of a day share it. */
+let lastStart = 0;
 let lastDay = '1970-01-01';
 
 /** The day that a moment belongs to, in UTC. */
 function dayOf(ms: number): string {
-  if (ms !== lastMs) {
-    lastMs = ms;
+  if (!(ms >= lastStart && ms < lastStart + DAY_MS)) {
+    lastStart = ms - (ms % DAY_MS);
     lastDay = new Date(ms).toISOString().slice(0, 10);
   }
   return lastDay;
