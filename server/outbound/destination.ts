@@ -27,6 +27,8 @@ export interface DestinationRules {
 const URL_LENGTH_MAX = 8192;
 /** Scheme and authority as written: URL() would repair a missing slash, remove tabs and accept backslashes. */
 const WRITTEN = /^https:\/\/([^/?#\\]+)(?:[/?#][^\\]*)?$/i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is searched for
+const CONTROL = /[\u0000-\u0020\u007f-\u009f]/;
 const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63})*$/;
 
 function parseUrl(text: string): URL | undefined {
@@ -34,15 +36,13 @@ function parseUrl(text: string): URL | undefined {
   if (authority === undefined || authority.includes('@') || text.length > URL_LENGTH_MAX) {
     return undefined;
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is searched for
-  return /[\u0000-\u0020\u007f-\u009f]/.test(text) || !text.isWellFormed() || !URL.canParse(text)
-    ? undefined
-    : new URL(text);
+  return CONTROL.test(text) || !text.isWellFormed() ? undefined : (URL.parse(text) ?? undefined);
 }
 
 /** The host of a URL, an IPv6 address without brackets; '' without a URL. */
 function hostOf(url: URL | undefined): string {
-  return url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const host = url?.hostname ?? '';
+  return host.startsWith('[') ? host.slice(1, -1) : host;
 }
 
 /** Whether the host of a URL is one of these, which are as in `DestinationRules`. */

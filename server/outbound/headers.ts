@@ -22,7 +22,9 @@ const BYTES_MAX = 32_768;
  */
 export function checkHeaders(headers: HeaderEntries, { field }: { readonly field: string }): HeaderEntries {
   let bytes = 0;
-  for (const [index, [name, value]] of headers.entries()) {
+  let index = -1;
+  for (const [name, value] of headers) {
+    index += 1;
     if (!NAME.test(name) || !VALUE.test(value) || RESERVED.test(name)) {
       const expected =
         'must be a header with a name that may be set, and a value of Latin-1 without control characters';

@@ -35,6 +35,8 @@ const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 const BLANKS: ReadonlySet<string> = new Set([' ', '\t']);
+const FOLD = /\r\n[ \t]+/g;
+const KEPT_SECONDS = /timeout=(\d+)/;
 const LENGTH = /^\d{1,15}$/;
 const FINAL_MIN = 200;
 const FINAL_MAX = 599;
@@ -65,7 +67,7 @@ function withoutBlanks(value: string): string {
 
 /** The first part of a reply out of its text; undefined if it is none. A folded line belongs to the one before. */
 function parseHead(text: string): ParsedHead | undefined {
-  const [first = '', ...lines] = text.replace(/\r\n[ \t]+/g, ' ').split('\r\n');
+  const [first = '', ...lines] = text.replace(FOLD, ' ').split('\r\n');
   const [, minor, status] = STATUS_LINE.exec(first) ?? [];
   if (minor === undefined || status === undefined) {
     return undefined;
@@ -97,7 +99,7 @@ export function valuesOf(headers: HeaderEntries, wanted: string): string | undef
 /** Whether the target keeps the connection, and for longer than a request of ours may wait for it. */
 function isPersistent({ minor, headers }: ParsedHead): boolean {
   const options = valuesOf(headers, 'connection')?.split(',') ?? [];
-  const [, seconds] = /timeout=(\d+)/.exec(valuesOf(headers, 'keep-alive') ?? '') ?? [];
+  const [, seconds] = KEPT_SECONDS.exec(valuesOf(headers, 'keep-alive') ?? '') ?? [];
   return minor === '1' && !options.some((option) => option.trim() === 'close') && !(Number(seconds) < 2);
 }
 
