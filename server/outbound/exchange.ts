@@ -14,7 +14,7 @@ import {
 } from './call.ts';
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { Collector, decodeReply, type OpenReply, openReply } from './reply.ts';
+import { Collector, decodeReply, type OpenReply, type OutboundReply, openReply } from './reply.ts';
 import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink, valuesOf } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
@@ -234,9 +234,17 @@ class Exchange implements ConnectionUser, ReplySink {
     }
   }
 
-  async #giveWhole(): Promise<void> {
+  #giveWhole(): void {
     const head = this.#head as ReplyHead;
-    const reply = await decodeReply(head, this.#whole.whole(), this.#given.limits.replyBodyBytes);
+    const reply = decodeReply(head, this.#whole.whole(), this.#given.limits.replyBodyBytes);
+    if (reply instanceof Promise) {
+      reply.then((decoded) => this.#give(decoded));
+    } else {
+      this.#give(reply);
+    }
+  }
+
+  #give(reply: OutboundReply | ReplyFault): void {
     this.#settled.resolve(typeof reply === 'string' ? this.#failure(reply) : { ok: true, ...reply });
   }
 

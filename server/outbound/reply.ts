@@ -83,21 +83,19 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-/** A complete reply with its body decoded; a fault where that is impossible, or too large. */
-export async function decodeReply(
+/** A complete reply with its body decoded, at once where nothing is to be done; a fault where it cannot be, or is too large. */
+export function decodeReply(
   head: ReplyHead,
   encoded: Uint8Array,
   bytesMax: number,
-): Promise<OutboundReply | ReplyFault> {
+): OutboundReply | Promise<OutboundReply | ReplyFault> {
   const decode = DECODERS.get(valuesOf(head.headers, 'content-encoding') ?? '');
-  if (decode === undefined || encoded.length === 0) {
-    return { ...head, body: encoded };
-  }
-  try {
-    return { ...head, body: await decode(encoded, { maxOutputLength: bytesMax }) };
-  } catch (error) {
-    return isTooLarge(error) ? 'reply_too_large' : 'target_unreachable';
-  }
+  return decode === undefined || encoded.length === 0
+    ? { ...head, body: encoded }
+    : decode(encoded, { maxOutputLength: bytesMax }).then(
+        (body) => ({ ...head, body }),
+        (error) => (isTooLarge(error) ? 'reply_too_large' : 'target_unreachable'),
+      );
 }
 
 /** The bytes of a streamed body that wait to be taken, before no more are read. */

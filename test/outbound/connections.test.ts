@@ -127,7 +127,7 @@ test('a handshake that is told of again sends nothing again', async () => {
   let times = 0;
   const { socket } = createConnectionPool().take(
     undefined,
-    { host: '127.0.0.1', port: target.port, rejectUnauthorized: false },
+    () => ({ host: '127.0.0.1', port: target.port, rejectUnauthorized: false }),
     {
       onOpen: () => {
         times += 1;

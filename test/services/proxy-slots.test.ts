@@ -52,29 +52,23 @@ test('each account gets less than is left, so that a newcomer finds a place besi
   expect(slots.take('too late', 'too late.1')).toBeUndefined();
 });
 
-test('callers who wait are bounded, for each account and for all', async () => {
+test('callers who wait are bounded, for each account and for all', () => {
   const bounds = createCallBounds();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const running: Promise<void>[] = [];
-  const start = (aid: string): Promise<void> => {
-    const run = bounds.run(aid, () => promise);
-    running.push(run);
-    return run;
-  };
-  for (let i = 0; i < 256; i++) {
-    void start('greedy');
-  }
-  await expect(bounds.run('greedy', () => promise)).rejects.toMatchObject({ code: 'overloaded' });
-  void start('other');
-  for (const aid of ['b', 'c', 'd']) {
-    for (let i = 0; i < 255; i++) {
-      void start(aid);
+  const enter = (aid: string, times: number): void => {
+    for (let i = 0; i < times; i++) {
+      bounds.enter(aid);
     }
+  };
+  enter('greedy', 256);
+  expect(() => bounds.enter('greedy')).toThrow(expect.objectContaining({ code: 'overloaded' }));
+  for (const aid of ['b', 'c', 'd']) {
+    enter(aid, 255);
   }
-  void start('e');
-  void start('e');
-  await expect(bounds.run('late', () => promise)).rejects.toMatchObject({ code: 'overloaded' });
-  resolve();
-  await Promise.all(running);
-  expect(await bounds.run('late', async () => 'done')).toBe('done');
+  enter('e', 3);
+  expect(() => bounds.enter('late')).toThrow(expect.objectContaining({ code: 'overloaded' }));
+  bounds.leave('greedy');
+  enter('late', 1);
+  expect(() => bounds.enter('greedy')).toThrow(expect.objectContaining({ code: 'overloaded' }));
+  bounds.leave('late');
+  enter('greedy', 1);
 });

@@ -228,7 +228,8 @@ async function carryOut(
     await accept(parts, job, sent !== undefined);
     return acceptedText(id, shown);
   }
-  const reply = await calls.run(account.aid, () => sendNow(parts, ctx, job, sent));
+  calls.enter(account.aid);
+  const reply = await sendNow(parts, ctx, job, sent).finally(() => calls.leave(account.aid));
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
     if (outcome.kind === 'reply' && isSimple(crypto, content, shown, echoes)) {

@@ -74,23 +74,22 @@ export function createCallBounds() {
   const calls = new Map<string, number>();
   let all = 0;
   return {
-    run: async <T>(aid: string, work: () => Promise<T>): Promise<T> => {
+    /** Takes a place for a call, which `leave` gives back. */
+    enter(aid: string): void {
       const own = calls.get(aid) ?? 0;
       if (own >= CALLS_PER_ACCOUNT_MAX || all >= CALLS_MAX) {
         throw new VaultError('overloaded');
       }
       calls.set(aid, own + 1);
       all += 1;
-      try {
-        return await work();
-      } finally {
-        all -= 1;
-        const left = (calls.get(aid) ?? 1) - 1;
-        if (left === 0) {
-          calls.delete(aid);
-        } else {
-          calls.set(aid, left);
-        }
+    },
+    leave(aid: string): void {
+      const left = (calls.get(aid) ?? 1) - 1;
+      all -= 1;
+      if (left === 0) {
+        calls.delete(aid);
+      } else {
+        calls.set(aid, left);
       }
     },
   };

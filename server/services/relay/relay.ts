@@ -1,7 +1,7 @@
 import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
-import type { Crypto } from '../../crypto/client.ts';
+import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { createCredentialFilter, hideCredentials } from '../../domain/relay/credentials.ts';
@@ -21,7 +21,7 @@ import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
 import { mayReveal, outsideScope, requireKey } from '../common/permission.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
-import type { Connections, SealedConnection } from '../connection/connection.ts';
+import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyRef } from '../key/open.ts';
 import { type EarlyRead, readEarly } from '../proxy/prepare.ts';
@@ -122,95 +122,107 @@ async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput):
   if (clientCertId !== undefined && clientCert === undefined) {
     throw new VaultError('certificate_not_found', { field: 'connection' });
   }
-  return runUntilRead(calls, account.aid, async () => {
-    const { key, ready } = await fillNoting(parts, ctx, input, connection, tokens, early);
+  calls.enter(account.aid);
+  let body: Relayed['body'] | undefined;
+  try {
+    const { key, ready } = await fill(parts, ctx, { input, tokens, early, record: connection.record });
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
-    return send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
-  });
+    const reply = await send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
+    ({ body } = reply);
+    return body instanceof ReadableStream
+      ? { ...reply, body: leaveWhenRead(calls, account.aid, body) }
+      : reply;
+  } finally {
+    if (!(body instanceof ReadableStream)) {
+      calls.leave(account.aid);
+    }
+  }
 }
 
-/** Work that gives a reply, and whose place is taken until the body of that has come, or nobody wants it any more. */
-function runUntilRead(
+/** The same body; the place of its call is given back when it has come, or nobody wants it any more. */
+function leaveWhenRead(
   calls: RelayParts['calls'],
   aid: string,
-  work: () => Promise<Relayed>,
-): Promise<Relayed> {
-  const { promise, resolve, reject } = Promise.withResolvers<Relayed>();
-  const run = async (): Promise<void> => {
-    const { body, ...head } = await work();
-    if (body instanceof Uint8Array) {
-      resolve({ ...head, body });
-      return;
-    }
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const coming = body.pipeTo(writable);
-    resolve({ ...head, body: readable });
-    // Whoever reads it is told.
-    await coming.catch(() => undefined);
-  };
-  calls.run(aid, run).catch(reject);
-  return promise;
+  body: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const leave = (): void => calls.leave(aid);
+  // Whoever reads it is told of its error.
+  body.pipeTo(writable).then(leave, leave);
+  return readable;
 }
 
-/** Fills a request; an error is in the log of each item that it names. */
-async function fillNoting(
+/** A request to be filled, with what of its items is being read already. */
+interface Filling {
+  readonly input: RelayInput;
+  readonly tokens: readonly string[];
+  readonly early: readonly (EarlyRead | undefined)[];
+  /** The connection, sealed. */
+  readonly record: Uint8Array;
+}
+
+/** Fills a request, and logs the use of its items; an error is in the log of each item that the request names. */
+async function fill(
   parts: RelayParts,
   ctx: AccountContext,
-  input: RelayInput,
-  connection: SealedConnection,
-  tokens: readonly string[],
-  early: readonly (EarlyRead | undefined)[],
-) {
+  filling: Filling,
+): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
+  const { keys, refusals } = parts;
+  const { input, tokens } = filling;
+  const { user, passphrase } = input;
+  let given = filling;
   try {
-    return await fill(parts, ctx, input, connection, tokens, early);
+    const filled = await keys.withUnlocked(ctx, user, passphrase, (key, blob) => {
+      const attempt = fillUnder(parts, ctx, given, key, blob);
+      given = { ...filling, early: [] };
+      return attempt;
+    });
+    if (filled instanceof VaultError) {
+      refusals.ignore(filled);
+      throw filled;
+    }
+    return filled;
   } catch (error) {
     for (const token of tokens) {
-      parts.refusals.note(ctx, { user: input.user, token }, 'decrypt', error);
+      refusals.note(ctx, { user, token }, 'decrypt', error);
     }
     throw error;
   }
 }
 
-async function fill(
-  { crypto, itemStore, keys, metering, refusals, now }: RelayParts,
+/** The same with the key at hand; the result is an error, too, whose entries are in the logs. */
+async function fillUnder(
+  { crypto, itemStore, metering, now }: RelayParts,
   ctx: AccountContext,
-  { connection: id, user, passphrase, body, ...request }: RelayInput,
-  { record }: SealedConnection,
-  tokens: readonly string[],
-  early: readonly (EarlyRead | undefined)[],
-): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
+  { input, tokens, early, record }: Filling,
+  key: KeyRef,
+  blob: WarmBlob,
+) {
   const { account } = ctx;
+  const { connection: id, user: _user, passphrase, body, ...request } = input;
+  const { aid, kid } = key;
   const hidesEchoes = !mayReveal(account);
   const own = { connection: id, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked, ...request };
-  let first = early;
-  const filled = await keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
-    const { aid, kid } = key;
-    const opening = { kind: 'warm', blob, secret: passphrase } as const;
-    const readFirst = (token: string, at: number) => {
-      const read = first[at];
+  const opening = { kind: 'warm', blob, secret: passphrase } as const;
+  const found = Promise.all(
+    tokens.map((token, at) => {
+      const read = early[at];
       return read?.kid === kid ? read.item : itemStore.readParts(kid, token);
-    };
-    const found = Promise.all(tokens.map(readFirst));
-    first = [];
-    const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
-      const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
-      return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
-    });
-    if (!('logEntries' in made)) {
-      return made;
-    }
-    await confirmAccount(ctx);
-    if (made.kind === 'ready') {
-      metering.countAhead(ctx, 'proxy_attempt');
-    }
-    const logged = await logUses(itemStore, key, tokens, made.logEntries);
-    return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
+    }),
+  );
+  const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
+    const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
+    return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
   });
-  if (filled instanceof VaultError) {
-    refusals.ignore(filled);
-    throw filled;
+  if (!('logEntries' in made)) {
+    return made;
   }
-  return filled;
+  await confirmAccount(ctx);
+  if (made.kind === 'ready') {
+    metering.countAhead(ctx, 'proxy_attempt');
+  }
+  const logged = await logUses(itemStore, key, tokens, made.logEntries);
+  return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
 }
 
 /** Of each item that exists, its token and the length of its log; and the items themselves. */
