@@ -14,7 +14,7 @@ export interface Caller {
    * second time.
    */
   readonly send: (method: string, path: string, headers: string, body?: string) => Promise<Reply>;
-  /** Connections opened so far. */
+  /** Connections begun so far. */
   readonly connections: () => number;
   readonly end: () => void;
 }
@@ -80,8 +80,9 @@ export function createCaller(port: number): Caller {
     socket = undefined;
   };
   const fresh = async (): Promise<Socket> => {
-    const made = await open(port);
+    // One that is reset before it is there counts: the kernel had completed it for a socket that was just closed.
     opened += 1;
+    const made = await open(port);
     made.on('error', () => undefined);
     // What the server has ended between two requests is not used for the next one.
     made.on('end', () => made === socket && drop());
