@@ -10,7 +10,7 @@ import { formatExpiry } from '../../domain/text/time-text.ts';
 import { type Billing, OPERATIONS, type Usage } from '../../http/schema/admin.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock } from '../common/clock.ts';
+import { type Clock, DAY_MS } from '../common/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
@@ -19,7 +19,6 @@ import { type MeteringService, monthOf, requestsOf } from '../request/metering.t
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests come between. */
 const KEYS_AT_ONCE = 32;
 const KEYS_STEP = 1_024;
-const DAY_MS = 86_400_000;
 
 interface AdminDependencies {
   readonly itemStore: Pick<ItemStore, 'countItems'>;

@@ -1,13 +1,12 @@
 import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock, RandomId } from '../common/clock.ts';
+import { type Clock, DAY_MS, type RandomId } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Audit } from './audit.ts';
 
 const STEP = 256;
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 interface RetentionParts {
   readonly crypto: Pick<Crypto, 'describeChain' | 'trimAudit'>;

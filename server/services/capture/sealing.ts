@@ -4,11 +4,10 @@ import { formatExpiry } from '../../domain/text/time-text.ts';
 import type { SealingKey } from '../../http/schema/capture.ts';
 import type { SealingStore } from '../../store/sealing.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock } from '../common/clock.ts';
+import { type Clock, DAY_MS } from '../common/clock.ts';
 import { createSharedRuns } from '../common/coalesce.ts';
 import { createMemory } from '../common/memory.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 /** How long a server uses what it has read: no request for a sealed capture costs a command of its own. */
 const KNOWN_MS = 60_000;
 /** Yesterday's key and today's, and tomorrow's of a server whose clock is ahead. */

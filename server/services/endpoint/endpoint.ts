@@ -10,7 +10,7 @@ import type { Endpoint } from '../../http/schema/endpoint.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from '../../store/endpoint.ts';
 import type { Audit } from '../audit/audit.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock, RandomId } from '../common/clock.ts';
+import { type Clock, DAY_MS, type RandomId } from '../common/clock.ts';
 import { mapAhead, recover } from '../common/coalesce.ts';
 import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
 import { mayUseKey, requireKey, requireScope } from '../common/permission.ts';
@@ -42,7 +42,6 @@ type Sealed = EndpointRecords & {
   readonly key: KeyHandle;
 };
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 const DEFAULT_TTL = '24h';
 /** How long an endpoint that cannot be used any more is kept, to answer the right secret with `endpoint_gone`. */
 const KEPT_MS = DAY_MS;

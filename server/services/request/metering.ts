@@ -2,7 +2,7 @@ import type { MeterOperation } from '../../http/schema/admin.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock } from '../common/clock.ts';
+import { type Clock, DAY_MS } from '../common/clock.ts';
 import { joinTick } from '../common/coalesce.ts';
 import type { Account, AccountContext, RequestContext, UsageAhead } from '../common/request-context.ts';
 
@@ -35,8 +35,6 @@ interface Meter extends MeteringDependencies {
   /** Starts a step at the end of this tick. */
   readonly send: () => Promise<void>;
 }
-
-const DAY_MS = 86_400_000;
 
 /** The last day that `dayOf` gave, and its beginning; module state, since all requests of a day share it. */
 let lastStart = 0;
