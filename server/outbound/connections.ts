@@ -56,14 +56,15 @@ function open(
   return connection;
 }
 
+/** How long one may still wait; 0 or less if it has waited too long. `now` is of `performance.now()`. */
+function leftMs({ waitsSince }: Connection, now: number): number {
+  return waitsSince + WAITING_MS - now;
+}
+
 /** The one that has waited the least, if that is not too long. */
 function takeWaiting(waiting: Map<string, Connection[]>, name: string): Connection | undefined {
-  const connections = waiting.get(name);
-  const found = connections?.pop();
-  if (connections?.length === 0) {
-    waiting.delete(name);
-  }
-  if (found !== undefined && found.waitsSince <= performance.now() - WAITING_MS) {
+  const found = waiting.get(name)?.pop();
+  if (found !== undefined && leftMs(found, performance.now()) <= 0) {
     found.socket.destroy();
     return undefined;
   }
@@ -75,33 +76,34 @@ function takeWaiting(waiting: Map<string, Connection[]>, name: string): Connecti
  * which addresses. Each new one is verified in full: TLS sessions are not resumed.
  */
 export function createConnectionPool() {
-  /** Those that wait, by name, the longest ago first. */
+  /** Those that wait, by name, the longest ago first. Only the sweep forgets names. */
   const waiting = new Map<string, Connection[]>();
   let isSweepDue = false;
-  const remove = (name: string, connection: Connection): void => {
-    const left = waiting.get(name)?.filter((one) => one !== connection) ?? [];
-    if (left.length > 0) {
-      waiting.set(name, left);
-    } else {
-      waiting.delete(name);
+  const remove = (name: string | undefined, connection: Connection): void => {
+    const connections = name === undefined ? [] : (waiting.get(name) ?? []);
+    const at = connections.indexOf(connection);
+    if (at >= 0) {
+      connections.splice(at, 1);
     }
     connection.socket.destroy();
   };
   const sweep = (): void => {
-    const before = performance.now() - WAITING_MS;
-    let next = Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    let nextMs = Number.POSITIVE_INFINITY;
     for (const [name, connections] of waiting) {
-      for (const connection of connections) {
-        if (connection.waitsSince <= before) {
-          remove(name, connection);
-        } else {
-          next = Math.min(next, connection.waitsSince - before);
-        }
+      for (const old of connections.filter((connection) => leftMs(connection, now) <= 0)) {
+        remove(name, old);
+      }
+      const [first] = connections;
+      if (first === undefined) {
+        waiting.delete(name);
+      } else {
+        nextMs = Math.min(nextMs, leftMs(first, now));
       }
     }
-    isSweepDue = next < Number.POSITIVE_INFINITY;
+    isSweepDue = waiting.size > 0;
     if (isSweepDue) {
-      setTimeout(sweep, Math.ceil(next)).unref();
+      setTimeout(sweep, Math.ceil(nextMs)).unref();
     }
   };
   return {
@@ -112,9 +114,7 @@ export function createConnectionPool() {
         found.user = user;
         return found;
       }
-      return open(options(), user, (unused) =>
-        name === undefined ? unused.socket.destroy() : remove(name, unused),
-      );
+      return open(options(), user, (unused) => remove(name, unused));
     },
 
     /** Keeps one that was taken for a name, for a second. */

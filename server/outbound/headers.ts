@@ -22,13 +22,12 @@ const BYTES_MAX = 32_768;
  */
 export function checkHeaders(headers: HeaderEntries, { field }: { readonly field: string }): HeaderEntries {
   let bytes = 0;
-  let index = -1;
-  for (const [name, value] of headers) {
-    index += 1;
+  for (const header of headers) {
+    const [name, value] = header;
     if (!NAME.test(name) || !VALUE.test(value) || RESERVED.test(name)) {
       const expected =
         'must be a header with a name that may be set, and a value of Latin-1 without control characters';
-      throw new VaultError('invalid_request', { field: `${field}[${index}]`, expected });
+      throw new VaultError('invalid_request', { field: `${field}[${headers.indexOf(header)}]`, expected });
     }
     bytes += name.length + value.length + 4;
   }
