@@ -125,7 +125,7 @@ async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput):
   calls.enter(account.aid);
   let body: Relayed['body'] | undefined;
   try {
-    const { key, ready } = await fill(parts, ctx, { input, tokens, early, record: connection.record });
+    const { key, ready } = await fill(parts, ctx, { input, tokens, record: connection.record }, early);
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
     const reply = await send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
     ({ body } = reply);
@@ -152,30 +152,33 @@ function leaveWhenRead(
   return readable;
 }
 
-/** A request to be filled, with what of its items is being read already. */
+/** A request to be filled from the items of its tokens. */
 interface Filling {
   readonly input: RelayInput;
   readonly tokens: readonly string[];
-  readonly early: readonly (EarlyRead | undefined)[];
   /** The connection, sealed. */
   readonly record: Uint8Array;
 }
+
+/** Of each token, the read of its item that has begun; of later ones none. */
+type EarlyReads = readonly (EarlyRead | undefined)[];
 
 /** Fills a request, and logs the use of its items; an error is in the log of each item that the request names. */
 async function fill(
   parts: RelayParts,
   ctx: AccountContext,
   filling: Filling,
+  early: EarlyReads,
 ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
   const { keys, refusals } = parts;
   const { input, tokens } = filling;
   const { user, passphrase } = input;
-  let given = filling;
+  let first = early;
   try {
     const filled = await keys.withUnlocked(ctx, user, passphrase, (key, blob) => {
-      const attempt = fillUnder(parts, ctx, given, key, blob);
-      given = { ...filling, early: [] };
-      return attempt;
+      const begun = first;
+      first = [];
+      return fillUnder(parts, ctx, filling, begun, key, blob);
     });
     if (filled instanceof VaultError) {
       refusals.ignore(filled);
@@ -194,16 +197,18 @@ async function fill(
 async function fillUnder(
   { crypto, itemStore, metering, now }: RelayParts,
   ctx: AccountContext,
-  { input, tokens, early, record }: Filling,
+  { input, tokens, record }: Filling,
+  early: EarlyReads,
   key: KeyRef,
   blob: WarmBlob,
 ) {
   const { account } = ctx;
-  const { connection: id, user: _user, passphrase, body, ...request } = input;
+  const { connection, method, path, query, headers, body } = input;
   const { aid, kid } = key;
   const hidesEchoes = !mayReveal(account);
-  const own = { connection: id, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked, ...request };
-  const opening = { kind: 'warm', blob, secret: passphrase } as const;
+  const request = { connection, method, path, query, headers };
+  const own = { ...request, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked };
+  const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
   const found = Promise.all(
     tokens.map((token, at) => {
       const read = early[at];
