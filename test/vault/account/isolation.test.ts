@@ -10,6 +10,7 @@ import {
 } from '../../helpers/clients.ts';
 import { type Furnished, furnish, REPEATABLE } from '../../helpers/furnish.ts';
 import { CARD, openProxyVault } from '../../helpers/proxy.ts';
+import { isSharedByCaptures } from '../../helpers/redis.ts';
 import type { TestVault } from '../../helpers/vault.ts';
 
 /** What of the other account a call names. */
@@ -194,8 +195,7 @@ function seen(answer: Answer, names: Names): unknown {
 
 /** The records of everybody but the caller, as Redis has them. */
 async function recordsOfOthers(): Promise<ReadonlyMap<string, string>> {
-  // What captures leave for two minutes may go meanwhile.
-  const isKept = (key: string): boolean => !(key.includes(other.aid) || /\.\d+\}q/.test(key));
+  const isKept = (key: string): boolean => !(key.includes(other.aid) || isSharedByCaptures(key));
   const keys = (await vault.raw.keys('*')).filter(isKept).sort();
   const dumps = await Promise.all(keys.map((key) => vault.raw.dumpBuffer(key)));
   return new Map(keys.map((key, at) => [key, dumps[at]?.toString('base64') ?? '']));

@@ -10,6 +10,7 @@ import {
   type Use,
   useEndpoint,
 } from '../../helpers/endpoints.ts';
+import { isSharedByCaptures } from '../../helpers/redis.ts';
 import { sealingKey } from '../../helpers/sealing.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -57,12 +58,14 @@ async function contentOf(name: string): Promise<unknown> {
   }
 }
 
-/** What no request leaves as it was: counts of uses, the security logs, which name every refusal, and what lasts two minutes. */
-const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$|^\{[^:}]+\.\d+\}q/;
+/** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
+const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
 
-/** Everything in Redis but for what was noted. */
+/** Everything in Redis but for what was noted, and what lasts two minutes. */
 async function everything(): Promise<Readonly<Record<string, unknown>>> {
-  const names = (await vault.raw.keys('*')).filter((name) => !NOTED.test(name)).sort();
+  const names = (await vault.raw.keys('*'))
+    .filter((name) => !NOTED.test(name) && !isSharedByCaptures(name))
+    .sort();
   const contents = await Promise.all(names.map(contentOf));
   return Object.fromEntries(names.map((name, n) => [name, contents[n]]));
 }

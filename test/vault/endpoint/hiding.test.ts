@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { JobRequest } from '../../../workers/pool/job.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { createCapture, createRetrieve, type MadeEndpoint, useEndpoint } from '../../helpers/endpoints.ts';
+import { isSharedByCaptures } from '../../helpers/redis.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const KINDS = ['capture', 'retrieve'] as const;
@@ -214,8 +215,7 @@ describe.each(KINDS.map((kind) => [kind]))('the work of refusing a request to a 
 describe('guessing', () => {
   test('locks no endpoint, is not counted, and leaves nothing behind', async () => {
     const [taking, giving] = [await createCapture(account, 'u'), await createRetrieve(account, 'u')];
-    // Not those of captures, which last two minutes.
-    const count = async () => (await vault.raw.keys('*')).filter((name) => !/\.\d+\}q/.test(name)).length;
+    const count = async () => (await vault.raw.keys('*')).filter((key) => !isSharedByCaptures(key)).length;
     const before = await count();
     for (let n = 0; n < 400; n++) {
       const guesses = Array.from({ length: 5 }, () => ({
