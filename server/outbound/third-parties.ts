@@ -39,7 +39,11 @@ export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'de
 
 /** A request that passes through, with headers as they are. */
 export interface RelayedRequest
-  extends Pick<ProxiedRequest, 'owner' | 'request' | 'hosts' | 'clientCert' | 'deadlineMs'> {
+  extends Pick<ProxiedRequest, 'owner' | 'hosts' | 'clientCert' | 'deadlineMs'> {
+  readonly request: Secret<{
+    readonly head: Omit<OutgoingRequest, 'body'>;
+    readonly body?: Uint8Array | undefined;
+  }>;
   /** Whether the reply is passed on as it comes; otherwise it is read whole, and decoded. */
   readonly stream: boolean;
 }
@@ -58,7 +62,7 @@ export type WebhookOutcome =
   | { readonly delivered: false; readonly code: string; readonly reason?: string | undefined };
 
 /** The method of a stored request, which was checked when it was accepted. */
-function methodOf({ method }: OutgoingRequest): OutboundRequest['method'] {
+function methodOf({ method }: Pick<OutgoingRequest, 'method'>): OutboundRequest['method'] {
   const known = METHODS.find((name) => name === method);
   if (known === undefined) {
     throw new VaultError('internal');
@@ -75,8 +79,9 @@ function sendBare(
   { send }: ReturnType<typeof createOutbound>,
   { request, stream, ...call }: RelayedRequest,
 ): Promise<OutboundResult | StreamingResult> {
-  const filled = request.expose();
-  const whole = { ...call, ...filled, method: methodOf(filled), bare: true } as const;
+  const { head, body } = request.expose();
+  const { url, headers } = head;
+  const whole = { ...call, method: methodOf(head), url, headers, body, bare: true } as const;
   return stream ? send({ ...whole, stream }) : send(whole);
 }
 

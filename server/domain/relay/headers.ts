@@ -33,9 +33,24 @@ function anyOf(...patterns: readonly RegExp[]): RegExp {
 const NOT_SENT = anyOf(OF_CONNECTION, OF_VAULT, OF_ROUTING);
 const NOT_RETURNED = anyOf(OF_CONNECTION, OF_ORIGIN);
 
-function without(headers: Headers, left: RegExp): Headers {
-  const named = namedByConnection(headers);
-  return headers.filter(([name]) => !left.test(name) && !named.includes(name.toLowerCase()));
+/** How many names are remembered, and how long one of them may be. */
+const NAMES_MAX = 1_000;
+const NAME_LENGTH_MAX = 64;
+
+/** What becomes of names, remembered: few are ever used, and they come with each message. */
+function remembered<T extends string | boolean>(of: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) {
+      return found;
+    }
+    const value = of(name);
+    if (known.size < NAMES_MAX && name.length <= NAME_LENGTH_MAX) {
+      known.set(name, value);
+    }
+    return value;
+  };
 }
 
 /** A name with capitals, as servers know it that do not know that case has no meaning: `Content-Type`. */
@@ -43,20 +58,36 @@ function capitalised(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }
 
+/** A name as it is sent on; empty for one that is not. */
+const sentName = remembered((name) => (NOT_SENT.test(name) ? '' : capitalised(name)));
+const isReturned = remembered((name) => !NOT_RETURNED.test(name));
+
 /** The headers that go on to the third party, before those of its connection. */
 export function headersToSend(headers: Headers): Headers {
-  return without(headers, NOT_SENT).map(([name, value]) => [capitalised(name), value]);
+  const named = namedByConnection(headers);
+  const sent: Headers[number][] = [];
+  for (const [name, value] of headers) {
+    const written = sentName(name);
+    if (written !== '' && !named.includes(name.toLowerCase())) {
+      sent.push([written, value]);
+    }
+  }
+  return sent;
 }
 
 /** The headers of one list, and those of another whose names it does not have. */
 export function replaceHeaders(headers: Headers, by: Headers): Headers {
+  if (by.length === 0) {
+    return headers;
+  }
   const names = new Set(by.map(([name]) => name.toLowerCase()));
   return [...headers.filter(([name]) => !names.has(name.toLowerCase())), ...by];
 }
 
 /** The headers of a reply that go back to the caller. */
 export function headersToReturn(headers: Headers): Headers {
-  return without(headers, NOT_RETURNED);
+  const named = namedByConnection(headers);
+  return headers.filter(([name]) => isReturned(name) && !named.includes(name.toLowerCase()));
 }
 
 /** The headers of a reply whose body was decoded where it was received; those of one in another coding stay. */

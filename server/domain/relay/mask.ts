@@ -69,16 +69,19 @@ function hasDigits(bytes: Uint8Array, wanted: number): boolean {
   return false;
 }
 
+/** What is looked for at a glance in a reply. */
+export interface Hidden {
+  /** What no reply may show of the connection. */
+  readonly credentials: readonly string[];
+  /** The digits of the shortest number that was sent; 0 where more is masked than can be seen at a glance. */
+  readonly digitsMin: number;
+}
+
 /**
  * Whether masking would leave a reply as it is, as far as that can be told at a glance: it is short, has no credential, and
- * nowhere as many digits as the shortest number that was sent, `digitsMin`.
+ * nowhere as many digits as the shortest number that was sent.
  */
-export function staysAsItIs(
-  headers: Headers,
-  body: Uint8Array,
-  digitsMin: number,
-  credentials: readonly string[],
-): boolean {
+export function staysAsItIs(headers: Headers, body: Uint8Array, { credentials, digitsMin }: Hidden): boolean {
   if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0)) {
     return false;
   }

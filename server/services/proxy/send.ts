@@ -253,7 +253,8 @@ async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply):
   const { status: statusCode, headers } = reply;
   if (what === 'post') {
     if (token !== undefined) {
-      await dropSad(parts, statusCode, { aid: job.account.aid, kid: job.facts.kid, token }, logNamesOf(job));
+      const place = { aid: job.account.aid, kid: job.facts.kid };
+      await dropSad(parts, statusCode, place, [token], logNamesOf(job));
     }
     return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
   }
@@ -267,20 +268,29 @@ async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply):
   return { outcome: { kind: 'stored', statusCode, headers, tokenInfo }, bytes: extra };
 }
 
-/**
- * Deletes the sensitive authentication data that is kept until a payment succeeds, if this status says so. A failure is recorded, not thrown: the
- * reply counts more than the deletion, and the next payment with this card tries again.
- */
+/** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
 async function dropSad(
   parts: SendingParts,
   status: number,
+  place: Pick<ItemName, 'aid' | 'kid'>,
+  tokens: readonly string[],
+  logNames: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (parts.settings.sadAfterProxy && isSuccess(status)) {
+    await Promise.all(tokens.map((token) => dropSadOf(parts, { ...place, token }, logNames)));
+  }
+}
+
+/**
+ * The same of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next payment with
+ * this card tries again.
+ */
+async function dropSadOf(
+  parts: SendingParts,
   name: ItemName,
   logNames: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const { crypto, itemStore, recordEvent, settings } = parts;
-  if (!settings.sadAfterProxy || !isSuccess(status)) {
-    return;
-  }
+  const { crypto, itemStore, recordEvent } = parts;
   const { kid, token } = name;
   try {
     await untilDone(async () => {

@@ -6,7 +6,13 @@ import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { createCredentialFilter, hideCredentials } from '../../domain/relay/credentials.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
-import { type Headers, headerIn, headersToReturn, withoutCoding } from '../../domain/relay/headers.ts';
+import {
+  type Headers,
+  headerIn,
+  headersToReturn,
+  headersToSend,
+  withoutCoding,
+} from '../../domain/relay/headers.ts';
 import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
@@ -100,7 +106,8 @@ function namedTokens(input: RelayInput): readonly string[] {
     const expected = 'must have no placeholders, which third parties would log';
     throw new VaultError('invalid_request', { field: 'path', expected });
   }
-  const { query, headers, body } = textsOf(input, Buffer.from(input.body).toString('latin1'));
+  const { buffer, byteOffset, length } = input.body;
+  const { query, headers, body } = textsOf(input, Buffer.from(buffer, byteOffset, length).toString('latin1'));
   return tokensOf([query, ...headers, body]);
 }
 
@@ -109,9 +116,11 @@ function namedTokens(input: RelayInput): readonly string[] {
  * item is logged before. Gives the reply with the numbers that were sent masked. Rejects with `connection_not_found`,
  * `not_allowed`, `placeholder_unknown`, and as the proxy does.
  */
-async function relay(parts: RelayParts, ctx: AccountContext, input: RelayInput): Promise<Relayed> {
+async function relay(parts: RelayParts, ctx: AccountContext, given: RelayInput): Promise<Relayed> {
   const { connections, certs, calls } = parts;
   const { account } = ctx;
+  // What stays behind is not looked at.
+  const input = { ...given, headers: headersToSend(given.headers) };
   requireKey(account, input.user);
   const tokens = namedTokens(input);
   const early = tokens.map((token) => readEarly(parts, account, { user: input.user, token }));
@@ -313,17 +322,15 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   }
   const { status, headers, body } = result;
   const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
-  const { kid } = key;
-  await Promise.all(tokens.map((token) => parts.sending.dropSad(status, { aid, kid, token }, names)));
+  await parts.sending.dropSad(status, { aid, kid: key.kid }, tokens, names);
   const back = headersToReturn(headers);
   // Without a body, a length is that of the reply to GET.
   const length = input.method === 'HEAD' ? headerIn(headers, 'content-length') : undefined;
   const shown: Headers = length === undefined ? back : [...back, ['Content-Length', length]];
   if (ready.masks === undefined || !(body instanceof Uint8Array)) {
-    return { status, headers: shown, body, credentials: ready.credentials };
+    return { status, headers: shown, body, credentials: ready.hidden.map(({ credentials }) => credentials) };
   }
-  const { digitsMin, credentials } = ready;
-  if (crypto.passes(credentials, (texts) => staysAsItIs(shown, body, digitsMin, texts))) {
+  if (crypto.passes(ready.hidden, (hidden) => staysAsItIs(shown, body, hidden))) {
     return { status, headers: withoutCoding(shown), body };
   }
   const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });

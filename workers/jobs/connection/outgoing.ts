@@ -7,17 +7,18 @@ import { type Headers, replaceHeaders } from '../../../server/domain/relay/heade
 /** A request as it is signed. */
 interface Signed {
   readonly method: string;
-  readonly path: string;
+  readonly url: string;
   readonly body: Uint8Array;
 }
 
 /** The headers by which a connection signs a request. */
-function signatureOf({ sign }: Connection, sent: Signed, now: number): Headers {
+function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: number): Headers {
   if (sign === undefined) {
     return [];
   }
+  const path = url.slice(url.indexOf('/', 'https://'.length));
   const timestamp = String(Math.floor(now / 1_000));
-  const parts = { ...sent, timestamp };
+  const parts = { method, path, body, timestamp };
   const digest = createHmac(sign.algorithm.replace('hmac-', '').replace('-', ''), sign.key);
   for (const part of payloadPartsOf(sign.payload)) {
     digest.update('tag' in part ? parts[part.tag] : part.text);
@@ -31,14 +32,9 @@ function signatureOf({ sign }: Connection, sent: Signed, now: number): Headers {
 /** The headers of a request through a connection: its own replace those of the same name, and the signature comes last. */
 export function connectedHeaders(
   connection: Connection,
-  {
-    url,
-    headers,
-    ...sent
-  }: Pick<Signed, 'method' | 'body'> & { readonly url: string; readonly headers: Headers },
+  sent: Signed & { readonly headers: Headers },
   now: number,
 ): Headers {
-  const path = url.slice(url.indexOf('/', 'https://'.length));
-  const signature = signatureOf(connection, { ...sent, path }, now);
-  return replaceHeaders(replaceHeaders(headers, connection.headers), signature);
+  const signature = signatureOf(connection, sent, now);
+  return replaceHeaders(replaceHeaders(sent.headers, connection.headers), signature);
 }

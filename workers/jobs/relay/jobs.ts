@@ -1,4 +1,5 @@
 /** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
+import type { Hidden } from '../../../server/domain/relay/mask.ts';
 import { bytes, concealed, failure, json, list, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
@@ -22,12 +23,19 @@ export interface FillRelayParams extends KeyName, ActorParams {
   readonly forcedMask: boolean;
 }
 
+/** What goes out, without its body. */
+interface RelayHead {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+}
+
 /** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */
 export const RELAY_JOBS = {
   /**
    * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
    * each item, empty for one that was not read. `masks`: what `maskRelay` needs; missing where a reply can be passed on as it
-   * comes. `digitsMin`: see `staysAsItIs`. `credentials`: what no reply may show of the connection. `rejected`: why nothing is sent.
+   * comes. `rejected`: why nothing is sent.
    */
   fillRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
@@ -42,12 +50,9 @@ export const RELAY_JOBS = {
     output: oneOf({
       ready: {
         logEntries: list(bytes),
-        request: concealed(
-          message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) }),
-        ),
+        request: concealed(message({ head: json<RelayHead>(), body: optional(bytes) })),
         masks: optional(concealed(bytes)),
-        digitsMin: json<number>(),
-        credentials: concealed(json<readonly string[]>()),
+        hidden: concealed(json<Hidden>()),
       },
       rejected: { logEntries: list(bytes), error: failure },
       warm_miss: {},

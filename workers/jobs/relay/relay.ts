@@ -12,7 +12,6 @@ import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.t
 import {
   DECODED,
   headerIn,
-  headersToSend,
   readableCodings,
   replaceHeaders,
   withoutCoding,
@@ -107,12 +106,10 @@ function outgoing(
   const url = `${connection.baseUrl}${path}${filled.query}`;
   const accepted = headerIn(filled.headers, 'accept-encoding');
   const readable: Headers = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
-  const headers = replaceHeaders(headersToSend(filled.headers), readable);
+  const headers = replaceHeaders(filled.headers, readable);
   const { body } = filled;
   return {
-    method,
-    url,
-    headers: connectedHeaders(connection, { method, url, headers, body }, params.now),
+    head: { method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
     body: body.length === 0 ? undefined : body,
   };
 }
@@ -170,8 +167,10 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
   return {
     request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsOf),
     masks: hasMasks ? toJsonBytes(masks) : undefined,
-    digitsMin: echoes === undefined ? Math.min(...masks.sent.map(({ digits }) => digits.length)) : 0,
-    credentials,
+    hidden: {
+      credentials,
+      digitsMin: echoes === undefined ? Math.min(...masks.sent.map(({ digits }) => digits.length)) : 0,
+    },
   };
 }
 
