@@ -52,6 +52,17 @@ test('lists are read from all nodes in their order, what is missing as an empty 
   expect(await link.readLists(commands, replies.length - 1)).toBeUndefined();
 });
 
+test('commands that are read together are answered in their order', async () => {
+  const [key = ''] = keys;
+  await link.write('HSET', [key, 'f', '1']);
+  const [first, second] = await link.readEach([
+    ['HMGET', key, 'f', 'none'],
+    ['HGET', key, 'none'],
+  ]);
+  expect((first as unknown[]).map(String)).toEqual(['1', 'null']);
+  expect(second).toBeNull();
+});
+
 test('a write whose connection breaks before the answer fails, and is not sent a second time', async () => {
   const [key = ''] = keys;
   await link.write('INCR', [key]);

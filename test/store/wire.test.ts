@@ -126,6 +126,44 @@ describe('a command', () => {
     expect(large).toBeUndefined();
   });
 
+  test('among those that are read together gets its own reply, and an error fails them all', async () => {
+    const { link } = await fake(([name, key = '']) =>
+      key === 'wrong' ? '-WRONGTYPE other\r\n' : name === 'HMGET' ? `*1\r\n+${key}\r\n` : `+${key}\r\n`,
+    );
+    const both = (first: string, second: string) =>
+      link.readEach([
+        ['HMGET', first, 'f'],
+        ['GET', second],
+      ]);
+    const [before, read, failed, again, after] = await Promise.all([
+      link.command('GET', ['1']),
+      both('x', 'y'),
+      both('wrong', 'y').catch((error: unknown) => error),
+      both('v', 'w'),
+      link.command('GET', ['2']),
+    ]);
+    expect([before, read, again, after]).toEqual(['1', [['x'], 'y'], [['v'], 'w'], '2']);
+    expect(failed).toMatchObject({ code: 'integrity_failed' });
+  });
+
+  test('among those that are read together and late fails with them, and their replies are dropped', async () => {
+    let late: Socket | undefined;
+    const { link } = await fake(([name, key = ''], socket) => {
+      late = socket;
+      return name === 'HMGET' ? undefined : key === 'slow' ? undefined : `+${key}\r\n`;
+    });
+    expect(
+      await outcome(
+        link.readEach([
+          ['HMGET', 'k', 'f'],
+          ['GET', 'slow'],
+        ]),
+      ),
+    ).toBe('store_unavailable');
+    late?.write('*1\r\n+f\r\n+slow\r\n');
+    expect(await link.command('GET', ['3'])).toBe('3');
+  });
+
   test('with an error inside of its reply resolves, since its list says which part failed', async () => {
     const { link } = await fake(() => '*2\r\n-ERR part\r\n:1\r\n');
     const [first, second] = (await link.command('EXEC', [])) as [Error, number];

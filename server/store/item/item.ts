@@ -163,9 +163,9 @@ async function readTrace(redis: RedisLink, bucket: Bucket, token: string) {
 }
 
 async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promise<ItemParts | undefined> {
-  const [parts, sad] = await Promise.all([
-    redis.command('HMGET', [redisKeys.item(bucket, token), 'c', 'm', 'n']),
-    redis.command('GET', [redisKeys.sad(bucket, token)]),
+  const [parts, sad] = await redis.readEach([
+    ['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n'],
+    ['GET', redisKeys.sad(bucket, token)],
   ]);
   const [item, meta, log] = asList(parts);
   // A log whose last entry must be looked up (see prelude.lua) is read by the script.

@@ -26,6 +26,8 @@ export function script(...parts: readonly string[]): Script {
 export interface RedisLink {
   /** Runs a read-only command; binary replies. */
   command(name: string, args: readonly Argument[]): Promise<unknown>;
+  /** Runs read-only commands on keys of one slot; their binary replies in order. Throws the first error among them. */
+  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]>;
   /**
    * Runs read-only commands that reply with lists of byte strings, and gives these replies in RESP2, one behind the other, for
    * a thread to read; undefined when they are more than `bytesMax`. A missing string may be given as an empty one.

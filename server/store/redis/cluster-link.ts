@@ -164,17 +164,18 @@ function scriptArguments({ sha }: Script, keys: readonly string[], args: readonl
   return [sha, keys.length, ...keys, ...args];
 }
 
+function readEach(link: Link, commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
+  return Promise.all(commands.map(([name, ...args]) => execute(link, String(name), args, false)));
+}
+
 /** The replies of `readLists` in RESP2 once more: a list of byte strings is written as a command is. */
 async function readLists(
   link: Link,
   commands: readonly (readonly Argument[])[],
   bytesMax: number,
 ): Promise<Buffer | undefined> {
-  const replies = await Promise.all(
-    commands.map(([name, ...args]) => execute(link, String(name), args, false)),
-  );
   const writer = new CommandWriter();
-  for (const reply of replies) {
+  for (const reply of await readEach(link, commands)) {
     writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
   }
   return writer.size > bytesMax ? undefined : writer.take();
@@ -201,6 +202,7 @@ export async function openClusterLink(target: ClusterTarget, options: LinkOption
   const watch = watchLink(client, options.onLink);
   return {
     command: (name, args) => execute(link, name, args, false),
+    readEach: (commands) => readEach(link, commands),
     readLists: (commands, bytesMax) => readLists(link, commands, bytesMax),
     write: (name, args) => execute(link, name, args, true),
     run: (wanted, keys, args) => execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), true, wanted),

@@ -96,6 +96,7 @@ export async function openServerLink(target: ServerTarget, options: LinkOptions)
   const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
   return {
     command,
+    readEach: (commands) => execute(onCall, 'read-each', wire.sendEach(commands)),
     readLists: (commands, bytesMax) => execute(onCall, 'read-lists', wire.sendAll(commands, bytesMax)),
     write: durable === undefined ? command : (name, args) => durable(command(name, args)),
     run:

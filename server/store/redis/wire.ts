@@ -7,7 +7,13 @@ import { runAtTickEnd } from '../../core/tick-end.ts';
 import { isUnknownScript, type Script } from './client.ts';
 import { type Argument, CommandWriter, INCOMPLETE, PassedReplies, ReplyError, ReplyReader } from './resp.ts';
 
-/** A command whose reply is awaited, or several whose replies are passed on together. */
+/** Replies of several commands, as far as they have come. */
+interface Gathered {
+  readonly replies: unknown[];
+  readonly length: number;
+}
+
+/** A command whose reply is awaited, or several whose replies are gathered, or passed on together. */
 interface Call {
   /** The step of the timer in which it was sent. */
   readonly step: number;
@@ -17,6 +23,7 @@ interface Call {
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
   readonly passed: PassedReplies | undefined;
+  readonly gathered: Gathered | undefined;
   readonly resolve: (reply: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -29,6 +36,8 @@ export interface Wire {
    * have been executed.
    */
   readonly send: (parts: readonly Argument[], script?: Script) => Promise<unknown>;
+  /** Sends commands that are no scripts. Resolves with all replies in order; rejects as `send`, with the first error among them. */
+  readonly sendEach: (commands: readonly (readonly Argument[])[]) => Promise<readonly unknown[]>;
   /**
    * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined when
    * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
@@ -83,10 +92,15 @@ export function openWire(client: Redis): Wire {
     start(state);
   }
   return {
-    send: (parts, script) => send(state, [parts], { parts, script, passed: undefined }),
+    send: (parts, script) => send(state, [parts], { ...ONE, parts, script }),
+    sendEach: (commands) =>
+      // Gathered replies are such a list.
+      send(state, commands, { ...ONE, gathered: { replies: [], length: commands.length } }) as Promise<
+        readonly unknown[]
+      >,
     sendAll: async (commands, bytesMax) => {
       const passed = new PassedReplies(commands.length, bytesMax);
-      await send(state, commands, { parts: [], script: undefined, passed });
+      await send(state, commands, { ...ONE, passed });
       return passed.bytes;
     },
     epoch: () => state.epoch,
@@ -124,14 +138,20 @@ function fail({ isLate, reject }: Call, error: Error): void {
   }
 }
 
+/** How replies are read. */
+type Reading = Pick<Call, 'parts' | 'script' | 'passed' | 'gathered'>;
+
+/** As one reply. */
+const ONE: Reading = { parts: [], script: undefined, passed: undefined, gathered: undefined };
+
 function send(
   state: WireState,
   commands: readonly (readonly Argument[])[],
-  { parts, script, passed }: Pick<Call, 'parts' | 'script' | 'passed'>,
+  { parts, script, passed, gathered }: Reading,
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { step } = state;
-    const call = { step, isLate: false, parts, script, passed, resolve, reject };
+    const call = { step, isLate: false, parts, script, passed, gathered, resolve, reject };
     const { stream, output, calls, first } = state;
     if (stream === undefined) {
       fail(call, new Error('not connected'));
@@ -190,10 +210,22 @@ function nextReply({ reader, calls, first }: WireState): unknown {
   return reader.pass(passed) ? passed.error : INCOMPLETE;
 }
 
-function answer(state: WireState, reply: unknown): void {
+/** Adds a reply to those of its call: all of them, the first error among them, or `INCOMPLETE`. */
+function gather({ replies, length }: Gathered, reply: unknown): unknown {
+  replies.push(reply);
+  return replies.length < length
+    ? INCOMPLETE
+    : (replies.find((each) => each instanceof ReplyError) ?? replies);
+}
+
+function answer(state: WireState, given: unknown): void {
   const call = state.calls[state.first];
   if (call === undefined) {
     throw new TypeError('a reply to no command');
+  }
+  const reply = call.gathered === undefined ? given : gather(call.gathered, given);
+  if (reply === INCOMPLETE) {
+    return;
   }
   state.calls[state.first] = undefined;
   state.first += 1;

@@ -24,15 +24,16 @@ afterEach(() => {
 /** Runs `change` once, between the first read of a decryption and the second. */
 function between(change: () => Promise<unknown>): { readonly ran: () => boolean } {
   const { redis } = vault.opened;
-  const command: RedisLink['command'] = redis.command.bind(redis);
+  const readEach: RedisLink['readEach'] = redis.readEach.bind(redis);
   let hasRun = false;
   spies.push(
-    spyOn(redis, 'command').mockImplementation(async (name, args) => {
-      if (name === 'GET' && !hasRun) {
+    spyOn(redis, 'readEach').mockImplementation(async (commands) => {
+      const first = await readEach(commands.slice(0, 1));
+      if (!hasRun) {
         hasRun = true;
         await change();
       }
-      return command(name, args);
+      return [...first, ...(await readEach(commands.slice(1)))];
     }),
   );
   return { ran: () => hasRun };
