@@ -45,8 +45,24 @@ const STATUS_CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 /** What a label value that comes from an event must look like. */
 const LABEL = /^[a-z0-9_]{1,40}$/;
 
-function addCounter(registry: Registry, name: string, help: string, ...labelNames: string[]): Counter {
-  return new Counter({ name, help, labelNames, registers: [registry] });
+/** Counts one value of the label, `times` times. */
+type Count = (value: string, times?: number) => void;
+
+/** A counter with one label. Counts are added to the library's counter only at a scrape, which is cheaper for each of them. */
+function addCounts(registry: Registry, name: string, help: string, label: string): Count {
+  const counts = new Map<string, number>();
+  new Counter({
+    ...{ name, help },
+    labelNames: [label],
+    registers: [registry],
+    collect() {
+      for (const [value, times] of counts) {
+        this.inc({ [label]: value }, times);
+      }
+      counts.clear();
+    },
+  });
+  return (value, times = 1) => void counts.set(value, (counts.get(value) ?? 0) + times);
 }
 
 function addDurations(
@@ -68,7 +84,7 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | '
     REQUEST_SECONDS,
     ...['route', 'method', 'status'],
   );
-  const errors = addCounter(registry, 'vault_http_errors_total', 'Error replies, by error code.', 'code');
+  const countError = addCounts(registry, 'vault_http_errors_total', 'Error replies, by error code.', 'code');
   let inFlight = 0;
   new Gauge({
     name: 'vault_http_requests_in_flight',
@@ -86,35 +102,21 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | '
       inFlight -= 1;
       durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
       if (code !== undefined) {
-        errors.inc({ code });
+        countError(code);
       }
     },
   };
 }
 
-/** The counters of `COUNTERS`, as one function. Counts are added to the library's counters only at a scrape. */
+/** The counters of `COUNTERS`, as one function. */
 function addObservedCounters(registry: Registry): Observer['count'] {
-  const counts = new Map<string, Map<string, number>>();
-  for (const [key, { name, help, label }] of Object.entries(COUNTERS)) {
-    const ofResult = new Map<string, number>();
-    counts.set(key, ofResult);
-    new Counter({
-      ...{ name, help },
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        for (const [result, times] of ofResult) {
-          this.inc({ [label]: result }, times);
-        }
-        ofResult.clear();
-      },
-    });
-  }
+  const counters = new Map(
+    Object.entries(COUNTERS).map(([key, row]) => [key, addCounts(registry, row.name, row.help, row.label)]),
+  );
   return (name, result, times = 1) => {
-    const ofResult = counts.get(name);
     // A counter must not decrease. What is counted in advance and then fails is rare; usage records are exact.
     if (times > 0) {
-      ofResult?.set(result, (ofResult.get(result) ?? 0) + times);
+      counters.get(name)?.(result, times);
     }
   };
 }
@@ -128,7 +130,7 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
     STEP_SECONDS,
     'command',
   );
-  const errors = addCounter(
+  const countError = addCounts(
     registry,
     'vault_redis_command_errors_total',
     'Redis commands and scripts that failed or had no answer, by name.',
@@ -137,7 +139,7 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
   return (command, startedAt, hasFailed) => {
     durations.add((performance.now() - startedAt) / 1_000, command);
     if (hasFailed) {
-      errors.inc({ command });
+      countError(command);
     }
   };
 }
@@ -161,12 +163,12 @@ function addThreadJobs(registry: Registry): Observer['threadJob'] {
     STEP_SECONDS,
     'lane',
   );
-  const errors = addCounter(
-    registry,
-    'vault_worker_job_errors_total',
-    'Jobs that were rejected or lost their worker thread, by lane and error code.',
-    ...['lane', 'code'],
-  );
+  const errors = new Counter({
+    name: 'vault_worker_job_errors_total',
+    help: 'Jobs that were rejected or lost their worker thread, by lane and error code.',
+    labelNames: ['lane', 'code'],
+    registers: [registry],
+  });
   return (lane, waitedMs, ranMs, code) => {
     if (code === 'overloaded' || code === 'internal') {
       errors.inc({ lane, code });
@@ -179,7 +181,7 @@ function addThreadJobs(registry: Registry): Observer['threadJob'] {
 
 /** Counts events by name, and those of `EVENT_COUNTERS` by result. */
 function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
-  const events = addCounter(
+  const countEvent = addCounts(
     registry,
     'vault_events_total',
     'Log lines other than those of requests, by event.',
@@ -190,7 +192,7 @@ function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
       event,
       {
         row,
-        counter: addCounter(registry, row.name, row.help, row.label),
+        count: addCounts(registry, row.name, row.help, row.label),
         durations:
           row.duration === undefined
             ? undefined
@@ -201,12 +203,12 @@ function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
   // Event names and codes are constants of the code; this guards against one that is ever built from data.
   const safe = (text: string): string => (LABEL.test(text) ? text : 'other');
   return (event, fields) => {
-    events.inc({ event: safe(event) });
+    countEvent(safe(event));
     const found = rows.get(event);
     if (found === undefined) {
       return;
     }
-    found.counter.inc({ [found.row.label]: safe(found.row.labelValue(fields)) });
+    found.count(safe(found.row.labelValue(fields)));
     if (typeof fields['ms'] === 'number') {
       found.durations?.add(fields['ms'] / 1_000);
     }
@@ -221,7 +223,7 @@ export function createMetrics(build: BuildInfo = { version: '', environment: 'st
   const registry = new Registry();
   addProcessMetrics(registry, build);
   const stopWatching = watchEventLoop(registry);
-  const spans = addCounter(
+  const countSpans = addCounts(
     registry,
     'vault_trace_spans_total',
     'Spans of traces, exported or dropped.',
@@ -248,7 +250,7 @@ export function createMetrics(build: BuildInfo = { version: '', environment: 'st
       await refresh();
       return registry.getMetricsAsJSON();
     },
-    observeSpans: (result, count) => spans.inc({ result }, count),
+    observeSpans: countSpans,
     close: stopWatching,
   };
 }
