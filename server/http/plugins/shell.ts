@@ -63,29 +63,6 @@ function compileRoute(route: Route, parts: HttpParts): MountedRoute {
   };
 }
 
-/**
- * Records and counts what was done, before its reply is sent. What has changed something is recorded first. A reading is
- * counted first: a Redis that is full takes records all the same, but no counts, and must not be filled further by
- * somebody who reads again and again.
- */
-async function recordAndCount(
-  { route, isRecorded }: MountedRoute,
-  ctx: HttpContext,
-  call: Call,
-  reply: Reply,
-  parts: HttpParts,
-): Promise<void> {
-  if (isRecorded && route.method !== 'GET') {
-    await recordSuccess(route, ctx, call, reply, parts);
-  }
-  if (hasAccount(ctx)) {
-    await parts.metering.request(ctx);
-  }
-  if (isRecorded && route.method === 'GET') {
-    await recordSuccess(route, ctx, call, reply, parts);
-  }
-}
-
 /** How far a request came. */
 interface Progress {
   received: Received | undefined;
@@ -102,7 +79,7 @@ async function handle(
   progress: Progress,
   assumes: boolean,
 ): Promise<Response> {
-  const { reader, route } = mounted;
+  const { reader, route, isRecorded } = mounted;
   const received = progress.received ?? (await receive(reader, ctx));
   progress.received = received;
   await admit(reader, ctx, received, assumes);
@@ -116,8 +93,20 @@ async function handle(
   const reply = await route.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
-  await confirmAccount({ accountCheck: ctx.accountCheck });
-  await recordAndCount(mounted, ctx, call, reply, parts);
+  if (ctx.accountCheck !== undefined) {
+    await confirmAccount({ accountCheck: ctx.accountCheck });
+  }
+  // What has changed something is recorded first. A reading is counted first: a Redis that is full takes records all the
+  // same, but no counts, and must not be filled further by somebody who reads again and again.
+  if (isRecorded && route.method !== 'GET') {
+    await recordSuccess(route, ctx, call, reply, parts);
+  }
+  if (hasAccount(ctx)) {
+    await parts.metering.request(ctx);
+  }
+  if (isRecorded && route.method === 'GET') {
+    await recordSuccess(route, ctx, call, reply, parts);
+  }
   if (ctx.request.method === 'HEAD' && reply.relayed === undefined) {
     return headResponse(reply, ctx.requestId);
   }

@@ -167,19 +167,17 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** The result of `work`; `instead` when it is rejected with this code. */
-export async function recover<T, const Instead>(
+export function recover<T, const Instead>(
   work: Promise<T>,
   code: ErrorCode,
   instead: Instead,
 ): Promise<T | Instead> {
-  try {
-    return await work;
-  } catch (error) {
+  return work.catch((error: unknown) => {
     if (error instanceof VaultError && error.code === code) {
       return instead;
     }
     throw error;
-  }
+  });
 }
 
 /** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */

@@ -93,7 +93,7 @@ export interface RequestContext extends RequestOrigin {
   signInProof: string | undefined;
   /**
    * Whether the account is stored as the request assumes it, while that is still being read; undefined where nothing was
-   * assumed. See `confirmAccount`.
+   * assumed, or it was confirmed. See `confirmAccount`.
    */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
@@ -156,14 +156,15 @@ export class AccountChangedError extends Error {
  * awaited before the first effect of the request, and before anything of its data is shown. With `request`, also makes sure
  * that its caller still waits: a request without an answer has no effect.
  */
-export async function confirmAccount({
-  accountCheck,
-  request,
-}: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
-  if (accountCheck !== undefined && !(await accountCheck)) {
-    throw new AccountChangedError();
+export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
+  const { accountCheck } = ctx;
+  if (accountCheck !== undefined) {
+    if (!(await accountCheck)) {
+      throw new AccountChangedError();
+    }
+    ctx.accountCheck = undefined;
   }
-  rejectAbandoned(request);
+  rejectAbandoned(ctx.request);
 }
 
 /**

@@ -17,7 +17,7 @@ import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
 import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
-import type { ThirdParties } from '../../outbound/third-parties.ts';
+import type { RelayedRequest, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Fenced } from '../../store/item/reply.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -279,23 +279,19 @@ async function logUses(
   tokens: readonly string[],
   entries: readonly Uint8Array[],
 ): Promise<Fenced | undefined> {
-  const uses = tokens.flatMap((token, at) => (entries[at]?.length ? [{ token, entry: entries[at] }] : []));
-  const byBucket = Map.groupBy(uses, ({ token }) => itemStore.bucketOf(kid, token));
   const logged = await Promise.all(
-    [...byBucket].map(([bucket, own]) =>
-      itemStore.appendLog(
-        bucket,
-        own.map(({ token }) => token),
-        own.map(({ entry }) => entry),
-        gen,
-      ),
-    ),
+    tokens.map((token, at) => {
+      const entry = entries[at];
+      return entry === undefined || entry.length === 0
+        ? undefined
+        : itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry], gen);
+    }),
   );
   for (const result of logged) {
-    if (result.kind !== 'appended') {
+    if (result !== undefined && result.kind !== 'appended') {
       return result;
     }
-    if (!result.present.every(Boolean)) {
+    if (result?.present[0] === false) {
       throw new VaultError('placeholder_unknown');
     }
   }
@@ -311,11 +307,14 @@ interface Sending {
   readonly clientCert: Awaited<ReturnType<ClientCredentials['find']>>;
 }
 
+/** Makes the one attempt, and gives its reply. */
 async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): Promise<Relayed> {
-  const { crypto } = parts;
+  const { crypto, thirdParties } = parts;
   const { aid } = ctx.account;
   const { input, key, tokens, ready } = sending;
-  const result = await attempt(parts, ctx, sending);
+  const startedAt = performance.now();
+  const result = await thirdParties.relay(requestOf(ctx.account, sending));
+  recordAttempt(parts, ctx, input, performance.now() - startedAt, result);
   if (!result.ok) {
     const isUnknown = isOutcomeUnknown(result) && result.code !== 'target_timeout';
     throw new VaultError(isUnknown ? 'outcome_unknown' : result.code);
@@ -353,29 +352,23 @@ export function withoutCredentials(
   };
 }
 
-/** The one attempt. Records how it ended, and nothing of what was sent. */
-async function attempt(
-  { thirdParties, recordEvent, now }: RelayParts,
-  ctx: AccountContext,
-  { input, ready: { request, masks }, shown, clientCert }: Sending,
-): Promise<OutboundResult | StreamingResult> {
-  const { aid: owner, hosts, name: account } = ctx.account;
+function requestOf({ aid: owner, hosts }: Account, { ready, shown, clientCert }: Sending): RelayedRequest {
+  const { request, masks } = ready;
   const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
-  ctx.deadlineMs = now() + deadlineMs;
-  const startedAt = performance.now();
   // What must be masked is read whole; anything else goes through as it comes.
-  const result = await thirdParties.relay({
-    owner,
-    hosts,
-    request,
-    clientCert,
-    deadlineMs,
-    stream: masks === undefined,
-  });
+  return { owner, hosts, request, clientCert, deadlineMs, stream: masks === undefined };
+}
+
+/** Records how the attempt ended, and nothing of what was sent. */
+function recordAttempt(
+  { recordEvent }: Pick<RelayParts, 'recordEvent'>,
+  { requestId, account }: AccountContext,
+  { connection }: RelayInput,
+  ms: number,
+  result: OutboundResult | StreamingResult,
+): void {
   recordEvent('proxy_attempt', {
-    ...{ request_id: ctx.requestId, account, connection: input.connection, attempt: 1 },
-    ms: Math.round(performance.now() - startedAt),
+    ...{ request_id: requestId, account: account.name, connection, attempt: 1, ms: Math.round(ms) },
     ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
   });
-  return result;
 }

@@ -214,12 +214,17 @@ async function settleAhead(meter: Meter, ctx: AccountContext, operation: MeterOp
 }
 
 /** Counts one request, with all that was counted for it, once; resolves when that is stored. */
-async function request(meter: Meter, ctx: AccountContext): Promise<void> {
+function request(meter: Meter, ctx: AccountContext): Promise<void> {
   const { ahead } = ctx.usage;
   if (ahead === undefined) {
-    await handOverRequest(meter, ctx);
-    return;
+    return handOverRequest(meter, ctx);
   }
+  return ahead.operation === undefined && ctx.usage.counted === undefined
+    ? ahead.stored
+    : requestWith(meter, ctx, ahead);
+}
+
+async function requestWith(meter: Meter, ctx: AccountContext, ahead: UsageAhead): Promise<void> {
   await (ctx.usage.counted === undefined ? ahead.stored : Promise.all([ahead.stored, settle(meter, ctx)]));
   if (ahead.operation !== undefined) {
     meter.observer.count('operation', ahead.operation, 1);
