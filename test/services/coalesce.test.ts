@@ -6,7 +6,6 @@ import {
   createSemaphore,
   createSharedRuns,
   createTickJoin,
-  joinTick,
   mapAhead,
   recover,
   replaceOrConfirm,
@@ -68,14 +67,16 @@ describe('coalesce', () => {
   });
 });
 
-describe('joinTick', () => {
+describe('createTickJoin', () => {
   test('joins callers of one tick, and lets those of the next not wait for them', async () => {
     const runs: ReturnType<typeof deferred<string>>[] = [];
-    const run = joinTick(() => {
+    const join = createTickJoin<string>();
+    const work = () => {
       const next = deferred<string>();
       runs.push(next);
       return next.promise;
-    });
+    };
+    const run = () => join('a', work);
     const first = [run(), run()];
     await Promise.resolve();
     first.push(run());
@@ -93,13 +94,15 @@ describe('joinTick', () => {
 
   test('a failure is that of its own tick alone', async () => {
     let fails = true;
-    const run = joinTick(async () => {
-      if (fails) {
-        fails = false;
-        throw new Error('once');
-      }
-      return 'well';
-    });
+    const join = createTickJoin<string>();
+    const run = () =>
+      join('a', async () => {
+        if (fails) {
+          fails = false;
+          throw new Error('once');
+        }
+        return 'well';
+      });
     const results = await Promise.allSettled([run(), run()]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await run()).toBe('well');

@@ -28,15 +28,9 @@ export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Joins callers of one tick, whose run starts at its end; callers of the next tick have another one, which does not wait for it.
- * This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
+ * Joins callers of one tick and name, whose run starts at its end; those of the next tick have another one, which does not wait
+ * for it. This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
  */
-export function joinTick<T>(work: () => Promise<T>): () => Promise<T> {
-  const join = createTickJoin<T>();
-  return () => join('', work);
-}
-
-/** As `joinTick`, for the callers of each name. */
 export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
   const joined = new Map<string, Promise<T>>();
   return (name, work) => {

@@ -1,9 +1,9 @@
+import { runAtTickEnd } from '../../core/tick-end.ts';
 import type { MeterOperation } from '../../http/schema/admin.ts';
 import type { AccountStore } from '../../store/account.ts';
 import type { Observer } from '../../telemetry/observer.ts';
 import { bindParts } from '../common/bind.ts';
 import { type Clock, DAY_MS } from '../common/clock.ts';
-import { joinTick } from '../common/coalesce.ts';
 import type { Account, AccountContext, RequestContext, UsageAhead } from '../common/request-context.ts';
 
 const REQUESTS = 'api_requests';
@@ -30,10 +30,10 @@ interface Meter extends MeteringDependencies {
   batch: Map<string, Entry>;
   /** What was counted and must be taken back, while Redis is away: an account is never left with too much. */
   owed: Entry[];
-  /** Steps that are under way. */
-  readonly sends: Set<Promise<void>>;
-  /** Starts a step at the end of this tick. */
-  readonly send: () => Promise<void>;
+  /** What is being stored. */
+  readonly sent: Set<Entry>;
+  /** Whether a step starts at the end of this tick. */
+  isDue: boolean;
 }
 
 /** The last day that `dayOf` gave, and its beginning; module state, since all requests of a day share it. */
@@ -82,6 +82,7 @@ function addTo(counts: Map<string, number>, name: string, n: number): void {
 
 async function store(meter: Meter, entry: Entry, isReturn: boolean): Promise<void> {
   const { aid, day, counts } = entry;
+  meter.sent.add(entry);
   const requests = counts.get(REQUESTS);
   if (requests !== undefined) {
     counts.delete(REQUESTS);
@@ -96,22 +97,28 @@ async function store(meter: Meter, entry: Entry, isReturn: boolean): Promise<voi
     }
     entry.stored.reject(error);
   }
+  meter.sent.delete(entry);
 }
 
-async function sendNow(meter: Meter): Promise<void> {
+function send(meter: Meter): void {
   const { batch, owed } = meter;
+  meter.isDue = false;
   meter.batch = new Map();
   meter.owed = [];
-  await Promise.all([
-    ...batch.values().map((entry) => store(meter, entry, false)),
-    ...owed.map((entry) => store(meter, entry, true)),
-  ]);
+  for (const entry of batch.values()) {
+    void store(meter, entry, false);
+  }
+  for (const entry of owed) {
+    void store(meter, entry, true);
+  }
 }
 
-function startSending(meter: Meter): Promise<void> {
-  const sent = sendNow(meter).finally(() => meter.sends.delete(sent));
-  meter.sends.add(sent);
-  return sent;
+/** Starts a step at the end of this tick, with all that is handed over until then. */
+function sendSoon(meter: Meter): void {
+  if (!meter.isDue) {
+    meter.isDue = true;
+    runAtTickEnd(() => send(meter));
+  }
 }
 
 /** Puts counts into the next step, with those of other requests of the account. */
@@ -127,7 +134,7 @@ function handOver(
   for (const [operation, n] of counts) {
     addTo(entry.counts, operation, n);
   }
-  void meter.send();
+  sendSoon(meter);
   return entry.stored.promise;
 }
 
@@ -238,7 +245,7 @@ function giveBack(meter: Meter, { aid, day, counts }: UsageAhead): void {
     addTo(entry.counts, operation, -n);
   }
   meter.owed.push(entry);
-  void meter.send();
+  sendSoon(meter);
 }
 
 /** Takes back what is stored ahead of a request that has failed, and forgets what is not. */
@@ -282,8 +289,10 @@ function read(
 /** Resolves when everything that was handed over before is stored, or has failed. */
 async function flush(meter: Meter): Promise<void> {
   // What is stored only now may be taken back then, by a request that has failed meanwhile.
-  await Promise.all([meter.send(), ...meter.sends]);
-  await Promise.all([meter.send(), ...meter.sends]);
+  for (let step = 0; step < 2; step++) {
+    send(meter);
+    await Promise.allSettled([...meter.sent].map(({ stored }) => stored.promise));
+  }
 }
 
 /**
@@ -295,8 +304,8 @@ export function createMetering({ accountStore, now, observer }: MeteringDependen
     ...{ accountStore, now, observer },
     batch: new Map(),
     owed: [],
-    sends: new Set(),
-    send: joinTick(() => startSending(meter)),
+    sent: new Set(),
+    isDue: false,
   };
   return bindParts(meter, { count, countAhead, settleAhead, request, settle, takeBack, flush, forget, read });
 }

@@ -92,15 +92,15 @@ export function openWire(client: Redis): Wire {
     start(state);
   }
   return {
-    send: (parts, script) => send(state, [parts], { ...ONE, parts, script }),
-    sendEach: (commands) =>
+    send: (parts, script) => send(state, [parts], parts, script),
+    sendEach: (commands) => {
+      const gathered = { replies: [], length: commands.length };
       // Gathered replies are such a list.
-      send(state, commands, { ...ONE, gathered: { replies: [], length: commands.length } }) as Promise<
-        readonly unknown[]
-      >,
+      return send(state, commands, NONE, undefined, gathered) as Promise<readonly unknown[]>;
+    },
     sendAll: async (commands, bytesMax) => {
       const passed = new PassedReplies(commands.length, bytesMax);
-      await send(state, commands, { ...ONE, passed });
+      await send(state, commands, NONE, undefined, undefined, passed);
       return passed.bytes;
     },
     epoch: () => state.epoch,
@@ -138,29 +138,28 @@ function fail({ isLate, reject }: Call, error: Error): void {
   }
 }
 
-/** How replies are read. */
-type Reading = Pick<Call, 'parts' | 'script' | 'passed' | 'gathered'>;
-
-/** As one reply. */
-const ONE: Reading = { parts: [], script: undefined, passed: undefined, gathered: undefined };
+/** Several commands have no parts to be sent again. */
+const NONE: readonly Argument[] = [];
 
 function send(
   state: WireState,
   commands: readonly (readonly Argument[])[],
-  { parts, script, passed, gathered }: Reading,
+  parts: readonly Argument[],
+  script?: Script,
+  gathered?: Gathered,
+  passed?: PassedReplies,
 ): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const { step } = state;
-    const call = { step, isLate: false, parts, script, passed, gathered, resolve, reject };
-    const { stream, output, calls, first } = state;
-    if (stream === undefined) {
-      fail(call, new Error('not connected'));
-    } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
-      fail(call, new Error('too many commands wait'));
-    } else {
-      write(state, call, commands);
-    }
-  });
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const { step, stream, output, calls, first } = state;
+  const call = { step, isLate: false, parts, script, passed, gathered, resolve, reject };
+  if (stream === undefined) {
+    fail(call, new Error('not connected'));
+  } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
+    fail(call, new Error('too many commands wait'));
+  } else {
+    write(state, call, commands);
+  }
+  return promise;
 }
 
 function write(state: WireState, call: Call, commands: readonly (readonly Argument[])[]): void {
