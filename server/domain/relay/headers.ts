@@ -1,4 +1,5 @@
 /** The headers of a relayed message: what belongs to a connection, to the vault or to an origin stays behind. */
+import { remembered } from '../text/remembered.ts';
 
 /** Names and values in their order. */
 export type Headers = readonly (readonly [name: string, value: string])[];
@@ -32,26 +33,6 @@ function anyOf(...patterns: readonly RegExp[]): RegExp {
 
 const NOT_SENT = anyOf(OF_CONNECTION, OF_VAULT, OF_ROUTING);
 const NOT_RETURNED = anyOf(OF_CONNECTION, OF_ORIGIN);
-
-/** How many names are remembered, and how long one of them may be. */
-const NAMES_MAX = 1_000;
-const NAME_LENGTH_MAX = 64;
-
-/** What becomes of names, remembered: few are ever used, and they come with each message. */
-function remembered<T extends string | boolean>(of: (name: string) => T): (name: string) => T {
-  const known = new Map<string, T>();
-  return (name) => {
-    const found = known.get(name);
-    if (found !== undefined) {
-      return found;
-    }
-    const value = of(name);
-    if (known.size < NAMES_MAX && name.length <= NAME_LENGTH_MAX) {
-      known.set(name, value);
-    }
-    return value;
-  };
-}
 
 /** A name with capitals, as servers know it that do not know that case has no meaning: `Content-Type`. */
 function capitalised(name: string): string {
@@ -105,10 +86,10 @@ export function headerIn(headers: Headers, wanted: string): string | undefined {
 }
 
 /** Content codings that can be searched for numbers, of those that a caller takes. */
-export function readableCodings(accepted: string | undefined): string {
-  const names = (accepted ?? '').toLowerCase().split(/\s*,\s*/);
+export const readableCodings = remembered((accepted) => {
+  const names = accepted.toLowerCase().split(/\s*,\s*/);
   const readable = names.filter(
     (name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name),
   );
   return readable.length === 0 ? 'identity' : readable.join(', ');
-}
+});

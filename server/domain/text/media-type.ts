@@ -1,3 +1,5 @@
+import { remembered } from './remembered.ts';
+
 /** The format of a body, as far as it matters for inserting and finding values. */
 export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
 
@@ -6,10 +8,15 @@ export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
  * for `application/x-www-form-urlencoded`, `text` for all others. Undefined if it has no type.
  */
 export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
-  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return formatOf(contentType ?? '') || undefined;
+}
+
+/** The same; empty for none. */
+const formatOf = remembered((contentType): BodyFormat | '' => {
+  const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const subtype = type.slice(type.indexOf('/') + 1);
   if (type === '') {
-    return undefined;
+    return '';
   }
   if (/^(?:.*\+)?json$|^(?:x-)?(?:ndjson|jsonlines)$/.test(subtype)) {
     return 'json';
@@ -18,4 +25,4 @@ export function bodyFormat(contentType: string | undefined): BodyFormat | undefi
     return 'xml';
   }
   return type === 'application/x-www-form-urlencoded' ? 'form' : 'text';
-}
+});

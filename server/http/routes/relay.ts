@@ -10,13 +10,13 @@ import { NO_QUERY } from './endpoint.ts';
 const BODY_BYTES_MAX = 1_048_576;
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const USER_HEADER = 'x-vault-user';
-const PREFIX = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*/;
+/** The base of a relayed URL, its path from the slash behind the connection's name on, and its query with the question mark. */
+const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
 
-/** What follows the connection's name in a URL: the path from its slash on, and the query with its question mark. */
+/** What follows the connection's name in a URL. */
 function restOf(url: string): { readonly path: string; readonly query: string } {
-  const rest = url.replace(PREFIX, '').replace(/#.*$/s, '');
-  const at = rest.indexOf('?');
-  return at < 0 ? { path: rest, query: '' } : { path: rest.slice(0, at), query: rest.slice(at) };
+  const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
+  return { path, query };
 }
 
 function userOf(headers: Headers): string {

@@ -193,7 +193,7 @@ describe('headers', () => {
   });
 
   test('name codings that can be read, or none', () => {
-    expect(readableCodings(undefined)).toBe('identity');
+    expect(readableCodings('')).toBe('identity');
     expect(readableCodings('gzip, zstd;q=0.9, BR;q=0.5, deflate;q=0')).toBe('gzip, br;q=0.5');
     expect(readableCodings('zstd')).toBe('identity');
   });

@@ -100,11 +100,11 @@ function outgoing(
   connection: Connection,
   { params }: Input,
   filled: Omit<FilledRelay, 'body'> & { readonly body: Uint8Array },
-  codingsOf: ((accepted: string | undefined) => string) | undefined,
+  codingsOf: ((accepted: string) => string) | undefined,
 ) {
-  const { method, path } = params;
+  const { method, path, headers: given } = params;
   const url = `${connection.baseUrl}${path}${filled.query}`;
-  const accepted = headerIn(filled.headers, 'accept-encoding');
+  const accepted = headerIn(given, 'accept-encoding') ?? '';
   const readable: Headers = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
   const headers = replaceHeaders(filled.headers, readable);
   const { body } = filled;

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'bun:test';
+import { remembered } from '../../server/domain/text/remembered.ts';
+
+describe('remembered', () => {
+  const counted = () => {
+    const asked: string[] = [];
+    const of = remembered((text) => {
+      asked.push(text);
+      return text === 'none' ? '' : text.toUpperCase();
+    });
+    return { of, asked };
+  };
+
+  test('works a text out once, also where the result is empty', () => {
+    const { of, asked } = counted();
+    expect([of('a'), of('a'), of('none'), of('none')]).toEqual(['A', 'A', '', '']);
+    expect(asked).toEqual(['a', 'none']);
+  });
+
+  test('keeps no long text, and none with digits that could be of a card', () => {
+    const { of, asked } = counted();
+    const others = ['x'.repeat(65), 'x-4111111111111111', 'a\n411'];
+    for (const text of [...others, ...others]) {
+      of(text);
+    }
+    expect(asked).toEqual([...others, ...others]);
+  });
+
+  test('keeps no more than a thousand', () => {
+    const { of, asked } = counted();
+    const names = Array.from({ length: 1_200 }, (_, n) => `${n % 40}-${Math.trunc(n / 40)}`);
+    for (const text of [...names, ...names]) {
+      of(text);
+    }
+    expect(asked.length).toBe(1_400);
+  });
+});
