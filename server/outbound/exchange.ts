@@ -37,7 +37,10 @@ function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
     head += `Content-Length: ${body?.length ?? 0}\r\n`;
   }
   head += `Connection: ${isKept ? 'keep-alive' : 'close'}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head, 'latin1'), body ?? NO_BYTES]);
+  const bytes = Buffer.allocUnsafe(head.length + (body?.length ?? 0));
+  bytes.write(head, 'latin1');
+  bytes.set(body ?? NO_BYTES, head.length);
+  return bytes;
 }
 
 /** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */

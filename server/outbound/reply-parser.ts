@@ -34,7 +34,6 @@ type State = 'head' | 'size' | 'extension' | 'data' | 'after data' | 'trailer' |
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*)?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
-const BLANKS: ReadonlySet<string> = new Set([' ', '\t']);
 const FOLD = /\r\n[ \t]+/g;
 const KEPT_SECONDS = /timeout=(\d+)/;
 const LENGTH = /^\d{1,15}$/;
@@ -53,34 +52,40 @@ interface ParsedHead extends ReplyHead {
   readonly minor: string;
 }
 
-/** A value without the blanks around it. A pattern would take time that grows with the square of a run of blanks. */
-function withoutBlanks(value: string): string {
-  let [from, to] = [0, value.length];
-  while (from < to && BLANKS.has(value.charAt(from))) {
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || unit === 0x09;
+}
+
+/** The value in a line from `at` on, without the blanks around it. A pattern would take time that grows with the square of a run. */
+function valueIn(line: string, at: number): string {
+  let from = at;
+  let to = line.length;
+  while (from < to && isBlank(line.charCodeAt(from))) {
     from += 1;
   }
-  while (from < to && BLANKS.has(value.charAt(to - 1))) {
+  while (from < to && isBlank(line.charCodeAt(to - 1))) {
     to -= 1;
   }
-  return value.slice(from, to);
+  return line.slice(from, to);
 }
 
 /** The first part of a reply out of its text; undefined if it is none. A folded line belongs to the one before. */
 function parseHead(text: string): ParsedHead | undefined {
-  const [first = '', ...lines] = text.replace(FOLD, ' ').split('\r\n');
-  const [, minor, status] = STATUS_LINE.exec(first) ?? [];
+  const lines = text.replace(FOLD, ' ').split('\r\n');
+  const [, minor, status] = STATUS_LINE.exec(lines[0] ?? '') ?? [];
   if (minor === undefined || status === undefined) {
     return undefined;
   }
   const headers: [string, string][] = [];
-  for (const line of lines) {
+  for (let at = 1; at < lines.length; at++) {
+    const line = lines[at] ?? '';
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(0, colon));
-    const value = line.slice(colon + 1);
+    const value = valueIn(line, colon + 1);
     if (!NAME.test(name) || !VALUE.test(value)) {
       return undefined;
     }
-    headers.push([name, withoutBlanks(value)]);
+    headers.push([name, value]);
   }
   return { minor, status: Number(status), headers };
 }
