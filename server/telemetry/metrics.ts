@@ -100,7 +100,7 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | '
     },
     observeRequest: (route, method, status, seconds, code) => {
       inFlight -= 1;
-      durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
+      durations.add(seconds, `${route}\0${method}\0${STATUS_CLASSES[Math.trunc(status / 100)] ?? ''}`);
       if (code !== undefined) {
         countError(code);
       }
@@ -284,9 +284,9 @@ export class Durations extends Histogram {
     this.#options = options;
   }
 
-  /** Adds one observation; label values are in the order of `labelNames`. */
-  add(seconds: number, ...values: readonly string[]): void {
-    const series = this.#seriesOf(values);
+  /** Adds one observation. `values` are those of the labels in the order of `labelNames`, with NUL between them. */
+  add(seconds: number, values = ''): void {
+    const series = this.#series.get(values) ?? this.#addSeries(values);
     const { bounds } = this.#options;
     let at = 0;
     while (at < bounds.length && seconds > (bounds[at] ?? 0)) {
@@ -296,16 +296,12 @@ export class Durations extends Histogram {
     series.sum += seconds;
   }
 
-  #seriesOf(values: readonly string[]): Series {
-    const key = values.length === 1 ? (values[0] ?? '') : values.join('\0');
-    const known = this.#series.get(key);
-    if (known !== undefined) {
-      return known;
-    }
+  #addSeries(values: string): Series {
     const { bounds, labelNames } = this.#options;
-    const labels = Object.fromEntries(labelNames.map((name, at) => [name, values[at] ?? '']));
+    const parts = values.split('\0');
+    const labels = Object.fromEntries(labelNames.map((name, at) => [name, parts[at] ?? '']));
     const series: Series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 };
-    this.#series.set(key, series);
+    this.#series.set(values, series);
     return series;
   }
 
