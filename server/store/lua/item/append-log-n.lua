@@ -22,8 +22,9 @@ for i = 3, #KEYS do
   local n = false
   if to > from then
     local seen, tail, at = named_by(entry)
-    n = call('HGET', KEYS[i], 'n')
-    if n and seen ~= '0' and n ~= seen .. tail and not is_log(n, call('HGET', KEYS[i], seen), seen, tail) then
+    local have = call('HMGET', KEYS[i], 'n', seen)
+    n = have[1]
+    if n and seen ~= '0' and not is_log(n, have[2], seen, tail) then
       n = false
     end
     entry = sub(entry, at)
