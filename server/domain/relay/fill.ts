@@ -5,9 +5,9 @@ import { hasControl, invalidAt, isHeaderText } from '../proxy/fields.ts';
 import { plainEscape } from '../template/escape.ts';
 import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
 import type { TemplateEscape } from '../template/render.ts';
-import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
+import { bodyFormat } from '../text/media-type.ts';
 import { type Headers, headerIn } from './headers.ts';
-import { findPlaceholders, mayHavePlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
+import { findPlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
 
 /** A request as it came. */
 export interface RelayRequest {
@@ -32,33 +32,21 @@ const BYTES_MAX = 2 * 1_048_576;
 /** The value of a placeholder; throws for one that has none. */
 export type ValueOf = (placeholder: Placeholder, field: string) => JsonValue;
 
-/** A part of a request in which placeholders are replaced. */
-const partOf = {
-  query: (text: string): RelayText => ({ text, field: 'query', writing: 'encoded' }),
-  header: (name: string, text: string): RelayText => ({ text, field: `header.${name}`, writing: 'plain' }),
-  body: (text: string, format: BodyFormat): RelayText => ({
-    ...{ text, field: 'body' },
-    writing: format === 'form' ? 'encoded' : 'plain',
-  }),
-};
-
-function formatOf(headers: Headers): BodyFormat {
-  return bodyFormat(headerIn(headers, 'content-type')) ?? 'json';
-}
-
-/** The parts of a request that may have placeholders. `body` is its text. */
+/** Where placeholders of a request are replaced. `body` is its text. */
 export function textsOf(
   { query, headers }: Pick<RelayRequest, 'query' | 'headers'>,
   body: string,
-): readonly RelayText[] {
-  const texts = [partOf.query(query)];
-  for (const [name, text] of headers) {
-    if (mayHavePlaceholders(text)) {
-      texts.push(partOf.header(name, text));
-    }
-  }
-  texts.push(partOf.body(body, formatOf(headers)));
-  return texts;
+): {
+  readonly query: RelayText;
+  readonly headers: readonly RelayText[];
+  readonly body: RelayText;
+} {
+  const isForm = bodyFormat(headerIn(headers, 'content-type')) === 'form';
+  return {
+    query: { text: query, field: 'query', writing: 'encoded' },
+    headers: headers.map(([name, text]) => ({ text, field: `header.${name}`, writing: 'plain' })),
+    body: { text: body, field: 'body', writing: isForm ? 'encoded' : 'plain' },
+  };
 }
 
 function createFill(valueIn: ValueOf) {
@@ -117,19 +105,17 @@ export function fillRelay(
   body: string,
   valueIn: ValueOf,
 ): FilledRelay {
+  const texts = textsOf(request, body);
   const fill = createFill(valueIn);
-  const format = formatOf(request.headers);
-  const headers = request.headers.map(([name, text]) => {
-    const value = mayHavePlaceholders(text) ? fill(partOf.header(name, text), plainEscape) : text;
+  const format = bodyFormat(headerIn(request.headers, 'content-type')) ?? 'json';
+  const headers = request.headers.map(([name], at) => {
+    const text = texts.headers[at];
+    const value = text === undefined ? '' : fill(text, plainEscape);
     if (!isHeaderText(value)) {
       throw unusable(`header.${name}`);
     }
     return [name, value] as const;
   });
   const escaping = format === 'text' ? plainWithoutControls('body') : createBodyEscape(format);
-  return {
-    query: fill(partOf.query(request.query), percentEscape),
-    headers,
-    body: fill(partOf.body(body, format), escaping),
-  };
+  return { query: fill(texts.query, percentEscape), headers, body: fill(texts.body, escaping) };
 }

@@ -1,5 +1,3 @@
-import { remembered } from './remembered.ts';
-
 /** The format of a body, as far as it matters for inserting and finding values. */
 export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
 
@@ -8,15 +6,10 @@ export type BodyFormat = 'json' | 'form' | 'xml' | 'text';
  * for `application/x-www-form-urlencoded`, `text` for all others. Undefined if it has no type.
  */
 export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
-  return formatOf(contentType ?? '') || undefined;
-}
-
-/** The same; empty for none. */
-const formatOf = remembered((contentType): BodyFormat | '' => {
-  const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const subtype = type.slice(type.indexOf('/') + 1);
   if (type === '') {
-    return '';
+    return undefined;
   }
   if (/^(?:.*\+)?json$|^(?:x-)?(?:ndjson|jsonlines)$/.test(subtype)) {
     return 'json';
@@ -25,4 +18,4 @@ const formatOf = remembered((contentType): BodyFormat | '' => {
     return 'xml';
   }
   return type === 'application/x-www-form-urlencoded' ? 'form' : 'text';
-});
+}

@@ -107,7 +107,8 @@ function namedTokens(input: RelayInput): readonly string[] {
     throw new VaultError('invalid_request', { field: 'path', expected });
   }
   const { buffer, byteOffset, length } = input.body;
-  return tokensOf(textsOf(input, Buffer.from(buffer, byteOffset, length).toString('latin1')));
+  const { query, headers, body } = textsOf(input, Buffer.from(buffer, byteOffset, length).toString('latin1'));
+  return tokensOf([query, ...headers, body]);
 }
 
 /**

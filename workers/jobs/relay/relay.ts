@@ -104,6 +104,7 @@ function outgoing(
 ) {
   const { method, path, headers: given } = params;
   const url = `${connection.baseUrl}${path}${filled.query}`;
+  // As it came: a text that is remembered must not be a filled one.
   const accepted = headerIn(given, 'accept-encoding') ?? '';
   const readable: Headers = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
   const headers = replaceHeaders(filled.headers, readable);
