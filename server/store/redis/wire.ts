@@ -19,7 +19,8 @@ interface Call {
   readonly step: number;
   /** Whether it has failed without a reply, which may still come. */
   isLate: boolean;
-  readonly parts: readonly Argument[];
+  /** What is sent in full if Redis does not have the script; undefined without one. */
+  readonly parts: readonly Argument[] | undefined;
   /** The script that it calls by its digest. */
   readonly script: Script | undefined;
   readonly passed: PassedReplies | undefined;
@@ -92,15 +93,15 @@ export function openWire(client: Redis): Wire {
     start(state);
   }
   return {
-    send: (parts, script) => send(state, [parts], parts, script),
+    send: (parts, script) => send(state, [parts], { script }),
     sendEach: (commands) => {
       const gathered = { replies: [], length: commands.length };
       // Gathered replies are such a list.
-      return send(state, commands, NONE, undefined, gathered) as Promise<readonly unknown[]>;
+      return send(state, commands, { gathered }) as Promise<readonly unknown[]>;
     },
     sendAll: async (commands, bytesMax) => {
       const passed = new PassedReplies(commands.length, bytesMax);
-      await send(state, commands, NONE, undefined, undefined, passed);
+      await send(state, commands, { passed });
       return passed.bytes;
     },
     epoch: () => state.epoch,
@@ -138,20 +139,23 @@ function fail({ isLate, reject }: Call, error: Error): void {
   }
 }
 
-/** Several commands have no parts to be sent again. */
-const NONE: readonly Argument[] = [];
-
 function send(
   state: WireState,
   commands: readonly (readonly Argument[])[],
-  parts: readonly Argument[],
-  script?: Script,
-  gathered?: Gathered,
-  passed?: PassedReplies,
+  { script, gathered, passed }: Partial<Pick<Call, 'script' | 'gathered' | 'passed'>>,
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const { step, stream, output, calls, first } = state;
-  const call = { step, isLate: false, parts, script, passed, gathered, resolve, reject };
+  const call = {
+    step,
+    isLate: false,
+    parts: script && commands[0],
+    script,
+    passed,
+    gathered,
+    resolve,
+    reject,
+  };
   if (stream === undefined) {
     fail(call, new Error('not connected'));
   } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
@@ -238,7 +242,7 @@ function answer(state: WireState, given: unknown): void {
   }
   state.timelyAt = state.step;
   if (reply instanceof ReplyError) {
-    if (script !== undefined && parts[0] === 'EVALSHA' && isUnknownScript(reply)) {
+    if (script !== undefined && parts?.[0] === 'EVALSHA' && isUnknownScript(reply)) {
       const inFull = ['EVAL', script.text, ...parts.slice(2)];
       write(state, { ...call, parts: inFull, step: state.step }, [inFull]);
     } else {
