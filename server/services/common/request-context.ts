@@ -103,8 +103,6 @@ export interface RequestContext extends RequestOrigin {
   readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
-  /** When nothing more is sent to a third party, milliseconds since 1970; `Infinity` where no caller waits. */
-  deadlineMs: number;
   /** Taken and given back by admission alone, once. */
   slot: InFlightSlot | undefined;
 }
@@ -127,7 +125,6 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
     usage: { counted: undefined, ahead: undefined },
     change: undefined,
     idempotencyKey: undefined,
-    deadlineMs: Number.POSITIVE_INFINITY,
     slot: undefined,
   };
 }

@@ -60,12 +60,13 @@ async function sendAll(
   sent: SentMark | undefined,
 ): Promise<TargetReply> {
   const { sending, now } = parts;
-  ctx.deadlineMs = now() + SYNCHRONOUS_MS;
+  const endsAt = now() + SYNCHRONOUS_MS;
   for (let made = 1; ; made++) {
-    const result = await attemptNow(parts, ctx, job, made, sent);
+    await countAttempt(parts, ctx, job, made, sent);
+    const result = await sending.attempt(job, made, endsAt - now());
     follow(course, result);
     const verdict = sending.judge(job, result, made);
-    if (verdict.kind !== 'again' || now() + verdict.pauseMs >= ctx.deadlineMs) {
+    if (verdict.kind !== 'again' || now() + verdict.pauseMs >= endsAt) {
       if (course.last) {
         return course.last;
       }
@@ -76,14 +77,14 @@ async function sendAll(
   }
 }
 
-/** One attempt of a synchronous request. It throws only before a byte is sent. */
-async function attemptNow(
-  { thirdParties, metering, sending, now }: CallParts,
+/** Counts an attempt of a synchronous request before a byte of it is sent, and the first as begun under its Idempotency-Key. */
+async function countAttempt(
+  { thirdParties, metering, sending }: CallParts,
   ctx: AccountContext,
   job: ProxyJob,
   made: number,
   sent: SentMark | undefined,
-): Promise<OutboundResult> {
+): Promise<void> {
   if (made === 1) {
     const mark = sent?.set(thirdParties.contentOf(job.request));
     await Promise.all([metering.settleAhead(ctx, 'proxy_attempt'), mark]);
@@ -92,7 +93,6 @@ async function attemptNow(
     metering.count(ctx, 'proxy_attempt');
     await metering.settle(ctx);
   }
-  return sending.attempt(job, made, ctx.deadlineMs - now());
 }
 
 function follow(course: Course, result: OutboundResult): void {
