@@ -32,27 +32,20 @@ export async function append(
     ...tokens.map((token) => redisKeys.item(bucket, token)),
   ];
   const { bytes, ends } = 'ends' in given ? given : packEntries(given);
-  const args = tokens.length === 1 ? [gen ?? '', bytes] : [gen ?? '', bytes, littleEndian(ends)];
+  const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
   const [word, flags] = asList(await redis.run(appendLog, keys, args));
   return isOk(word)
-    ? { kind: 'appended', present: Array.from(asText(flags), (flag) => flag === '1') }
+    ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
     : asFenced(asText(word));
 }
 
-const NO_ENDS = new Uint32Array(0);
-
-/** Where the only entry ends needs not be said. */
 function packEntries(entries: readonly Uint8Array[]): PackedEntries {
-  const [first] = entries;
-  if (entries.length === 1 && first !== undefined) {
-    return { bytes: first, ends: NO_ENDS };
-  }
   let end = 0;
   const ends = Uint32Array.from(entries, ({ length }) => {
     end += length;
     return end;
   });
-  return { bytes: Buffer.concat(entries), ends };
+  return { bytes: entries.length === 1 && entries[0] ? entries[0] : Buffer.concat(entries), ends };
 }
 
 function littleEndian(numbers: Uint32Array): Uint8Array {
