@@ -11,18 +11,19 @@ import type { Operation } from './operations.ts';
 /**
  * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises`, `functions` and `objects`
  * are those of one item. Counts, not times: a busy machine changes none. Singles cost the same each time, but for a few
- * objects; tokens are random,
- * so pages are read in a few steps more or less. A cheaper path lowers its line.
+ * objects; tokens are random, so pages are read in a few steps more or less. While its target answers, a relayed request may
+ * meet one round trip that it does not wait for. A cheaper path lowers its line.
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
   operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises functions objects
-  store              5       16          2      1    1         36        326            2        2       54        82     602
-  store_by_credential 6      17          2      1    1         37        327            2        2       58        96     664
-  decrypt            7       14          2      1    1        101        240            2        2       54        87     628
-  capture            5       17          2      1    1         37        349            2        2       70       112     726
-  retrieve           7       14          3      1    1        101        240            3        2       68       114     745
-  decrypt_all      280      560         10      5    5          -          -            -        -        6        10      90
-  list             140      145          7      1    1          -          -            -        -        3         4      48
+  store              5       16          2      1    1         36        326            2        2       45        69     524
+  store_by_credential 5      16          2      1    1         36        327            2        2       51        82     581
+  decrypt            7       14          2      1    1        101        240            2        2       42        70     526
+  capture            5       17          2      1    1         37        349            2        2       61        96     653
+  retrieve           7       14          3      1    1        101        240            3        2       55        94     631
+  relay              8       15          3      1    1        133        272            3        2       61       116     899
+  decrypt_all      280      560         10      5    5          -          -            -        -        5         8      82
+  list             140      145          7      1    1          -          -            -        -        3         4      43
 `);
 
 /** The settings of a process that collects no garbage by itself and optimises no allocation away. */

@@ -3,12 +3,15 @@
  * counted in a process that collects no garbage and optimises no code: `budget.test.ts` starts it with such settings.
  */
 import { heapStats } from 'bun:jsc';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { decodeFrame } from '../../workers/pool/frame.ts';
+import { type Server, startProgram } from '../bench/servers.ts';
 import { median } from '../bench/stats.ts';
+import { localProxy } from '../helpers/proxy.ts';
 import { launchRedis, newRedisFolder, socketIn } from '../helpers/redis-process.ts';
+import { thirdPartyTrust } from '../helpers/third-party.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type HeldRedis, openHeldRedis } from './held-redis.ts';
 import { OPERATIONS, type Operation, PAGE_ITEMS, prepare, type Requests } from './operations.ts';
@@ -68,7 +71,7 @@ function countFrames(): void {
 async function send({ app }: Pick<TestVault, 'app'>, request: Request): Promise<void> {
   const response = await app.handle(request);
   const bytes = await response.bytes();
-  if (response.status !== 200) {
+  if (!response.ok) {
     throw new Error(`${request.url}: ${response.status} ${Buffer.from(bytes).toString()}`);
   }
 }
@@ -180,18 +183,29 @@ async function countOne(
   return { cost: { ...hops, ...together, ...objects }, commands: names };
 }
 
+/** A third party in a process of its own: what it allocates is not counted. */
+async function startTarget(folder: string): Promise<Server> {
+  const { certPem, keyPem } = (await thirdPartyTrust()).credential;
+  const files = [join(folder, 'target.crt'), join(folder, 'target.key')] as const;
+  writeFileSync(files[0], certPem, { mode: 0o600 });
+  writeFileSync(files[1], keyPem, { mode: 0o600 });
+  return startProgram('target.ts', files);
+}
+
 async function countAll(): Promise<Counted> {
   const folder = newRedisFolder();
   const redis = await launchRedis(folder, false);
+  const target = await startTarget(folder);
   const direct = { socketPath: socketIn(folder) };
   const through = { socketPath: join(folder, 'held') };
   const held = await openHeldRedis(direct.socketPath, through.socketPath);
   try {
-    const watched = await openTestVault({ redis: through, alone: true });
+    const common = { alone: true, proxy: await localProxy(), jobs: false };
+    const watched = await openTestVault({ ...common, redis: through });
     // Without a limit of attempts there is nothing that only some requests do, by the clock.
-    const settings = { redis: direct, join: true, alone: true, authFailuresMax: 0 };
+    const settings = { ...common, redis: direct, join: true, authFailuresMax: 0 };
     const vaults = { watched, direct: await openTestVault(settings) };
-    const requests = await prepare(watched, await watched.account());
+    const requests = await prepare(watched, await watched.account(), `https://127.0.0.1:${target.port}`);
     const counted: [Operation, Counted[Operation]][] = [];
     for (const operation of OPERATIONS) {
       counted.push([operation, await countOne(operation, vaults, held, requests)]);
@@ -201,6 +215,7 @@ async function countAll(): Promise<Counted> {
     return Object.fromEntries(counted) as Counted;
   } finally {
     held.close();
+    await target.stop();
     redis.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }

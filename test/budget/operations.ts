@@ -3,6 +3,7 @@ import type { AccountClient } from '../helpers/clients.ts';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { makeCredential } from '../helpers/credentials.ts';
 import { capture, createCapture, createRetrieve } from '../helpers/endpoints.ts';
+import { placeholder } from '../helpers/relay.ts';
 import type { TestVault } from '../helpers/vault.ts';
 
 /** Items of a page. */
@@ -22,6 +23,7 @@ export const OPERATIONS = [
   'decrypt',
   'capture',
   'retrieve',
+  'relay',
   'decrypt_all',
   'list',
 ] as const;
@@ -35,8 +37,12 @@ function cardOf(n: number): string {
   return JSON.stringify({ ...CARD, card_number: `411111${String(n).padStart(10, '0')}` });
 }
 
-/** Makes keys, cards and endpoints, and the requests about them. */
-export async function prepare({ handle }: TestVault, account: AccountClient): Promise<Requests> {
+/** Makes keys, cards, endpoints and a connection to `target`, and the requests about them. */
+export async function prepare(
+  { handle }: TestVault,
+  account: AccountClient,
+  target: string,
+): Promise<Requests> {
   const headers = {
     authorization: basicAuth(account.name, account.password),
     'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
@@ -59,6 +65,8 @@ export async function prepare({ handle }: TestVault, account: AccountClient): Pr
   const capturing = await createCapture(account, 'single');
   const retrieving = await createRetrieve(account, 'single');
   await capture(handle, capturing, { body: CARD });
+  await account.send('POST', '/connection', { body: { id: 'target', base_url: target } });
+  const charge = `{"amount":1000,"number":"${placeholder(token, 'card_number', reference)}"}`;
   for (let i = 0; i < PAGE_ITEMS; i += 1) {
     await account.store('page', JSON.parse(cardOf(i)), { reference: `order-${i}` });
   }
@@ -72,6 +80,7 @@ export async function prepare({ handle }: TestVault, account: AccountClient): Pr
     decrypt: () => request(`/v1/vault/?user=single&${address}`, headers),
     capture: () => request(capturing.url, { 'x-vault-capture-secret': capturing.secret }, newCard()),
     retrieve: () => request(`${retrieving.url}?${address}`, { 'x-vault-retrieve-secret': retrieving.secret }),
+    relay: () => request('/v1/relay/target/charges', { ...headers, 'x-vault-user': 'single' }, charge),
     decrypt_all: () => request(`/v1/vault/?user=page&decrypt_all=true&limit=${PAGE_ITEMS}`, headers),
     list: () => request(`/v1/vault/?user=page&limit=${PAGE_ITEMS}`, headers),
   };
