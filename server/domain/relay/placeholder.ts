@@ -18,7 +18,11 @@ interface Found extends Placeholder {
 /** How placeholders are written in a text: as they are, or percent-encoded as forms and URLs encode their values. */
 export type Writing = 'plain' | 'encoded';
 
-const OPENING = { plain: /\{\{vault:/g, encoded: /(?:\{|%7[Bb]){2}vault(?::|%3[Aa])/g };
+/** How one begins, also with spaces in between, which are a mistake. */
+const OPENING = {
+  plain: /\{\{(\s*)vault:/g,
+  encoded: /(?:\{|%7[Bb]){2}((?:\s|\+|%20|%0[9AaDd])*)vault(?::|%3[Aa])/g,
+};
 const CLOSING = { plain: /\}\}/, encoded: /(?:\}|%7[Dd]){2}/ };
 const ASCII = /^[\x21-\x7e]*$/;
 const LENGTH_MAX = 2_048;
@@ -35,7 +39,10 @@ function decode(text: string, field: string): string {
 }
 
 function malformed(field: string) {
-  return invalidAt(field, 'must have placeholders of the form `{{vault:TOKEN:FIELD}}`, percent-encoded');
+  return invalidAt(
+    field,
+    'must have placeholders of the form `{{vault:TOKEN:FIELD}}`, without spaces and with each part percent-encoded',
+  );
 }
 
 function readParts(inner: string, field: string): Placeholder {
@@ -61,7 +68,7 @@ export function findPlaceholders(text: string, field: string, writing: Writing):
   for (let open = opening.exec(text); open !== null; open = opening.exec(text)) {
     const at = opening.lastIndex;
     const close = CLOSING[writing].exec(text.slice(at, at + LENGTH_MAX));
-    if (close === null || found.length === COUNT_MAX) {
+    if (close === null || open[1] !== '' || found.length === COUNT_MAX) {
       throw malformed(field);
     }
     const inner = text.slice(at, at + close.index);

@@ -271,7 +271,7 @@ export function readCall(
     query['passphrase'] = undefined;
   }
   const passphrase = readPassphrase(
-    route.passphrase,
+    route,
     typeof inQuery === 'string' ? inQuery : undefined,
     headers,
   );

@@ -3,7 +3,7 @@ import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
-import type { PassphraseRule } from './route.ts';
+import type { Route } from './route.ts';
 
 /** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
 export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
@@ -49,7 +49,7 @@ function isPassphrase(text: string): boolean {
  * Rejects two that differ, one that no key can have, and on `required` routes its absence.
  */
 export function readPassphrase(
-  rule: PassphraseRule,
+  { passphrase: rule, passesQuery }: Pick<Route, 'passesQuery' | 'passphrase'>,
   inQuery: string | undefined,
   headers: Headers,
 ): SecretBytes | undefined {
@@ -67,7 +67,8 @@ export function readPassphrase(
       return undefined;
     }
     const expected = `is missing: send it in the header ${PASSPHRASE_HEADER}`;
-    throw new VaultError('invalid_request', { field: 'query.passphrase', expected });
+    const field = passesQuery === true ? HEADER_FIELD : 'query.passphrase';
+    throw new VaultError('invalid_request', { field, expected });
   }
   if (!isPassphrase(text)) {
     throw new VaultError('invalid_request', {

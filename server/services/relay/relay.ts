@@ -93,10 +93,16 @@ function requireAllowed(
     throw outsideScope('the host of this connection');
   }
   if (methods !== undefined && !methods.some((allowed) => allowed === method)) {
-    throw new VaultError('not_allowed', { field: 'method', expected: 'is none that this connection is for' });
+    throw new VaultError('not_allowed', {
+      field: 'method',
+      expected: 'must be among the `methods` of the connection',
+    });
   }
   if (!takesPath({ paths }, path)) {
-    throw new VaultError('not_allowed', { field: 'path', expected: 'is none that this connection is for' });
+    throw new VaultError('not_allowed', {
+      field: 'path',
+      expected: 'must be among the `paths` of the connection, or below one of them',
+    });
   }
 }
 
@@ -198,7 +204,8 @@ async function fill(
     for (const token of tokens) {
       refusals.note(ctx, { user, token }, 'decrypt', error);
     }
-    throw error;
+    const isUnknownKey = error instanceof VaultError && error.code === 'key_not_found';
+    throw isUnknownKey ? new VaultError(error.code, { field: 'header.X-Vault-User' }) : error;
   }
 }
 

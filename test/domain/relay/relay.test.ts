@@ -57,16 +57,24 @@ describe('placeholders', () => {
     '{{vault:t:x:r:s}}',
     '{{vault:t:%zz}}',
     '{{vault:t: x}}',
+    '{{ vault:t:x }}',
+    '{{\n  vault:t:x}}',
     '{{vault:t:ä}}',
     `{{vault:${'t'.repeat(3_000)}:x}}`,
   ])('that are malformed never go out as they are: %#', (text) => {
     expect(() => findPlaceholders(text, 'body', 'plain')).toThrow('placeholders of the form');
+    expect(() => findPlaceholders(encodeURIComponent(text), 'body', 'encoded')).toThrow(
+      'placeholders of the form',
+    );
   });
 
   test('take linear time, and are limited', () => {
     const startedAt = performance.now();
     expect(() => findPlaceholders('{{vault:'.repeat(130_000), 'body', 'plain')).toThrow();
     expect(() => findPlaceholders('{{vault:t:x}}'.repeat(80_000), 'body', 'plain')).toThrow();
+    expect(
+      findPlaceholders(`${'{{ '.repeat(300_000)}${' '.repeat(100_000)}vault`, 'body', 'encoded'),
+    ).toEqual([]);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     const texts = Array.from({ length: 21 }, (_, at) => `{{vault:t${at}:x}}`);
     expect(() => tokensOf([{ text: texts.join(), field: 'body', writing: 'plain' }])).toThrow('20 tokens');

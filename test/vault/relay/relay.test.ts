@@ -268,8 +268,10 @@ describe('nothing is sent', () => {
   });
 
   test('without user or passphrase, or with a wrong one', async () => {
-    expect((await refused({ body: '{}', user: '' })).outcome).toBe('400 invalid_request');
-    expect((await refused({ body: '{}', user: 'other' })).outcome).toBe('404 key_not_found');
+    const [userPlace, passphrasePlace] = ['header.X-Vault-User', 'header.X-Vault-Passphrase'];
+    const at = (answer: Answer) => [answer.outcome, Object(answer.json).field];
+    expect(at(await refused({ body: '{}', user: '' }))).toEqual(['400 invalid_request', userPlace]);
+    expect(at(await refused({ body: '{}', user: 'other' }))).toEqual(['404 key_not_found', userPlace]);
     expect((await refused({ body: '{}', passphrase: 'a wrong one, and long' })).outcome).toBe(
       '403 passphrase_wrong',
     );
@@ -277,20 +279,22 @@ describe('nothing is sent', () => {
       headers: { 'x-vault-user': 'u' },
       body: '{}',
     });
-    expect(bare.outcome).toBe('400 invalid_request');
+    expect(at(bare)).toEqual(['400 invalid_request', passphrasePlace]);
   });
 
   test('where the connection does not exist, or is not for it', async () => {
     expect((await refused({ body: '{}' }, undefined, 'none')).outcome).toBe('404 connection_not_found');
     const limited = await connect(item.account, party, { methods: ['get'], paths: ['/v1/charges'] });
-    for (const [method, rest] of [
-      ['POST', '/v1/charges'],
-      ['GET', '/v1/refunds'],
-      ['GET', '/v1/charges-and-more'],
-      ['GET', '/v1/charges/..%2frefunds'],
-      ['GET', ''],
+    for (const [method, rest, field] of [
+      ['POST', '/v1/charges', 'method'],
+      ['GET', '/v1/refunds', 'path'],
+      ['GET', '/v1/charges-and-more', 'path'],
+      ['GET', '/v1/charges/..%2frefunds', 'path'],
+      ['GET', '', 'path'],
     ] as const) {
-      expect((await refused({ method }, rest, limited)).outcome).toBe('403 not_allowed');
+      const { outcome, json } = await refused({ method }, rest, limited);
+      expect([outcome, Object(json).field]).toEqual(['403 not_allowed', field]);
+      expect(Object(json).error).toContain(`among the \`${field}s\` of the connection`);
     }
     party.script('/v1/charges/ch_1', { body: '{}' });
     expect((await relay(item.account, limited, '/v1/charges/ch_1', { method: 'GET' })).outcome).toBe('200');
