@@ -29,12 +29,20 @@ export interface ReplySink {
 /** Why no more of a reply is read. */
 export type ReplyFault = 'reply_too_large' | 'target_unreachable';
 
-type State = 'head' | 'size' | 'extension' | 'data' | 'after data' | 'trailer' | 'rest' | 'ended';
+type State =
+  | 'head'
+  | 'size'
+  | 'behind size'
+  | 'extension'
+  | 'data'
+  | 'after data'
+  | 'trailer'
+  | 'rest'
+  | 'ended';
 
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*)?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
-const FOLD = /\r\n[ \t]+/g;
 const KEPT_SECONDS = /timeout=(\d+)/;
 const LENGTH = /^\d{1,15}$/;
 const FINAL_MIN = 200;
@@ -45,7 +53,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 const INTERIM_MAX = 8;
 /** No chunk has more bytes than this. */
 const CHUNK_MAX = 2 ** 40;
-const [CR, LF] = [0x0d, 0x0a];
+const [CR, LF, SEMICOLON] = [0x0d, 0x0a, 0x3b];
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
 interface ParsedHead extends ReplyHead {
@@ -69,9 +77,9 @@ function valueIn(line: string, at: number): string {
   return line.slice(from, to);
 }
 
-/** The first part of a reply out of its text; undefined if it is none. A folded line belongs to the one before. */
+/** The first part of a reply out of its text; undefined if it is none. Nor is one with folded lines (RFC 9112, section 5.2). */
 function parseHead(text: string): ParsedHead | undefined {
-  const lines = text.replace(FOLD, ' ').split('\r\n');
+  const lines = text.split('\r\n');
   const [, minor, status] = STATUS_LINE.exec(lines[0] ?? '') ?? [];
   if (minor === undefined || status === undefined) {
     return undefined;
@@ -293,15 +301,15 @@ export class ReplyParser {
     if (byte === CR) {
       return this.#state === 'after data' || this.#state === 'trailer' || this.#lineBytes > 0;
     }
-    if (this.#state === 'size') {
-      const digit = hexDigit(byte);
-      if (Number.isNaN(digit)) {
-        this.#state = 'extension';
-        return this.#lineBytes > 0 && /[;\t ]/.test(String.fromCharCode(byte));
-      }
+    const digit = this.#state === 'size' ? hexDigit(byte) : Number.NaN;
+    if (!Number.isNaN(digit)) {
       // Larger sizes lose their last digits, and are too large in any case.
       this.#left = this.#left * 16 + digit;
       return true;
+    }
+    if (this.#state === 'size' || this.#state === 'behind size') {
+      this.#state = byte === SEMICOLON ? 'extension' : 'behind size';
+      return this.#lineBytes > 0 && (byte === SEMICOLON || isBlank(byte));
     }
     return this.#state !== 'after data' && (byte >= 0x20 || byte === 0x09) && byte !== 0x7f;
   }

@@ -96,8 +96,8 @@ describe('a reply is the same however it is cut', () => {
   });
 });
 
-test('headers keep order and spelling, lose blanks around them, and may be folded', () => {
-  const text = `${HEAD}X-B:1\r\nx-a: \t 2 \t\r\nX-B: one\r\n\t  two\r\nX-Nbsp: \xa0\r\nContent-Length: 0\r\n\r\n`;
+test('headers keep order and spelling, and lose blanks around them', () => {
+  const text = `${HEAD}X-B:1\r\nx-a: \t 2 \t\r\nX-B: one two\r\nX-Nbsp: \xa0\r\nContent-Length: 0\r\n\r\n`;
   expect(readText(text).headers).toEqual([
     ['X-B', '1'],
     ['x-a', '2'],
@@ -117,7 +117,7 @@ test('a run of blanks costs no time', () => {
   };
   const blanks = ' '.repeat(60_000);
   // With a pattern each took seconds.
-  for (const value of [`a${blanks}b`, `${blanks}b`, `a${blanks}`, `a\r\n${blanks}b`, blanks]) {
+  for (const value of [`a${blanks}b`, `${blanks}b`, `a${blanks}`, blanks]) {
     expect(read(`${HEAD}A: ${value}\r\nContent-Length: 0\r\n\r\n`)).toBeLessThan(250);
   }
 });
@@ -164,6 +164,7 @@ describe('is refused', () => {
     ['two blanks', 'HTTP/1.1  200 OK\r\n\r\n'],
     ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
     ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
+    ['a status line that is folded', 'HTTP/1.1 200 OK\r\n Content-Length: 5\r\n\r\nhello'],
     ['a lone LF after the status', 'HTTP/1.1 200 OK\nContent-Length: 5\r\n\r\nhello'],
     ['a lone LF in the headers', framed('A: b\nContent-Length: 5')],
     ['a lone CR in the headers', framed('A: b\rContent-Length: 5')],
@@ -171,6 +172,8 @@ describe('is refused', () => {
     ['a name with a blank behind it', framed('Content-Length : 5')],
     ['no name', framed(': 5')],
     ['no colon', framed('Content-Length')],
+    ['a line folded into another', framed('A: b', ' Content-Length: 5')],
+    ['a folded value', framed('Content-Length:', '\t5')],
     ['two lengths', framed('Content-Length: 5', 'Content-Length: 6')],
     ['twice the same length', framed('Content-Length: 5', 'content-length: 5')],
     ['a list of lengths', framed('Content-Length: 5, 5')],
@@ -186,6 +189,8 @@ describe('is refused', () => {
     ['no size', `${CHUNKED}\r\nhello\r\n0\r\n\r\n`],
     ['a size with a sign', `${CHUNKED}+5\r\nhello\r\n0\r\n\r\n`],
     ['a size that is none', `${CHUNKED}5x\r\nhello\r\n0\r\n\r\n`],
+    ['two sizes', `${CHUNKED}5 5\r\nhello\r\n0\r\n\r\n`],
+    ['an extension without a semicolon', `${CHUNKED}5 a=b\r\nhello\r\n0\r\n\r\n`],
     ['a size with 0x', `${CHUNKED}0x5\r\nhello\r\n0\r\n\r\n`],
     ['a blank before a size', `${CHUNKED} 5\r\nhello\r\n0\r\n\r\n`],
     ['a lone LF after a size', `${CHUNKED}5\nhello\r\n0\r\n\r\n`],
