@@ -11,7 +11,11 @@ export function remembered<T extends string | boolean>(of: (text: string) => T):
       return found;
     }
     const value = of(text);
-    if (known.size < TEXTS_MAX && MAY_BE_KEPT.test(text)) {
+    if (MAY_BE_KEPT.test(text)) {
+      // Whoever fills it with other texts makes the usual ones cost a little once more.
+      if (known.size >= TEXTS_MAX) {
+        known.clear();
+      }
       known.set(text, value);
     }
     return value;
