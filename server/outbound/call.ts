@@ -39,6 +39,8 @@ export interface OutboundRequest {
 export interface StreamingRequest extends Omit<OutboundRequest, 'stream'> {
   /** The deadline includes the body: whoever does not read it in time gets an error instead of the rest. */
   readonly stream: true;
+  /** Whether a reply in a content coding is read whole and decoded instead: for who has to search what comes. */
+  readonly decodes?: boolean | undefined;
 }
 
 /** The cause of a failure, for the log; never text of the target, the runtime or the request. */
@@ -58,7 +60,7 @@ export interface OutboundFailure {
 export type OutboundResult = ({ readonly ok: true } & OutboundReply) | OutboundFailure;
 
 /** The result of a streaming request: a failure before the head of its reply, or a reply whose body may still fail. */
-export type StreamingResult = ({ readonly ok: true } & StreamedReply) | OutboundFailure;
+export type StreamingResult = ({ readonly ok: true } & (StreamedReply | OutboundReply)) | OutboundFailure;
 
 /** Limits of one request besides its deadline. */
 export interface OutboundLimits extends ReplyLimits {

@@ -195,7 +195,8 @@ class Exchange implements ConnectionUser, ReplySink {
 
   onHead(head: ReplyHead): void {
     this.#head = head;
-    if (this.#given.call.stream) {
+    const { call } = this.#given;
+    if (call.stream && !(call.decodes && valuesOf(head.headers, 'content-encoding') !== undefined)) {
       const { socket } = this.#connection;
       this.#streamed = openReply(head, this.#given.limits.replyBodyBytes, {
         pause: () => void socket.pause(),

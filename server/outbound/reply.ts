@@ -5,7 +5,7 @@ import { type ReplyFault, type ReplyHead, valuesOf } from './reply-parser.ts';
 
 /** The reply of a third party, with any status, including redirects. */
 export interface OutboundReply extends ReplyHead {
-  /** Decoded from gzip, deflate or br; another content coding is left unchanged. */
+  /** Decoded from gzip, deflate or br; where it is in another content coding, and only then, `headers` have Content-Encoding. */
   readonly body: Uint8Array;
 }
 
@@ -31,7 +31,10 @@ export interface OpenReply {
 
 type Decode = (encoded: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
-const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
+/** How a content coding is undone; undefined where that is nothing. */
+const DECODERS: ReadonlyMap<string, Decode | undefined> = new Map<string, Decode | undefined>([
+  ['', undefined],
+  ['identity', undefined],
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
   ['deflate', promisify(inflate)],
@@ -89,11 +92,16 @@ export function decodeReply(
   encoded: Uint8Array,
   bytesMax: number,
 ): OutboundReply | Promise<OutboundReply | ReplyFault> {
-  const decode = DECODERS.get(valuesOf(head.headers, 'content-encoding') ?? '');
+  const coding = valuesOf(head.headers, 'content-encoding');
+  if (coding === undefined || !DECODERS.has(coding)) {
+    return { ...head, body: encoded };
+  }
+  const headers = head.headers.filter(([name]) => name.toLowerCase() !== 'content-encoding');
+  const decode = DECODERS.get(coding);
   return decode === undefined || encoded.length === 0
-    ? { ...head, body: encoded }
+    ? { ...head, headers, body: encoded }
     : decode(encoded, { maxOutputLength: bytesMax }).then(
-        (body) => ({ ...head, body }),
+        (body) => ({ ...head, headers, body }),
         (error) => (isTooLarge(error) ? 'reply_too_large' : 'target_unreachable'),
       );
 }

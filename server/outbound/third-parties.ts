@@ -46,6 +46,8 @@ export interface RelayedRequest
   }>;
   /** Whether the reply is passed on as it comes; otherwise it is read whole, and decoded. */
   readonly stream: boolean;
+  /** See `StreamingRequest`. */
+  readonly decodes: boolean;
 }
 
 /** One attempt to deliver a webhook. */
@@ -77,12 +79,12 @@ function headOf({ url, headers }: Requester): Pick<OutboundRequest, 'url' | 'hea
 /** Sends a request once, with nothing added to it but what HTTP needs. */
 function sendBare(
   { send }: ReturnType<typeof createOutbound>,
-  { request, stream, ...call }: RelayedRequest,
+  { request, stream, decodes, ...call }: RelayedRequest,
 ): Promise<OutboundResult | StreamingResult> {
   const { head, body } = request.expose();
   const { url, headers } = head;
   const whole = { ...call, method: methodOf(head), url, headers, body, bare: true } as const;
-  return stream ? send({ ...whole, stream }) : send(whole);
+  return stream ? send({ ...whole, stream, decodes }) : send(whole);
 }
 
 /** The third parties: targets of proxied requests, network token requesters, and webhooks. */

@@ -24,11 +24,15 @@ async function open(answer: Answer, changes: Partial<StreamingRequest> = {}) {
   if (!reply.ok) {
     throw new TypeError(reply.code);
   }
-  return { target, send, reply };
+  const { body } = reply;
+  if (body instanceof Uint8Array) {
+    throw new TypeError('not streamed');
+  }
+  return { target, send, reply: { ...reply, body } };
 }
 
-async function readAll(body: ReadableStream<Uint8Array>): Promise<string> {
-  const pieces = await Array.fromAsync(body);
+async function readAll(body: ReadableStream<Uint8Array> | Uint8Array): Promise<string> {
+  const pieces = body instanceof Uint8Array ? [body] : await Array.fromAsync(body);
   return Buffer.concat(pieces).toString('latin1');
 }
 
@@ -93,6 +97,27 @@ describe('a streamed reply', () => {
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`;
     const { reply } = await open(always(Buffer.concat([Buffer.from(head), packed])));
     expect(await readAll(reply.body)).toBe(packed.toString('latin1'));
+  });
+
+  test('in a content coding is read whole and decoded for who asks for that', async () => {
+    const target = await startTarget(good, (socket, request) => {
+      const coding = /coding=(\S*)/.exec(request)?.[1] ?? '';
+      const packed = coding === '' ? Buffer.from('packed') : gzipSync('packed');
+      const head = coding === '' ? '' : `Content-Encoding: ${coding}\r\n`;
+      socket.write(`HTTP/1.1 200 OK\r\n${head}Content-Length: ${packed.length}\r\n\r\n`);
+      socket.write(packed);
+    });
+    const { send } = localOutbound({ caPem });
+    const ask = async (coding: string) => {
+      const url = `https://target.example:${target.port}/?coding=${coding}`;
+      const reply = await send(streamFrom(target.port, { url, decodes: true }));
+      return reply.ok
+        ? [reply.body.constructor.name, reply.headers.length, await readAll(reply.body)]
+        : reply;
+    };
+    expect(await ask('')).toEqual(['ReadableStream', 1, 'packed']);
+    expect(await ask('gzip')).toEqual(['Buffer', 1, 'packed']);
+    expect(await ask('x-own')).toEqual(['Buffer', 2, gzipSync('packed').toString('latin1')]);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 /** Credentials of a connection in the reply of a third party that repeats them. */
 import { HIDDEN } from '../mask/echo-secrets.ts';
-import type { Headers } from './headers.ts';
+import { type Headers, isEncoded } from './headers.ts';
 
 /** Names of headers whose values are credentials; others, as of a version or a format, may stand in any reply. */
 const OF_CREDENTIALS = /auth|key|token|secret|pass|cookie|credential|session/i;
@@ -62,4 +62,26 @@ export function createCredentialFilter(credentials: readonly string[]): Transfor
       }
     },
   };
+}
+
+/** What a reply has beside its status. */
+interface ReplyParts {
+  readonly headers: Headers;
+  readonly body: Uint8Array | ReadableStream<Uint8Array>;
+}
+
+/** A reply without these credentials, also where it is passed on as it comes. A body that cannot be searched is hidden. */
+export function withoutCredentials(reply: ReplyParts, credentials: readonly string[]): ReplyParts {
+  const { headers, body } = reply;
+  if (credentials.length === 0) {
+    return reply;
+  }
+  const shown = headers.map(([name, value]) => [name, hideCredentials(value, credentials)] as const);
+  if (body instanceof ReadableStream) {
+    const filter = new TransformStream(createCredentialFilter(credentials));
+    return { headers: shown, body: body.pipeThrough(filter) };
+  }
+  const text = Buffer.from(body).toString('latin1');
+  const hidden = text !== '' && isEncoded(headers) ? HIDDEN : hideCredentials(text, credentials);
+  return { headers: shown, body: Buffer.from(hidden, 'latin1') };
 }

@@ -18,9 +18,6 @@ const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:
 const OF_ORIGIN =
   /^(?:set-cookie|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
 
-/** Content codings that are decoded where a reply is received. */
-export const DECODED = /^(?:identity|gzip|x-gzip|deflate|br)?$/i;
-
 /** The names in `Connection`, which are as those of the connection itself. */
 function namedByConnection(headers: Headers): readonly string[] {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
@@ -71,25 +68,21 @@ export function headersToReturn(headers: Headers): Headers {
   return headers.filter(([name]) => isReturned(name) && !named.includes(name.toLowerCase()));
 }
 
-/** The headers of a reply whose body was decoded where it was received; those of one in another coding stay. */
-export function withoutCoding(headers: Headers): Headers {
-  const isCoding = ([name]: Headers[number]): boolean => name.toLowerCase() === 'content-encoding';
-  const codings = headers.filter(isCoding).map(([, value]) => value.trim());
-  return codings.length > 0 && DECODED.test(codings.join())
-    ? headers.filter((header) => !isCoding(header))
-    : headers;
-}
-
 /** The value of the first header of this name. */
 export function headerIn(headers: Headers, wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
 
+/** Whether the body of a reply is in a content coding. One that was read whole is so only in one that is not known. */
+export function isEncoded(headers: Headers): boolean {
+  return headerIn(headers, 'content-encoding') !== undefined;
+}
+
 /** Content codings that can be searched for numbers, of those that a caller takes. */
 export const readableCodings = remembered((accepted) => {
-  const names = accepted.toLowerCase().split(/\s*,\s*/);
-  const readable = names.filter(
-    (name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name),
-  );
+  const readable = accepted
+    .toLowerCase()
+    .split(/\s*,\s*/)
+    .filter((name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name));
   return readable.length === 0 ? 'identity' : readable.join(', ');
 });

@@ -4,7 +4,7 @@ import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
 import { hideCredentials } from './credentials.ts';
-import type { Headers } from './headers.ts';
+import { type Headers, isEncoded } from './headers.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */
@@ -82,7 +82,7 @@ export interface Hidden {
  * nowhere as many digits as the shortest number that was sent.
  */
 export function staysAsItIs(headers: Headers, body: Uint8Array, { credentials, digitsMin }: Hidden): boolean {
-  if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0)) {
+  if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0) || isEncoded(headers)) {
     return false;
   }
   const values = headers.map(([, value]) => value).join('x');

@@ -270,11 +270,7 @@ export function readCall(
   if (inQuery !== undefined) {
     query['passphrase'] = undefined;
   }
-  const passphrase = readPassphrase(
-    route,
-    typeof inQuery === 'string' ? inQuery : undefined,
-    headers,
-  );
+  const passphrase = readPassphrase(route, typeof inQuery === 'string' ? inQuery : undefined, headers);
   if (route.idempotent) {
     ctx.idempotencyKey = readIdempotencyKey(headers);
   }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import { withoutCredentials } from '../../services/relay/relay.ts';
+import { withoutCredentials } from '../../domain/relay/credentials.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute, type Method, type Route } from '../plugins/route.ts';
 import { Identifier } from '../schema/common.ts';
@@ -76,7 +76,7 @@ function relayBy(method: Method): Route {
       object: ({ params }) => objectOf('connection', params.connection),
     },
     handle: async ({ ctx, params, passphrase, body, request, services }) => {
-      const relayed = await services.relay.relay(ctx, {
+      const { status, credentials, ...reply } = await services.relay.relay(ctx, {
         connection: params.connection,
         ...restOf(request.url),
         method: request.method,
@@ -85,7 +85,7 @@ function relayBy(method: Method): Route {
         passphrase,
         body,
       });
-      return { relayed: withoutCredentials(relayed, relayed.credentials?.expose() ?? []) };
+      return { relayed: { status, ...withoutCredentials(reply, credentials?.expose() ?? []) } };
     },
   });
 }

@@ -4,15 +4,8 @@ import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
-import { createCredentialFilter, hideCredentials } from '../../domain/relay/credentials.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
-import {
-  type Headers,
-  headerIn,
-  headersToReturn,
-  headersToSend,
-  withoutCoding,
-} from '../../domain/relay/headers.ts';
+import { type Headers, headerIn, headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
 import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
@@ -320,7 +313,7 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const { aid } = ctx.account;
   const { input, key, tokens, ready } = sending;
   const startedAt = performance.now();
-  const result = await thirdParties.relay(requestOf(ctx.account, sending));
+  const result = await thirdParties.relay(requestOf(parts, ctx.account, sending));
   recordAttempt(parts, ctx, input, performance.now() - startedAt, result);
   if (!result.ok) {
     const isUnknown = isOutcomeUnknown(result) && result.code !== 'target_timeout';
@@ -337,33 +330,23 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
     return { status, headers: shown, body, credentials: ready.hidden.map(({ credentials }) => credentials) };
   }
   if (crypto.passes(ready.hidden, (hidden) => staysAsItIs(shown, body, hidden))) {
-    return { status, headers: withoutCoding(shown), body };
+    return { status, headers: shown, body };
   }
   const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });
   return { status, ...masked };
 }
 
-/** A reply without the credentials of its connection, also where it is passed on as it comes. */
-export function withoutCredentials(
-  { status, headers, body }: Relayed,
-  credentials: readonly string[],
-): Relayed {
-  if (credentials.length === 0) {
-    return { status, headers, body };
-  }
-  const filter = () => new TransformStream(createCredentialFilter(credentials));
-  return {
-    status,
-    headers: headers.map(([name, value]) => [name, hideCredentials(value, credentials)]),
-    body: body instanceof ReadableStream ? body.pipeThrough(filter()) : body,
-  };
-}
-
-function requestOf({ aid: owner, hosts }: Account, { ready, shown, clientCert }: Sending): RelayedRequest {
-  const { request, masks } = ready;
+function requestOf(
+  { crypto }: Pick<RelayParts, 'crypto'>,
+  { aid: owner, hosts }: Account,
+  { ready, shown, clientCert }: Sending,
+): RelayedRequest {
+  const { request, masks, hidden } = ready;
   const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
   // What must be masked is read whole; anything else goes through as it comes.
-  return { owner, hosts, request, clientCert, deadlineMs, stream: masks === undefined };
+  const stream = masks === undefined;
+  const decodes = stream && crypto.passes(hidden, ({ credentials }) => credentials.length > 0);
+  return { owner, hosts, request, clientCert, deadlineMs, stream, decodes };
 }
 
 /** Records how the attempt ended, and nothing of what was sent. */

@@ -91,6 +91,8 @@ export const ECHOES: Readonly<Record<string, Echo>> = {
       'gzip, gzip',
     ]),
   deflate: (request) => typed('text/plain', deflateSync(wholeOf(request)), ['Content-Encoding', 'deflate']),
+  'deflate, with a space that HTTP does not know': (request) =>
+    typed('text/plain', deflateSync(wholeOf(request)), ['Content-Encoding', 'deflate\u00a0']),
   zstd: (request) =>
     typed('text/plain; charset=latin1', zstdCompressSync(wholeOf(request)), ['Content-Encoding', 'zstd']),
   'UTF-16': (request) => typed('text/plain; charset=utf-16le', Buffer.from(wholeOf(request), 'utf16le')),

@@ -1,6 +1,6 @@
 /** What somebody tries who may send through a connection, and sees nothing of cards and credentials. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
 import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
@@ -137,6 +137,34 @@ describe('the credentials of a connection', () => {
       expect(answer.text).toContain('Authorization');
       expect(answer.text + JSON.stringify([...answer.headers])).not.toContain(KEY);
     }
+  });
+
+  const said = `you sent ${KEY}`;
+  test.each([
+    ['gzip', gzipSync(said), 'you sent ********'],
+    ['x-gzip', gzipSync(said), 'you sent ********'],
+    ['deflate', deflateSync(said), 'you sent ********'],
+    ['br', brotliCompressSync(said), 'you sent ********'],
+    ['identity', said, 'you sent ********'],
+    ['deflate\u00a0', deflateSync(said), '********'],
+    ['\u00a0gzip', gzipSync(said), '********'],
+    ['gzip, gzip', gzipSync(gzipSync(said)), '********'],
+    ['x-own', said, '********'],
+  ])('are hidden in a reply that is in %j, though nobody asked for that', async (coding, packed, shown) => {
+    party.script('/packed', { headers: [['Content-Encoding', coding]], body: packed });
+    for (const body of [`{"n":"${placeholder(item.token, 'card_number')}"}`, '{}']) {
+      expect((await relay(item.account, psp, '/packed', { body })).text).toBe(shown);
+    }
+    const mayOnlySend = await relay(sender, psp, '/packed', { body: '{}' });
+    expect([mayOnlySend.outcome, mayOnlySend.text]).toEqual(['200', shown]);
+  });
+
+  test('may be in a reply of several megabytes once it is unpacked, which is then refused', async () => {
+    party.script('/bomb', {
+      headers: [['Content-Encoding', 'gzip']],
+      body: gzipSync(Buffer.alloc(5_000_000)),
+    });
+    expect((await relay(sender, psp, '/bomb', { method: 'GET' })).outcome).toBe('502 reply_too_large');
   });
 });
 

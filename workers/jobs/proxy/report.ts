@@ -10,7 +10,7 @@ import {
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
-import { DECODED } from '../../../server/domain/relay/headers.ts';
+import { isEncoded } from '../../../server/domain/relay/headers.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
@@ -31,10 +31,7 @@ function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
  * may name a charset that they do not have. What is encoded, or a part of a reply, cannot be searched.
  */
 function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echoes): string {
-  if (
-    outcome.statusCode === PARTIAL_CONTENT ||
-    !DECODED.test(valuesOf(outcome.headers, 'content-encoding').join())
-  ) {
+  if (outcome.statusCode === PARTIAL_CONTENT || isEncoded(outcome.headers)) {
     return HIDDEN;
   }
   const [type] = valuesOf(outcome.headers, 'content-type');

@@ -6,15 +6,14 @@ import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import type { Echoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
-import { isWide, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
+import { isWide } from '../../../server/domain/proxy/reply-text.ts';
 import { credentialsOf } from '../../../server/domain/relay/credentials.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import {
-  DECODED,
   headerIn,
+  isEncoded,
   readableCodings,
   replaceHeaders,
-  withoutCoding,
 } from '../../../server/domain/relay/headers.ts';
 import {
   maskRelayHeader,
@@ -170,7 +169,8 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     masks: hasMasks ? toJsonBytes(masks) : undefined,
     hidden: {
       credentials,
-      digitsMin: echoes === undefined ? Math.min(...masks.sent.map(({ digits }) => digits.length)) : 0,
+      digitsMin:
+        hasMasks && echoes === undefined ? Math.min(...masks.sent.map(({ digits }) => digits.length)) : 0,
     },
   };
 }
@@ -208,24 +208,27 @@ function replyOf(body: Uint8Array, type: string | undefined): Readable {
     : readableBytes(body);
 }
 
-function maskBody(headers: Headers, body: Uint8Array, masks: RelayMasks): Uint8Array {
+/** Whether text of a body may stand there in a form in which it is not found: a part of one, or characters of several bytes. */
+function isUnsure(type: string | undefined, status: number, body: Uint8Array): boolean {
+  return status === PARTIAL_CONTENT || body.includes(0) || isWide(type);
+}
+
+/** A body with all masked that must not be seen. One that cannot be searched for it is hidden. */
+function maskBody(headers: Headers, status: number, body: Uint8Array, masks: RelayMasks): Uint8Array {
+  const { credentials = [], echoes } = masks;
+  if (body.length === 0) {
+    return body;
+  }
+  if (isEncoded(headers)) {
+    return echoes === undefined && credentials.length === 0 ? body : utf8(HIDDEN);
+  }
   const type = headerIn(headers, 'content-type');
+  if (echoes !== undefined && isUnsure(type, status, body)) {
+    return utf8(HIDDEN);
+  }
   const { text, encode } = replyOf(body, type);
   const masked = maskRelayText(text, masks, bodyFormat(type) === 'json');
   return masked === text ? body : encode(masked);
-}
-
-/** Whether a body can be searched: it is none that is encoded in a way of its own, nor a part of another. */
-function isSearchable(headers: Headers, status: number, body: Uint8Array, { echoes }: RelayMasks): boolean {
-  if (!DECODED.test(valuesOf(headers, 'content-encoding').join()) || status === PARTIAL_CONTENT) {
-    return false;
-  }
-  // Characters of several bytes: codes behind names are not found there, nor digits where the charset is not the one named.
-  return echoes === undefined || !(body.includes(0) || isWide(headerIn(headers, 'content-type')));
-}
-
-function unsearchable(body: Uint8Array, { echoes }: RelayMasks): Uint8Array {
-  return echoes === undefined || body.length === 0 ? body : utf8(HIDDEN);
 }
 
 /** The handlers of `RELAY_JOBS`. */
@@ -267,10 +270,8 @@ export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
   maskRelay(_context, { masks: given, status, headers, body }) {
     const masks = parseOwn<RelayMasks>(given);
     return {
-      headers: withoutCoding(headers).map(([name, value]) => maskRelayHeader(name, value, masks)),
-      body: isSearchable(headers, status, body, masks)
-        ? maskBody(headers, body, masks)
-        : unsearchable(body, masks),
+      headers: headers.map(([name, value]) => maskRelayHeader(name, value, masks)),
+      body: maskBody(headers, status, body, masks),
     };
   },
 };
