@@ -18,10 +18,18 @@ const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:
 const OF_ORIGIN =
   /^(?:set-cookie|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
 
+/** The members of a header that is a list, in lower case. A pattern for the blanks would take quadratic time. */
+function membersOf(value: string): readonly string[] {
+  return value
+    .toLowerCase()
+    .split(',')
+    .map((member) => member.trim());
+}
+
 /** The names in `Connection`, which are as those of the connection itself. */
 function namedByConnection(headers: Headers): readonly string[] {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
-  return named.flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/));
+  return named.flatMap(([, value]) => membersOf(value));
 }
 
 function anyOf(...patterns: readonly RegExp[]): RegExp {
@@ -80,9 +88,8 @@ export function isEncoded(headers: Headers): boolean {
 
 /** Content codings that can be searched for numbers, of those that a caller takes. */
 export const readableCodings = remembered((accepted) => {
-  const readable = accepted
-    .toLowerCase()
-    .split(/\s*,\s*/)
-    .filter((name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name));
+  const readable = membersOf(accepted).filter(
+    (name) => /^(?:gzip|deflate|br)\s*(?:;|$)/.test(name) && !/;\s*q=0(?:\.0*)?$/.test(name),
+  );
   return readable.length === 0 ? 'identity' : readable.join(', ');
 });
