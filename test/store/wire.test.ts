@@ -146,6 +146,12 @@ describe('a command', () => {
     expect(failed).toMatchObject({ code: 'integrity_failed' });
   });
 
+  test('that are none take no reply of others', async () => {
+    const { link } = await fake(([, key = '']) => `+${key}\r\n`);
+    const read = [link.readEach([]), link.readLists([], 100), link.command('GET', ['1'])];
+    expect(await Promise.all(read)).toEqual([[], Buffer.alloc(0), '1']);
+  });
+
   test('among those that are read together and late fails with them, and their replies are dropped', async () => {
     let late: Socket | undefined;
     const { link } = await fake(([name, key = ''], socket) => {

@@ -156,7 +156,10 @@ function send(
     resolve,
     reject,
   };
-  if (stream === undefined) {
+  if (commands.length === 0) {
+    // Without a command there is no reply: the call would take that to the next one.
+    resolve([]);
+  } else if (stream === undefined) {
     fail(call, new Error('not connected'));
   } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
     fail(call, new Error('too many commands wait'));
