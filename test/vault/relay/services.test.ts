@@ -109,6 +109,23 @@ describe('stripe', () => {
     expect(new Set(calls.map((call) => call.header('idempotency-key'))).size).toBe(1);
   });
 
+  test('is told what the vault refuses, as the guide says', async () => {
+    const broken = {
+      number: vaultPlaceholder(`${item.token}0`, 'card_number'),
+      exp_month: 1,
+      exp_year: 2031,
+    };
+    const refused = await stripe.paymentMethods
+      .create({ type: 'card', card: broken })
+      .catch((thrown: unknown) => thrown);
+    expect(refused).toMatchObject({
+      type: 'StripeOAuthError',
+      rawType: 'The body has a placeholder whose token does not exist, or has another reference.',
+    });
+    const headers = new Map(Object.entries(Object(refused).headers));
+    expect([headers.has('x-request-id'), headers.has('x-vault-request-id')]).toEqual([true, false]);
+  });
+
   test('lists page by page, in requests without a card', async () => {
     const page = (id: string, has_more: boolean) =>
       json({ object: 'list', data: [{ id }], has_more, url: '/v1/charges' });
@@ -172,7 +189,7 @@ class SquareClient {
 }
 
 /** Libraries that are too large to be installed, as far as the guide's code meets them. */
-const STAND_INS = { HttpClientException, Client, CheckoutAPI, SquareClient };
+const STAND_INS = { adyen: { HttpClientException, Client, CheckoutAPI }, SquareClient };
 
 const BLOCKS = ALL_BLOCKS.filter(
   ({ page, info }) => page === 'docs/guides/relay.md' && info === 'javascript',
@@ -185,7 +202,8 @@ describe('the code of the guide', () => {
     const code = BLOCKS.filter(({ code }, at) => at === 0 || code.includes(words)).map(({ code }) => code);
     expect(code).toHaveLength(2);
     const known = { ...STAND_INS, Stripe, vaultPlaceholder, token: item.token, relay };
-    const run = new AsyncFunction(...Object.keys(known), `${code.join('')}return ${result};`);
+    const body = code.join('').replaceAll(/^import .*$/gm, '');
+    const run = new AsyncFunction(...Object.keys(known), `${body}return ${result};`);
     return run(...Object.values(known));
   }
 
