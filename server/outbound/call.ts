@@ -31,8 +31,6 @@ export interface OutboundRequest {
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
   /** The time limit from the name lookup to the last byte of the reply. */
   readonly deadlineMs: number;
-  /** Called once, directly before the first byte of the request is sent. If it throws, nothing is sent. */
-  readonly onWritten?: (() => void) | undefined;
 }
 
 /** A request whose reply is given as soon as its head is there. */

@@ -22,25 +22,28 @@ export interface ConnectionUser {
 
 /** A connection; without a user nothing is expected of it, and it ends at any byte. */
 export interface Connection {
+  /** For whose next request, to whom, it is kept; undefined for one that is used once. */
+  readonly name: string | undefined;
   readonly socket: TLSSocket;
   /** Whether a request has used it before. */
   isUsed: boolean;
   user: ConnectionUser | undefined;
-  /** When its last request ended, on `performance.now()`. */
-  waitsSince: number;
+  /** Ends it when no request has come; only while it waits. */
+  timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** The connections of a process. */
 export type ConnectionPool = ReturnType<typeof createConnectionPool>;
 
 function open(
+  name: string | undefined,
   options: ConnectionOptions,
   user: ConnectionUser,
   onUnused: (one: Connection) => void,
 ): Connection {
   const socket = connect(options);
   socket.setNoDelay(true);
-  const connection: Connection = { socket, isUsed: false, user, waitsSince: 0 };
+  const connection: Connection = { name, socket, isUsed: false, user, timer: undefined };
   const lose = (error?: Error): void =>
     connection.user === undefined ? onUnused(connection) : connection.user.onLost(error);
   // Once: the runtime says it again when the peer negotiates anew (TLS 1.2), while a request is on its way.
@@ -56,84 +59,54 @@ function open(
   return connection;
 }
 
-/** How long one may still wait; 0 or less if it has waited too long. `now` is of `performance.now()`. */
-function leftMs({ waitsSince }: Connection, now: number): number {
-  return waitsSince + WAITING_MS - now;
-}
-
-/** The one that has waited the least, if that is not too long. */
-function takeWaiting(waiting: Map<string, Connection[]>, name: string): Connection | undefined {
-  const found = waiting.get(name)?.pop();
-  if (found !== undefined && leftMs(found, performance.now()) <= 0) {
-    found.socket.destroy();
-    return undefined;
-  }
-  return found;
-}
-
 /**
  * Makes a pool. A connection is used again only for the name that it was opened for, which says whose it is, to whom, and at
  * which addresses. Each new one is verified in full: TLS sessions are not resumed.
  */
 export function createConnectionPool() {
-  /** Those that wait, by name, the longest ago first. Only the sweep forgets names. */
+  /** Those that wait, by name, the longest ago first; no list is empty. */
   const waiting = new Map<string, Connection[]>();
-  let isSweepDue = false;
-  const remove = (name: string | undefined, connection: Connection): void => {
-    const connections = name === undefined ? [] : (waiting.get(name) ?? []);
-    const at = connections.indexOf(connection);
-    if (at >= 0) {
-      connections.splice(at, 1);
+  const remove = (connection: Connection): void => {
+    const { name = '', socket, timer } = connection;
+    const others = waiting.get(name)?.filter((other) => other !== connection) ?? [];
+    if (others.length > 0) {
+      waiting.set(name, others);
+    } else {
+      waiting.delete(name);
     }
-    connection.socket.destroy();
-  };
-  const sweep = (): void => {
-    const now = performance.now();
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const [name, connections] of waiting) {
-      for (const old of connections.filter((connection) => leftMs(connection, now) <= 0)) {
-        remove(name, old);
-      }
-      const [first] = connections;
-      if (first === undefined) {
-        waiting.delete(name);
-      } else {
-        nextMs = Math.min(nextMs, leftMs(first, now));
-      }
-    }
-    isSweepDue = waiting.size > 0;
-    if (isSweepDue) {
-      setTimeout(sweep, Math.ceil(nextMs)).unref();
-    }
+    clearTimeout(timer);
+    socket.destroy();
   };
   return {
-    /** One that waits, which is open, or a new one, which is not yet; without a name a new one. */
+    /** The one that waits the shortest, which is open, or a new one, which is not yet; without a name a new one. */
     take(name: string | undefined, options: () => ConnectionOptions, user: ConnectionUser): Connection {
-      const found = name === undefined ? undefined : takeWaiting(waiting, name);
-      if (found !== undefined) {
+      const connections = name === undefined ? undefined : waiting.get(name);
+      const found = connections?.pop();
+      if (name !== undefined && connections?.length === 0) {
+        waiting.delete(name);
+      }
+      clearTimeout(found?.timer);
+      if (found?.socket.writable === true) {
         found.user = user;
         return found;
       }
-      return open(options(), user, (unused) => remove(name, unused));
+      return open(name, options(), user, remove);
     },
 
-    /** Keeps one that was taken for a name, for a second. */
-    give(name: string, connection: Connection): void {
-      const { socket } = connection;
-      const others = waiting.get(name) ?? [];
+    /** Keeps one after its request, for a second; ends one without a name. */
+    give(connection: Connection): void {
+      const { name, socket } = connection;
+      const others = name === undefined ? [] : (waiting.get(name) ?? []);
       connection.user = undefined;
       connection.isUsed = true;
-      if (others.length >= WAITING_MAX || !socket.writable) {
+      if (name === undefined || others.length >= WAITING_MAX || !socket.writable) {
         socket.destroy();
         return;
       }
-      connection.waitsSince = performance.now();
+      connection.timer = setTimeout(remove, WAITING_MS, connection);
+      connection.timer.unref();
       others.push(connection);
       waiting.set(name, others);
-      if (!isSweepDue) {
-        isSweepDue = true;
-        setTimeout(sweep, WAITING_MS).unref();
-      }
       socket.resume();
     },
   };

@@ -14,14 +14,14 @@ import {
 } from './call.ts';
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { Collector, decodeReply, type OpenReply, type OutboundReply, openReply } from './reply.ts';
+import { type BodySink, collectReply, type OutboundReply, streamReply } from './reply.ts';
 import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink, valuesOf } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
 const NO_BYTES = new Uint8Array(0);
 
 /** The request as it is sent, in one piece; all names and values were checked. */
-function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
+function wireBytes({ call, destination }: HttpExchange): Buffer {
   const { method, headers, bare, body } = call;
   let head = `${method} ${destination.path} HTTP/1.1\r\nHost: ${destination.authority}\r\n`;
   for (const [name, value] of headers) {
@@ -36,17 +36,11 @@ function wireBytes({ call, destination, isKept }: HttpExchange): Buffer {
   if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
     head += `Content-Length: ${body?.length ?? 0}\r\n`;
   }
-  head += `Connection: ${isKept ? 'keep-alive' : 'close'}\r\n\r\n`;
+  head += `Connection: ${isKept(call) ? 'keep-alive' : 'close'}\r\n\r\n`;
   const bytes = Buffer.allocUnsafe(head.length + (body?.length ?? 0));
   bytes.write(head, 'latin1');
   bytes.set(body ?? NO_BYTES, head.length);
   return bytes;
-}
-
-/** Whether the peer was verified and has one of these addresses; all that can differ where a connection is used again. */
-function isPinned(socket: TLSSocket, pinned: readonly string[]): boolean {
-  const { authorized, remoteAddress = '' } = socket;
-  return authorized && pinned.includes(normalAddress(remoteAddress) ?? '');
 }
 
 /**
@@ -55,7 +49,8 @@ function isPinned(socket: TLSSocket, pinned: readonly string[]): boolean {
  * It repeats what the options require, so that a lost option or a setting of the environment cannot redirect data.
  */
 function isTrusted(socket: TLSSocket, pinned: readonly string[], { host, isAddress }: Destination): boolean {
-  if (!isPinned(socket, pinned)) {
+  const { authorized, remoteAddress = '' } = socket;
+  if (!authorized || !pinned.includes(normalAddress(remoteAddress) ?? '')) {
     return false;
   }
   const certificate = socket.getPeerCertificate();
@@ -73,16 +68,21 @@ export interface HttpExchange {
   readonly addresses: readonly string[];
   readonly context: SecureContext;
   readonly pool: ConnectionPool;
-  /** Whether the connection is kept for the owner's next request, or used once. */
-  readonly isKept: boolean;
   readonly limits: OutboundLimits;
   readonly remainingMs: number;
 }
 
-/** Whose connection it is, to whom, and at which addresses. */
-function nameOf({ call, destination, addresses }: HttpExchange): string {
+/** Whether the connection is kept for the owner's next request; one with a client certificate is used once. */
+function isKept({ clientCert }: HttpExchange['call']): boolean {
+  return clientCert === undefined;
+}
+
+/** Whose connection it is, to whom, and at which addresses; undefined for one that is used once. */
+function nameOf({ call, destination, addresses }: HttpExchange): string | undefined {
   const sorted = addresses.length > 1 ? addresses.toSorted() : addresses;
-  return `${call.owner} ${destination.host} ${destination.port} ${sorted.join(' ')}`;
+  return isKept(call)
+    ? `${call.owner} ${destination.host} ${destination.port} ${sorted.join(' ')}`
+    : undefined;
 }
 
 function connectionOptions({ destination, addresses, context }: HttpExchange): ConnectionOptions {
@@ -115,11 +115,14 @@ function isAboutCertificate(error: Error & { readonly code?: unknown }): boolean
 /** The message of an error is dropped, since it could contain a part of a key. */
 function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
   try {
-    return given.pool.take(given.isKept ? nameOf(given) : undefined, () => connectionOptions(given), user);
+    return given.pool.take(nameOf(given), () => connectionOptions(given), user);
   } catch (error) {
     throw new VaultError('internal', { cause: error });
   }
 }
+
+/** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
+const PIECES_MAX = 65_536;
 
 /** One request and its reply. Its connection is destroyed at the end, unless both were whole and it is kept. */
 class Exchange implements ConnectionUser, ReplySink {
@@ -128,140 +131,116 @@ class Exchange implements ConnectionUser, ReplySink {
   readonly #connection: Connection;
   readonly #parser: ReplyParser;
   readonly #timers: ReturnType<typeof setTimeout>[] = [];
-  readonly #whole: Collector;
-  #head: ReplyHead | undefined;
-  #streamed: OpenReply | undefined;
+  /** What takes the body, from its head on. */
+  #body: BodySink | undefined;
+  #bytes = 0;
+  #pieces = 0;
   #isSent = false;
   #isOver = false;
 
   constructor(given: HttpExchange) {
     const { call, limits } = given;
     this.#given = given;
-    this.#whole = new Collector(limits.replyBodyBytes);
     this.#parser = new ReplyParser(limits, call.method === 'HEAD', this);
     this.#connection = connectTo(given, this);
   }
 
   run(): Promise<OutboundResult | StreamingResult> {
     const { limits, remainingMs } = this.#given;
-    this.#endAfter(remainingMs);
+    this.#timers.push(setTimeout(() => this.#fail('target_timeout'), remainingMs));
     if (this.#connection.isUsed) {
-      this.onOpen();
+      this.#send();
     } else {
-      this.#endAfter(limits.connectMs, () => this.#isSent);
+      this.#timers.push(setTimeout(() => this.#isSent || this.#fail('target_timeout'), limits.connectMs));
     }
     return this.#settled.promise;
   }
 
-  #endAfter(ms: number, isInTime = () => false): void {
-    this.#timers.push(setTimeout(() => isInTime() || this.#fail('target_timeout'), ms));
-  }
-
   /** Sends the request, to a trusted peer only. */
   onOpen(): void {
-    const { call, addresses, destination } = this.#given;
-    const { isUsed, socket } = this.#connection;
-    const isPeer = isUsed ? isPinned : isTrusted;
-    if (this.#isOver || !isPeer(socket, addresses, destination)) {
+    const { addresses, destination } = this.#given;
+    if (!this.#isOver && isTrusted(this.#connection.socket, addresses, destination)) {
+      this.#send();
+    } else {
       this.#fail('target_unreachable', 'certificate');
-      return;
     }
-    try {
-      call.onWritten?.();
-    } catch (error) {
-      this.#settled.reject(error);
-      this.#failBroken();
-      return;
-    }
+  }
+
+  #send(): void {
     this.#isSent = true;
-    socket.write(wireBytes(this.#given));
+    this.#connection.socket.write(wireBytes(this.#given));
   }
 
   onData(chunk: Buffer): void {
-    this.#follow(this.#isSent ? this.#parser.push(chunk) : 'target_unreachable');
-  }
-
-  onClosing(): void {
-    this.#follow(this.#isSent ? this.#parser.end() : 'target_unreachable');
-  }
-
-  onLost(error?: Error): void {
-    if (!this.#isSent && error !== undefined && isAboutCertificate(error)) {
-      this.#fail('target_unreachable', 'certificate');
-    } else {
-      this.#failBroken();
+    const fault = this.#isSent ? this.#parser.push(chunk) : 'target_unreachable';
+    if (fault !== undefined) {
+      this.#fail(fault);
     }
   }
 
+  onClosing(): void {
+    const fault = this.#isSent ? this.#parser.end() : 'target_unreachable';
+    if (fault !== undefined) {
+      this.#fail(fault);
+    }
+  }
+
+  onLost(error?: Error): void {
+    const isRefused = !this.#isSent && error !== undefined && isAboutCertificate(error);
+    this.#fail('target_unreachable', isRefused ? 'certificate' : undefined);
+  }
+
   onHead(head: ReplyHead): void {
-    this.#head = head;
-    const { call } = this.#given;
+    const { call, limits } = this.#given;
     if (call.stream && !(call.decodes && valuesOf(head.headers, 'content-encoding') !== undefined)) {
       const { socket } = this.#connection;
-      this.#streamed = openReply(head, this.#given.limits.replyBodyBytes, {
+      const body = streamReply(head, {
         pause: () => void socket.pause(),
         resume: () => void (this.#isOver || socket.resume()),
-        cancel: () => this.#failBroken(),
+        cancel: () => this.#fail('target_unreachable'),
       });
-      this.#settled.resolve({ ok: true, ...this.#streamed.reply });
+      this.#body = body;
+      this.#settled.resolve({ ok: true, ...body.reply });
+    } else {
+      this.#body = collectReply(head, limits.replyBodyBytes, (reply) => this.#give(reply));
     }
   }
 
   onPiece(piece: Uint8Array): void {
-    if (!this.#isOver && !(this.#streamed ?? this.#whole).add(piece)) {
+    if (this.#isOver) {
+      return;
+    }
+    this.#bytes += piece.length;
+    this.#pieces += 1;
+    if (this.#bytes > this.#given.limits.replyBodyBytes || this.#pieces > PIECES_MAX) {
       this.#fail('reply_too_large');
+    } else {
+      this.#body?.add(piece);
     }
   }
 
   onEnd(isReusable: boolean): void {
     if (!this.#isOver) {
       this.#end(isReusable);
-      if (this.#streamed === undefined) {
-        this.#giveWhole();
-      } else {
-        this.#streamed.end();
-      }
+      this.#body?.end();
     }
   }
 
   #end(isReusable: boolean): void {
-    const { isKept, pool } = this.#given;
     const { socket } = this.#connection;
     this.#isOver = true;
     for (const timer of this.#timers) {
       clearTimeout(timer);
     }
-    if (isReusable && isKept && socket.writableLength === 0) {
-      pool.give(nameOf(this.#given), this.#connection);
+    if (isReusable && socket.writableLength === 0) {
+      this.#given.pool.give(this.#connection);
     } else {
       socket.destroy();
     }
   }
 
-  #giveWhole(): void {
-    const head = this.#head as ReplyHead;
-    const reply = decodeReply(head, this.#whole.whole(), this.#given.limits.replyBodyBytes);
-    if (reply instanceof Promise) {
-      reply.then((decoded) => this.#give(decoded));
-    } else {
-      this.#give(reply);
-    }
-  }
-
   #give(reply: OutboundReply | ReplyFault): void {
     this.#settled.resolve(typeof reply === 'string' ? this.#failure(reply) : { ok: true, ...reply });
-  }
-
-  #follow(fault: ReplyFault | undefined): void {
-    if (fault === 'target_unreachable') {
-      this.#failBroken();
-    } else if (fault !== undefined) {
-      this.#fail(fault);
-    }
-  }
-
-  #failBroken(): void {
-    this.#fail('target_unreachable');
   }
 
   #failure(code: OutboundFailure['code'], reason?: FailureReason): OutboundFailure {
@@ -277,12 +256,12 @@ class Exchange implements ConnectionUser, ReplySink {
     if (!this.#isOver) {
       this.#end(false);
       this.#settled.resolve(this.#failure(code, reason));
-      this.#streamed?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
+      this.#body?.fail(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
     }
   }
 }
 
-/** Sends one request over a connection of the pool, and reads the reply. Rejects with what `onWritten` throws. */
+/** Sends one request over a connection of the pool, and reads the reply. */
 export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
   return new Exchange(given).run();
 }

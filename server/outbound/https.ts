@@ -90,8 +90,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return outboundFailure('target_timeout', false);
     }
     const result = await exchange({
-      ...{ call, destination, addresses: found.addresses, context, limits, remainingMs },
-      ...{ pool, isKept: call.clientCert === undefined },
+      ...{ call, destination, addresses: found.addresses, context, limits, remainingMs, pool },
     });
     if (!result.ok && !result.sent) {
       // The target may have moved.

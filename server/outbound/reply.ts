@@ -18,14 +18,10 @@ export interface StreamedReply extends Omit<OutboundReply, 'body'> {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** A reply whose body is being read. */
-export interface OpenReply {
-  readonly reply: StreamedReply;
-  /** Adds a piece of the body; whether it is within the limits. */
-  readonly add: (piece: Uint8Array) => boolean;
-  /** Ends the body, unless it has ended. */
+/** Takes the body of a reply. What comes after its end, or after a failure, is dropped. */
+export interface BodySink {
+  readonly add: (piece: Uint8Array) => void;
   readonly end: () => void;
-  /** The same, with an error. */
   readonly fail: (error: VaultError) => void;
 }
 
@@ -41,69 +37,57 @@ const DECODERS: ReadonlyMap<string, Decode | undefined> = new Map<string, Decode
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
-const PIECES_MAX = 65_536;
-
-/** Whether a body of so many bytes in so many chunks is within its limits. */
-function isWithin(bytes: number, pieces: number, bytesMax: number): boolean {
-  return bytes <= bytesMax && pieces <= PIECES_MAX;
-}
-
-/** Copies pieces into one growing buffer, so that none keeps the complete read buffer in memory. */
-export class Collector {
-  readonly #bytesMax: number;
-  #held = new Uint8Array(0);
-  #bytes = 0;
-  #pieces = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  /** Whether it is within the limits. */
-  add(piece: Uint8Array): boolean {
-    const needed = this.#bytes + piece.length;
-    this.#pieces += 1;
-    if (!isWithin(needed, this.#pieces, this.#bytesMax)) {
-      return false;
-    }
-    if (needed > this.#held.length) {
-      const larger = new Uint8Array(Math.min(this.#bytesMax, Math.max(needed, 2 * this.#held.length)));
-      larger.set(this.#held.subarray(0, this.#bytes));
-      this.#held = larger;
-    }
-    this.#held.set(piece, this.#bytes);
-    this.#bytes = needed;
-    return true;
-  }
-
-  whole(): Uint8Array {
-    return Buffer.from(this.#held.buffer, 0, this.#bytes);
-  }
-}
-
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-/** A complete reply with its body decoded, at once where nothing is to be done; a fault where it cannot be, or is too large. */
-export function decodeReply(
+/** A complete reply with its body decoded; a fault where it cannot be, or is too large. */
+async function decodeReply(
   head: ReplyHead,
+  coding: string,
   encoded: Uint8Array,
   bytesMax: number,
-): OutboundReply | Promise<OutboundReply | ReplyFault> {
-  const coding = valuesOf(head.headers, 'content-encoding');
-  if (coding === undefined || !DECODERS.has(coding)) {
-    return { ...head, body: encoded };
-  }
+): Promise<OutboundReply | ReplyFault> {
   const headers = head.headers.filter(([name]) => name.toLowerCase() !== 'content-encoding');
-  const decode = DECODERS.get(coding);
-  return decode === undefined || encoded.length === 0
-    ? { ...head, headers, body: encoded }
-    : decode(encoded, { maxOutputLength: bytesMax }).then(
-        (body) => ({ ...head, headers, body }),
-        (error) => (isTooLarge(error) ? 'reply_too_large' : 'target_unreachable'),
-      );
+  const decode = encoded.length === 0 ? undefined : DECODERS.get(coding);
+  try {
+    const body = (await decode?.(encoded, { maxOutputLength: bytesMax })) ?? encoded;
+    return { ...head, headers, body };
+  } catch (error) {
+    return isTooLarge(error) ? 'reply_too_large' : 'target_unreachable';
+  }
+}
+
+/** Collects a body, and gives its reply. One growing buffer: views would keep all that arrived with each of them. */
+export function collectReply(
+  head: ReplyHead,
+  bytesMax: number,
+  give: (reply: OutboundReply | ReplyFault) => void,
+): BodySink {
+  let held = new Uint8Array(0);
+  let bytes = 0;
+  return {
+    add: (piece) => {
+      const needed = bytes + piece.length;
+      if (needed > held.length) {
+        const larger = new Uint8Array(Math.max(needed, 2 * held.length));
+        larger.set(held.subarray(0, bytes));
+        held = larger;
+      }
+      held.set(piece, bytes);
+      bytes = needed;
+    },
+    end: () => {
+      const body = Buffer.from(held.buffer, 0, bytes);
+      const coding = valuesOf(head.headers, 'content-encoding');
+      if (coding === undefined || !DECODERS.has(coding)) {
+        give({ ...head, body });
+      } else {
+        decodeReply(head, coding, body, bytesMax).then(give);
+      }
+    },
+    fail: () => undefined,
+  };
 }
 
 /** The bytes of a streamed body that wait to be taken, before no more are read. */
@@ -116,14 +100,11 @@ export interface BodySource {
   readonly cancel: () => void;
 }
 
-/** Gives the head of a reply, and its body as it comes and no faster than it is taken. */
-export function openReply(
+/** A reply whose body is given as it comes, and no faster than it is taken; and what takes that body. */
+export function streamReply(
   head: ReplyHead,
-  bytesMax: number,
   { pause, resume, cancel }: BodySource,
-): OpenReply {
-  let bytes = 0;
-  let pieces = 0;
+): BodySink & { readonly reply: StreamedReply } {
   let isOpen = true;
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const finish = (act: () => void): void => {
@@ -145,17 +126,11 @@ export function openReply(
   return {
     reply: { ...head, body },
     add: (piece) => {
-      bytes += piece.length;
-      pieces += 1;
-      if (!isWithin(bytes, pieces, bytesMax)) {
-        return false;
-      }
       // A copy, as where a body is collected.
       controller?.enqueue(Uint8Array.from(piece));
       if ((controller?.desiredSize ?? 0) <= 0) {
         pause();
       }
-      return true;
     },
     end: () => finish(() => controller?.close()),
     fail: (error) => finish(() => controller?.error(error)),

@@ -134,23 +134,6 @@ describe('before the first byte', () => {
     expect(await localOutbound({ resolve: failing }).send(postTo(443))).toEqual(unreachable('name'));
     expect(await localOutbound({ resolve: async () => [] }).send(postTo(443))).toEqual(unreachable('name'));
   });
-  test('the caller hears of it once, and can still stop it', async () => {
-    const target = await startTarget(good, always(OK));
-    const seen: string[] = [];
-    const onWritten = () => seen.push(target.received());
-    expect(await localOutbound({ caPem }).send(postTo(target.port, { onWritten }))).toMatchObject({
-      ok: true,
-    });
-    expect(seen).toEqual(['']);
-    const silent = await startTarget(good, always(OK));
-    const stop = () => {
-      throw new RangeError('not now');
-    };
-    const outcome = localOutbound({ caPem }).send(postTo(silent.port, { onWritten: stop }));
-    expect(await outcome.catch((error: unknown) => error)).toBeInstanceOf(RangeError);
-    await silent.quiet();
-    expect(silent.received()).toBe('');
-  });
 });
 
 describe('the environment', () => {
