@@ -14,7 +14,7 @@ import type { Keys } from '../key/key.ts';
 import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
-import { type ItemAddress, readAndOpen } from '../vault/read.ts';
+import { type ItemAddress, type ReadParts, readAndOpen } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
 
 /** What all three kinds of proxied request have. */
@@ -138,24 +138,6 @@ export async function vetOrder(
   ]);
 }
 
-/** The read of an item that has begun before it is known whether the item is needed; undefined where that fails. */
-export interface EarlyRead {
-  readonly kid: string;
-  readonly item: Promise<ItemParts | undefined>;
-}
-
-/** Begins to read an item while its order is checked. Undefined for a key that is not unlocked: that would take too long. */
-export function readEarly(
-  { keys, itemStore }: Pick<PreparingParts, 'keys' | 'itemStore'>,
-  account: Account,
-  { user, token }: ItemAddress,
-): EarlyRead | undefined {
-  const kid = keys.recallId(account, user);
-  return kid === undefined
-    ? undefined
-    : { kid, item: itemStore.readParts(kid, token).catch(() => undefined) };
-}
-
 /**
  * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once is
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
@@ -167,10 +149,9 @@ export async function fillJob(
   rules: RuleSet,
   order: CheckedOrder,
   own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'allowMissing' | 'requesterId'>,
-  early?: EarlyRead,
+  readParts?: ReadParts,
 ): Promise<PreparedJob> {
   const { account, requestId } = ctx;
-  let first = early;
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
@@ -197,9 +178,7 @@ export async function fillJob(
         connection: order.connection,
       });
     };
-    const read = first?.kid === kid ? first.item : undefined;
-    first = undefined;
-    const made = await readAndOpen(itemStore, key, token, fill, read);
+    const made = await readAndOpen(itemStore, key, token, fill, readParts);
     if (made.kind === 'done') {
       return provenMissing(crypto, key, blob, passphrase);
     }

@@ -19,7 +19,7 @@ import type {
   ReplyCodec,
   SentMark,
 } from '../request/idempotency.ts';
-import type { ItemAddress } from '../vault/read.ts';
+import { type ItemAddress, startReads } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
 import { type CallParts, sendNow, sentAs } from './call.ts';
 import { jobIdOf, type ProxyJobs } from './job.ts';
@@ -34,7 +34,6 @@ import {
   type ProxyGetInput,
   type ProxyPostInput,
   prepareFetch,
-  readEarly,
   vetOrder,
 } from './prepare.ts';
 import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
@@ -82,7 +81,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
   return noting(parts, ctx, input, async () => {
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
-    const early = readEarly(parts, account, input);
+    const readParts = startReads(parts, account, input.user, [token]);
     const order = await connectOrder(parts, account, await checkOrder(parts, account, 'post', body));
     const shows = !hasScope(account, 'vault:read') ? 'hidden' : account.unmasked ? 'plain' : 'masked';
     const request = {
@@ -100,7 +99,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
     return once(parts, ctx, input, request, order, async (id) => {
       const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
       const own = { id, what: 'post', attempts, allowMissing, debug: debug ? shows : 'none' } as const;
-      return fillJob(parts, ctx, input, applied, order, own, early);
+      return fillJob(parts, ctx, input, applied, order, own, readParts);
     });
   });
 }

@@ -23,10 +23,10 @@ import { type Account, type AccountContext, actorOf, confirmAccount } from '../c
 import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyRef } from '../key/open.ts';
-import { type EarlyRead, readEarly } from '../proxy/prepare.ts';
 import type { ProxySending } from '../proxy/send.ts';
 import type { createCallBounds } from '../proxy/slots.ts';
 import type { MeteringService } from '../request/metering.ts';
+import { type ReadParts, startReads } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
 
 /** A request to be sent on through a connection. */
@@ -122,7 +122,7 @@ async function relay(parts: RelayParts, ctx: AccountContext, given: RelayInput):
   const input = { ...given, headers: headersToSend(given.headers) };
   requireKey(account, input.user);
   const tokens = namedTokens(input);
-  const early = tokens.map((token) => readEarly(parts, account, { user: input.user, token }));
+  const readParts = startReads(parts, account, input.user, tokens);
   const connection = await connections.find(account.aid, input.connection);
   requireAllowed(parts.thirdParties, account, connection.shown, input);
   const { client_cert_id: clientCertId } = connection.shown;
@@ -131,31 +131,27 @@ async function relay(parts: RelayParts, ctx: AccountContext, given: RelayInput):
     throw new VaultError('certificate_not_found', { field: 'connection' });
   }
   calls.enter(account.aid);
-  let body: Relayed['body'] | undefined;
+  const leave = (): void => calls.leave(account.aid);
   try {
-    const { key, ready } = await fill(parts, ctx, { input, tokens, record: connection.record }, early);
+    const filling = { input, tokens, record: connection.record, readParts };
+    const { key, ready } = await fill(parts, ctx, filling);
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
     const reply = await send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
-    ({ body } = reply);
-    return body instanceof ReadableStream
-      ? { ...reply, body: leaveWhenRead(calls, account.aid, body) }
-      : reply;
-  } finally {
-    if (!(body instanceof ReadableStream)) {
-      calls.leave(account.aid);
+    if (reply.body instanceof ReadableStream) {
+      return { ...reply, body: leaveWhenRead(reply.body, leave) };
     }
+    leave();
+    return reply;
+  } catch (error) {
+    leave();
+    throw error;
   }
 }
 
-/** The same body; the place of its call is given back when it has come, or nobody wants it any more. */
-function leaveWhenRead(
-  calls: RelayParts['calls'],
-  aid: string,
-  body: ReadableStream<Uint8Array>,
-): ReadableStream<Uint8Array> {
+/** The same body; `leave` gives the place of its call back when it has come, or nobody wants it any more. */
+function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  const leave = (): void => calls.leave(aid);
-  // Whoever reads it is told of its error.
+  // Whoever reads it gets its error.
   body.pipeTo(writable).then(leave, leave);
   return readable;
 }
@@ -166,28 +162,22 @@ interface Filling {
   readonly tokens: readonly string[];
   /** The connection, sealed. */
   readonly record: Uint8Array;
+  readonly readParts: ReadParts;
 }
-
-/** Of each token, the read of its item that has begun; of later ones none. */
-type EarlyReads = readonly (EarlyRead | undefined)[];
 
 /** Fills a request, and logs the use of its items; an error is in the log of each item that the request names. */
 async function fill(
   parts: RelayParts,
   ctx: AccountContext,
   filling: Filling,
-  early: EarlyReads,
 ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
   const { keys, refusals } = parts;
   const { input, tokens } = filling;
   const { user, passphrase } = input;
-  let first = early;
   try {
-    const filled = await keys.withUnlocked(ctx, user, passphrase, (key, blob) => {
-      const begun = first;
-      first = [];
-      return fillUnder(parts, ctx, filling, begun, key, blob);
-    });
+    const filled = await keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
+      fillUnder(parts, ctx, filling, key, blob),
+    );
     if (filled instanceof VaultError) {
       refusals.ignore(filled);
       throw filled;
@@ -206,8 +196,7 @@ async function fill(
 async function fillUnder(
   { crypto, itemStore, metering, now }: RelayParts,
   ctx: AccountContext,
-  { input, tokens, record }: Filling,
-  early: EarlyReads,
+  { input, tokens, record, readParts }: Filling,
   key: KeyRef,
   blob: WarmBlob,
 ) {
@@ -218,12 +207,7 @@ async function fillUnder(
   const request = { connection, method, path, query, headers };
   const own = { ...request, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-  const found = Promise.all(
-    tokens.map((token, at) => {
-      const read = early[at];
-      return read?.kid === kid ? read.item : itemStore.readParts(kid, token);
-    }),
-  );
+  const found = Promise.all(tokens.map((token) => readParts(kid, token)));
   const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
     const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
     return crypto.fillRelay({ params, opening, connection: record, items: stored, body });

@@ -7,6 +7,7 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
+import type { Keys } from '../key/key.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/open.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type CardMetadataSource, withCardMetadata } from './card.ts';
@@ -81,18 +82,51 @@ function openParts(
   return crypto.openItem({ params, opening, rules, item });
 }
 
+/** Reads the parts of an item. */
+export type ReadParts = ItemStore['readParts'];
+
+/**
+ * Starts to read items before it is known whether they are needed. The result gives each read once, and reads by itself
+ * otherwise; so it does everything for a key that is not unlocked, which would take too long.
+ */
+export function startReads(
+  {
+    keys,
+    itemStore,
+  }: { readonly keys: Pick<Keys, 'recallId'>; readonly itemStore: Pick<ItemStore, 'readParts'> },
+  account: Account,
+  user: string,
+  tokens: readonly string[],
+): ReadParts {
+  const known = keys.recallId(account, user);
+  const reads = new Map<string, ReturnType<ReadParts>>();
+  if (known !== undefined) {
+    for (const token of tokens) {
+      reads.set(
+        token,
+        itemStore.readParts(known, token).catch(() => undefined),
+      );
+    }
+  }
+  return (kid, token) => {
+    const read = kid === known ? reads.get(token) : undefined;
+    reads.delete(token);
+    return read ?? itemStore.readParts(kid, token);
+  };
+}
+
 /**
  * Reads an item and opens it by `open`. The first read is not one step: what does not open, and what seems to be missing, is
- * read again as it is at one moment. `early` is the first read, where that has begun before.
+ * read again as it is at one moment.
  */
 export async function readAndOpen<Opened>(
   itemStore: Pick<ItemStore, 'read' | 'readParts'>,
   { kid, gen }: KeyRef,
   token: string,
   open: (item: ItemParts) => Promise<Opened>,
-  early?: Promise<ItemParts | undefined>,
+  readParts: ReadParts = itemStore.readParts,
 ): Promise<Opened | Fenced | Done<undefined>> {
-  const found = await (early ?? itemStore.readParts(kid, token));
+  const found = await readParts(kid, token);
   const opened = found && (await recover(open(found), 'integrity_failed', undefined));
   if (opened !== undefined) {
     return opened;
