@@ -61,34 +61,32 @@ export function createJobClient<Jobs extends JobTable>(
   jobs: Jobs,
   report?: JobReport,
 ): JobClient<Jobs> {
-  const run = report === undefined ? runJob : observed(report);
-  const methods = Object.values(jobs).map((job) => [job.name, (input: never) => run(pool, job, input)]);
+  const methods = Object.values(jobs).map((job) => [
+    job.name,
+    (input: never) => runJob(pool, job, input, report),
+  ]);
   // Each name has the method of its job; the loop cannot say so name by name.
   return Object.fromEntries(methods) as JobClient<Jobs>;
 }
 
 async function runJob(
   pool: Pick<Pool, 'run'>,
-  { kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
+  { name, kind, lane: laneOf, share, input, output }: Numbered<AnyJob>,
   value: never,
+  report: JobReport | undefined,
 ): Promise<unknown> {
-  const fields: Uint8Array[] = [];
-  input.write(value, fields);
-  const lane = typeof laneOf === 'function' ? laneOf(value) : laneOf;
-  const account = share === undefined ? '' : share(value);
-  return readAll(output, await pool.run({ kind, fields, lane, account, deadlineMs: DEADLINE_MS[lane] }));
-}
-
-function observed(report: JobReport): typeof runJob {
-  return async (pool, job, value) => {
-    const startedAt = performance.now();
-    let hasFailed = true;
-    try {
-      const result = await runJob(pool, job, value);
-      hasFailed = false;
-      return result;
-    } finally {
-      report(job.name, startedAt, hasFailed);
-    }
-  };
+  const startedAt = performance.now();
+  let hasFailed = true;
+  try {
+    const fields: Uint8Array[] = [];
+    input.write(value, fields);
+    const lane = typeof laneOf === 'function' ? laneOf(value) : laneOf;
+    const account = share === undefined ? '' : share(value);
+    const request = { kind, fields, lane, account, deadlineMs: DEADLINE_MS[lane] };
+    const result = readAll(output, await pool.run(request));
+    hasFailed = false;
+    return result;
+  } finally {
+    report?.(name, startedAt, hasFailed);
+  }
 }
