@@ -11,6 +11,7 @@ import {
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
 import { isEncoded } from '../../../server/domain/relay/headers.ts';
+import { maskRelayHeader } from '../../../server/domain/relay/mask.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
@@ -55,17 +56,9 @@ function replyOf(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Ar
   }
   const own = parseOwn<Echoes>(echoes);
   return {
-    headers: headers.map(([name, value]) => hiddenHeader(name, value, own)),
+    headers: headers.map(([name, value]) => maskRelayHeader(name, value, { sent: [], echoes: own })),
     body: hiddenText(outcome, content, own),
   };
-}
-
-/** A header as one text, for its name may be that of a value. */
-function hiddenHeader(name: string, value: string, echoes: Echoes): readonly [string, string] {
-  const shown = maskEchoes(name, echoes);
-  const prefix = `${name}: `;
-  const line = maskEchoes(prefix + value, echoes);
-  return [shown, line.startsWith(prefix) ? line.slice(prefix.length) : HIDDEN];
 }
 
 /** What is reported of an item that was stored; `content` is the `extra` of storing it. */
