@@ -276,6 +276,7 @@ function createProxyServices(
     ...{ crypto, jobStore, keys, jobs, cursors, metering, requesters, recordEvent, now, randomId, settings },
     dequeue: queue.dequeue,
   });
+  const calls = createCallBounds();
   const proxy = createProxy({
     ...{
       crypto,
@@ -289,6 +290,7 @@ function createProxyServices(
       rules,
       sending,
       jobs,
+      calls,
     },
     ...{ refusals, recordEvent, now, randomId, settings },
   });
@@ -302,7 +304,7 @@ function createProxyServices(
     connections,
     relay: createRelay({
       ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, refusals },
-      ...{ calls: createCallBounds(), recordEvent, now },
+      ...{ calls, recordEvent, now },
     }),
     proxy,
     jobListing,

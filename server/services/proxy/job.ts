@@ -4,8 +4,9 @@ import { failureFields } from '../../core/failure.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import { bindParts } from '../common/bind.ts';
 import { pause } from '../common/coalesce.ts';
+import { recordFault } from './send.ts';
 import { createJobSlots, type JobSlots } from './slots.ts';
-import { ELSEWHERE_MS, reportFault, type StepParts, sendStep, tellStep } from './steps.ts';
+import { ELSEWHERE_MS, type StepParts, sendStep, tellStep } from './steps.ts';
 
 const WAKE_PAUSE_MS = 1_000;
 /** The clocks of servers differ, and the queue wakes a job a little early. */
@@ -72,7 +73,7 @@ async function run(parts: Parts, name: string): Promise<number | undefined> {
       recordEvent('job_integrity_failed', { job: id, ...failureFields(error) });
       return undefined;
     }
-    reportFault(parts, { job: id }, error);
+    recordFault(parts, { job: id }, error);
     throw error;
   } finally {
     slots.give(aid);

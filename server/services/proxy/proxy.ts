@@ -37,7 +37,7 @@ import {
   vetOrder,
 } from './prepare.ts';
 import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
-import { createCallBounds } from './slots.ts';
+import type { CallBounds } from './slots.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
 const SIMPLE_BYTES_MAX = 16_384;
@@ -45,7 +45,7 @@ const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
 
-interface ProxyDependencies extends CallParts, PreparingParts {
+interface Parts extends CallParts, PreparingParts {
   readonly crypto: PreparingParts['crypto'] &
     Pick<Crypto, 'lengthOf' | 'openReply' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
@@ -56,12 +56,9 @@ interface ProxyDependencies extends CallParts, PreparingParts {
   readonly sending: ProxySending;
   readonly refusals: PreparingParts['refusals'] & Pick<Refusals, 'note'>;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
+  readonly calls: CallBounds;
   readonly recordEvent: RecordEvent;
   readonly randomId: RandomId;
-}
-
-interface Parts extends ProxyDependencies {
-  readonly calls: ReturnType<typeof createCallBounds>;
 }
 
 /** The JSON text of a reply. */
@@ -71,8 +68,7 @@ type Reply = Repeatable<Uint8Array>;
 export type ProxyService = ReturnType<typeof createProxy>;
 
 /** Requests to third parties: filled with stored data, or fetching what is to be stored. */
-export function createProxy(dependencies: ProxyDependencies) {
-  const parts: Parts = { ...dependencies, calls: createCallBounds() };
+export function createProxy(parts: Parts) {
   return bindParts(parts, { post, get, networkToken });
 }
 

@@ -8,7 +8,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
-import type { OutboundResult } from '../../outbound/call.ts';
+import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore, StoredItem } from '../../store/item/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -191,7 +191,37 @@ async function logUse(parts: SendingParts, job: ProxyJob, token: string): Promis
   }
 }
 
-/** Makes an attempt, counted by `made`, and records how it ended; never what was sent. */
+/** What names a request in the log. */
+export type LogNames = Readonly<Record<string, unknown>>;
+
+/** Records how an attempt has ended; never what was sent. `made` counts the attempts, `startedAt` is on `performance.now()`. */
+export function recordAttempt(
+  { recordEvent }: Pick<SendingParts, 'recordEvent'>,
+  names: LogNames,
+  made: number,
+  startedAt: number,
+  result: OutboundResult | StreamingResult,
+): void {
+  recordEvent('proxy_attempt', {
+    ...names,
+    attempt: made,
+    ms: Math.round(performance.now() - startedAt),
+    ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
+  });
+}
+
+/** Records a fault; errors that callers may see are not faults. */
+export function recordFault(
+  { recordEvent }: Pick<SendingParts, 'recordEvent'>,
+  names: LogNames,
+  error: unknown,
+): void {
+  if (isFault(asVaultError(error))) {
+    recordEvent('job_failed', { ...names, ...failureFields(error) });
+  }
+}
+
+/** Makes an attempt, counted by `made`. */
 async function attempt(
   parts: SendingParts,
   job: ProxyJob,
@@ -200,12 +230,7 @@ async function attempt(
 ): Promise<OutboundResult> {
   const startedAt = performance.now();
   const result = await send(parts, job, deadlineMs);
-  parts.recordEvent('proxy_attempt', {
-    ...logNamesOf(job),
-    attempt: made,
-    ms: Math.round(performance.now() - startedAt),
-    ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
-  });
+  recordAttempt(parts, logNamesOf(job), made, startedAt, result);
   return result;
 }
 
@@ -274,7 +299,7 @@ async function dropSad(
   status: number,
   place: Pick<ItemName, 'aid' | 'kid'>,
   tokens: readonly string[],
-  logNames: Readonly<Record<string, unknown>>,
+  logNames: LogNames,
 ): Promise<void> {
   if (parts.settings.sadAfterProxy && isSuccess(status)) {
     await Promise.all(tokens.map((token) => dropSadOf(parts, { ...place, token }, logNames)));
@@ -285,12 +310,8 @@ async function dropSad(
  * The same of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next payment with
  * this card tries again.
  */
-async function dropSadOf(
-  parts: SendingParts,
-  name: ItemName,
-  logNames: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { crypto, itemStore, recordEvent } = parts;
+async function dropSadOf(parts: SendingParts, name: ItemName, logNames: LogNames): Promise<void> {
+  const { crypto, itemStore } = parts;
   const { kid, token } = name;
   try {
     await untilDone(async () => {
@@ -300,9 +321,7 @@ async function dropSadOf(
       return done === 'changed' ? undefined : done;
     });
   } catch (error) {
-    if (isFault(asVaultError(error))) {
-      recordEvent('job_failed', { ...logNames, ...failureFields(error) });
-    }
+    recordFault(parts, logNames, error);
   }
 }
 

@@ -69,7 +69,10 @@ export function createJobSlots({ now, random }: { readonly now: Clock; readonly 
 const CALLS_MAX = 1_024;
 const CALLS_PER_ACCOUNT_MAX = 256;
 
-/** Bounds the calls that wait for third parties, whose replies are held in memory; over it: `overloaded`. */
+/** The bounds of a server's calls. */
+export type CallBounds = ReturnType<typeof createCallBounds>;
+
+/** Bounds the calls that wait for third parties, relayed ones too, whose replies are held in memory; over it: `overloaded`. */
 export function createCallBounds() {
   const calls = new Map<string, number>();
   let all = 0;

@@ -1,6 +1,6 @@
 import type { ProxyKind } from '../../../workers/jobs/proxy/jobs.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
-import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
+import { asVaultError } from '../../core/failure.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { pauseMs } from '../../domain/proxy/retry-pause.ts';
@@ -14,7 +14,14 @@ import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
-import { type Concluded, logNamesOf, type ProxyJob, type ProxySending, type TargetReply } from './send.ts';
+import {
+  type Concluded,
+  logNamesOf,
+  type ProxyJob,
+  type ProxySending,
+  recordFault,
+  type TargetReply,
+} from './send.ts';
 
 /** The time limit of one attempt; below the time that a server has to finish its jobs when it stops. */
 const ATTEMPT_MS = 20_000;
@@ -160,7 +167,7 @@ async function conclude(parts: StepParts, job: ProxyJob, reply: TargetReply): Pr
   try {
     return await withRetries(() => parts.sending.conclude(job, reply), isTransient);
   } catch (error) {
-    reportFault(parts, logNamesOf(job), error);
+    recordFault(parts, logNamesOf(job), error);
     // The target has answered: the outcome is known, whatever is wrong here.
     return failed(asVaultError(error).code);
   }
@@ -291,15 +298,4 @@ async function finish(
   const end = { nowMs: now(), isDelivered, entry };
   await withRetries(() => jobStore.finish(aid, id, flight, end));
   return undefined;
-}
-
-/** Records a fault of a job; errors that callers may see are not faults. */
-export function reportFault(
-  { recordEvent }: StepParts,
-  names: Readonly<Record<string, unknown>>,
-  error: unknown,
-): void {
-  if (isFault(asVaultError(error))) {
-    recordEvent('job_failed', { ...names, ...failureFields(error) });
-  }
 }

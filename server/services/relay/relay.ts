@@ -9,7 +9,6 @@ import { type Headers, headerIn, headersToReturn, headersToSend } from '../../do
 import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
-import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
 import type { RelayedRequest, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Fenced } from '../../store/item/reply.ts';
@@ -23,8 +22,8 @@ import { type Account, type AccountContext, actorOf, confirmAccount } from '../c
 import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyRef } from '../key/open.ts';
-import type { ProxySending } from '../proxy/send.ts';
-import type { createCallBounds } from '../proxy/slots.ts';
+import { type ProxySending, recordAttempt } from '../proxy/send.ts';
+import type { CallBounds } from '../proxy/slots.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { type ReadParts, startReads } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
@@ -57,7 +56,7 @@ interface RelayParts {
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
   readonly sending: Pick<ProxySending, 'dropSad'>;
   readonly refusals: Pick<Refusals, 'ignore' | 'note'>;
-  readonly calls: ReturnType<typeof createCallBounds>;
+  readonly calls: CallBounds;
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
 }
@@ -296,15 +295,15 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const { crypto, thirdParties } = parts;
   const { aid } = ctx.account;
   const { input, key, tokens, ready } = sending;
+  const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
   const startedAt = performance.now();
   const result = await thirdParties.relay(requestOf(parts, ctx.account, sending));
-  recordAttempt(parts, ctx, input, performance.now() - startedAt, result);
+  recordAttempt(parts, names, 1, startedAt, result);
   if (!result.ok) {
     const isUnknown = isOutcomeUnknown(result) && result.code !== 'target_timeout';
     throw new VaultError(isUnknown ? 'outcome_unknown' : result.code);
   }
   const { status, headers, body } = result;
-  const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
   await parts.sending.dropSad(status, { aid, kid: key.kid }, tokens, names);
   const back = headersToReturn(headers);
   // Without a body, a length is that of the reply to GET.
@@ -331,18 +330,4 @@ function requestOf(
   const stream = masks === undefined;
   const decodes = stream && crypto.passes(hidden, ({ credentials }) => credentials.length > 0);
   return { owner, hosts, request, clientCert, deadlineMs, stream, decodes };
-}
-
-/** Records how the attempt ended, and nothing of what was sent. */
-function recordAttempt(
-  { recordEvent }: Pick<RelayParts, 'recordEvent'>,
-  { requestId, account }: AccountContext,
-  { connection }: RelayInput,
-  ms: number,
-  result: OutboundResult | StreamingResult,
-): void {
-  recordEvent('proxy_attempt', {
-    ...{ request_id: requestId, account: account.name, connection, attempt: 1, ms: Math.round(ms) },
-    ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
-  });
 }
