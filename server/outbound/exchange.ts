@@ -14,7 +14,7 @@ import {
 } from './call.ts';
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { type BodySink, collectReply, type OutboundReply, streamReply } from './reply.ts';
+import { type BodySink, type OutboundReply, streamReply, WholeReply } from './reply.ts';
 import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink, valuesOf } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
@@ -202,7 +202,7 @@ class Exchange implements ConnectionUser, ReplySink {
       this.#body = body;
       this.#settled.resolve({ ok: true, ...body.reply });
     } else {
-      this.#body = collectReply(head, limits.replyBodyBytes, (reply) => this.#give(reply));
+      this.#body = new WholeReply(head, limits.replyBodyBytes, (reply) => this.#give(reply));
     }
   }
 

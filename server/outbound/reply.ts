@@ -59,35 +59,44 @@ async function decodeReply(
 }
 
 /** Collects a body, and gives its reply. One growing buffer: views would keep all that arrived with each of them. */
-export function collectReply(
-  head: ReplyHead,
-  bytesMax: number,
-  give: (reply: OutboundReply | ReplyFault) => void,
-): BodySink {
-  let held = new Uint8Array(0);
-  let bytes = 0;
-  return {
-    add: (piece) => {
-      const needed = bytes + piece.length;
-      if (needed > held.length) {
-        const larger = new Uint8Array(Math.max(needed, 2 * held.length));
-        larger.set(held.subarray(0, bytes));
-        held = larger;
-      }
-      held.set(piece, bytes);
-      bytes = needed;
-    },
-    end: () => {
-      const body = Buffer.from(held.buffer, 0, bytes);
-      const coding = valuesOf(head.headers, 'content-encoding');
-      if (coding === undefined || !DECODERS.has(coding)) {
-        give({ ...head, body });
-      } else {
-        decodeReply(head, coding, body, bytesMax).then(give);
-      }
-    },
-    fail: () => undefined,
-  };
+export class WholeReply implements BodySink {
+  readonly #head: ReplyHead;
+  readonly #bytesMax: number;
+  readonly #give: (reply: OutboundReply | ReplyFault) => void;
+  #held = new Uint8Array(0);
+  #bytes = 0;
+
+  /** `bytesMax`: of the decoded body. */
+  constructor(head: ReplyHead, bytesMax: number, give: (reply: OutboundReply | ReplyFault) => void) {
+    this.#head = head;
+    this.#bytesMax = bytesMax;
+    this.#give = give;
+  }
+
+  add(piece: Uint8Array): void {
+    const needed = this.#bytes + piece.length;
+    if (needed > this.#held.length) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#held.length));
+      larger.set(this.#held.subarray(0, this.#bytes));
+      this.#held = larger;
+    }
+    this.#held.set(piece, this.#bytes);
+    this.#bytes = needed;
+  }
+
+  end(): void {
+    const body = Buffer.from(this.#held.buffer, 0, this.#bytes);
+    const coding = valuesOf(this.#head.headers, 'content-encoding');
+    if (coding === undefined || !DECODERS.has(coding)) {
+      this.#give({ ...this.#head, body });
+    } else {
+      decodeReply(this.#head, coding, body, this.#bytesMax).then(this.#give);
+    }
+  }
+
+  fail(): void {
+    // Nothing was given of it.
+  }
 }
 
 /** The bytes of a streamed body that wait to be taken, before no more are read. */
