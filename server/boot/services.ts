@@ -290,9 +290,8 @@ function createProxyServices(
       rules,
       sending,
       jobs,
-      calls,
     },
-    ...{ refusals, recordEvent, now, randomId, settings },
+    ...{ refusals, calls, recordEvent, now, randomId, settings },
   });
   // No new job starts once `close` has been called; `finish` then waits for those in flight.
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {

@@ -1,5 +1,5 @@
+import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
-import type { HeaderEntries } from './headers.ts';
 import type { OutboundReply, StreamedReply } from './reply.ts';
 import type { ReplyLimits } from './reply-parser.ts';
 

@@ -1,5 +1,6 @@
 import { type ConnectionOptions, checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
+import { joinedValues } from '../core/headers.ts';
 import { normalAddress } from './addresses.ts';
 import {
   type FailureReason,
@@ -15,7 +16,7 @@ import {
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
 import { type BodySink, type OutboundReply, streamReply, WholeReply } from './reply.ts';
-import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink, valuesOf } from './reply-parser.ts';
+import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
 const NO_BYTES = new Uint8Array(0);
@@ -27,10 +28,10 @@ function wireBytes({ call, destination }: HttpExchange): Buffer {
   for (const [name, value] of headers) {
     head += `${name}: ${value}\r\n`;
   }
-  if (!bare && valuesOf(headers, 'user-agent') === undefined) {
+  if (!bare && joinedValues(headers, 'user-agent') === undefined) {
     head += `User-Agent: ${USER_AGENT}\r\n`;
   }
-  if (!bare && valuesOf(headers, 'accept-encoding') === undefined) {
+  if (!bare && joinedValues(headers, 'accept-encoding') === undefined) {
     head += 'Accept-Encoding: identity\r\n';
   }
   if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
@@ -192,7 +193,7 @@ class Exchange implements ConnectionUser, ReplySink {
 
   onHead(head: ReplyHead): void {
     const { call, limits } = this.#given;
-    if (call.stream && !(call.decodes && valuesOf(head.headers, 'content-encoding') !== undefined)) {
+    if (call.stream && !(call.decodes && joinedValues(head.headers, 'content-encoding') !== undefined)) {
       const { socket } = this.#connection;
       const body = streamReply(head, {
         pause: () => void socket.pause(),

@@ -2,7 +2,7 @@
  * A reply of HTTP/1.1 (RFC 9112), read as its bytes come. Whatever two readers could understand differently is a fault: two
  * lengths, a length and chunks, a lone CR or LF, a name that is none.
  */
-import type { HeaderEntries } from './headers.ts';
+import { HEADER_NAME, type HeaderEntries, joinedValues } from '../core/headers.ts';
 
 /** The first part of a reply. */
 export interface ReplyHead {
@@ -41,7 +41,6 @@ type State =
   | 'ended';
 
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [\t\u0020-\u007e\u0080-\u00ff]*)?$/;
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 const KEPT_SECONDS = /timeout=(\d+)/;
 const LENGTH = /^\d{1,15}$/;
@@ -90,7 +89,7 @@ function parseHead(text: string): ParsedHead | undefined {
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(0, colon));
     const value = valueIn(line, colon + 1);
-    if (!NAME.test(name) || !VALUE.test(value)) {
+    if (!HEADER_NAME.test(name) || !VALUE.test(value)) {
       return undefined;
     }
     headers.push([name, value]);
@@ -98,21 +97,10 @@ function parseHead(text: string): ParsedHead | undefined {
   return { minor, status: Number(status), headers };
 }
 
-/** All values of a header, in lower case, with commas between them; undefined without one. */
-export function valuesOf(headers: HeaderEntries, wanted: string): string | undefined {
-  let found: string | undefined;
-  for (const [name, value] of headers) {
-    if (name.length === wanted.length && name.toLowerCase() === wanted) {
-      found = found === undefined ? value.toLowerCase() : `${found},${value.toLowerCase()}`;
-    }
-  }
-  return found;
-}
-
 /** Whether the target keeps the connection, and for longer than a request of ours may wait for it. */
 function isPersistent({ minor, headers }: ParsedHead): boolean {
-  const options = valuesOf(headers, 'connection')?.split(',') ?? [];
-  const [, seconds] = KEPT_SECONDS.exec(valuesOf(headers, 'keep-alive') ?? '') ?? [];
+  const options = joinedValues(headers, 'connection')?.split(',') ?? [];
+  const [, seconds] = KEPT_SECONDS.exec(joinedValues(headers, 'keep-alive') ?? '') ?? [];
   return minor === '1' && !options.some((option) => option.trim() === 'close') && !(Number(seconds) < 2);
 }
 
@@ -237,7 +225,10 @@ export class ReplyParser {
       this.#interim += 1;
       return rest;
     }
-    const [length, coding] = [valuesOf(headers, 'content-length'), valuesOf(headers, 'transfer-encoding')];
+    const [length, coding] = [
+      joinedValues(headers, 'content-length'),
+      joinedValues(headers, 'transfer-encoding'),
+    ];
     const isFramed =
       coding === undefined ? LENGTH.test(length ?? '0') : coding === 'chunked' && length === undefined;
     if (status < FINAL_MIN || status > FINAL_MAX || !isFramed) {

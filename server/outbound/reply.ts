@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { VaultError } from '../core/errors.ts';
-import { type ReplyFault, type ReplyHead, valuesOf } from './reply-parser.ts';
+import { joinedValues } from '../core/headers.ts';
+import type { ReplyFault, ReplyHead } from './reply-parser.ts';
 
 /** The reply of a third party, with any status, including redirects. */
 export interface OutboundReply extends ReplyHead {
@@ -86,7 +87,7 @@ export class WholeReply implements BodySink {
 
   end(): void {
     const body = Buffer.from(this.#held.buffer, 0, this.#bytes);
-    const coding = valuesOf(this.#head.headers, 'content-encoding');
+    const coding = joinedValues(this.#head.headers, 'content-encoding');
     if (coding === undefined || !DECODERS.has(coding)) {
       this.#give({ ...this.#head, body });
     } else {

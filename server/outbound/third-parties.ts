@@ -1,8 +1,9 @@
 import { VaultError } from '../core/errors.ts';
+import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import { METHODS, type OutboundRequest, type OutboundResult, type StreamingResult } from './call.ts';
 import { checkDestination, isListedUrl } from './destination.ts';
-import { checkHeaders, type HeaderEntries } from './headers.ts';
+import { checkHeaders } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
 import { isDelivered, type WebhookMessage, webhookHeaders } from './webhook.ts';

@@ -1,8 +1,8 @@
 /** The headers of webhooks, signed according to the Standard Webhooks specification. */
 import { createHmac } from 'node:crypto';
+import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import { WEBHOOK_SECRET_PATTERN } from '../http/schema/third-party.ts';
-import type { HeaderEntries } from './headers.ts';
 
 /** The message of one webhook attempt. */
 export interface WebhookMessage {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { checkHeaders, type HeaderEntries } from '../../server/outbound/headers.ts';
+import type { HeaderEntries } from '../../server/core/headers.ts';
+import { checkHeaders } from '../../server/outbound/headers.ts';
 
 function refusal(headers: HeaderEntries): VaultError {
   try {
@@ -79,20 +80,20 @@ test('good headers pass as they are, repeated ones too', () => {
     ['Cookie', 'a=b'],
     ['Proxy', 'a'],
   ];
-  expect(checkHeaders(headers, { field: 'f' })).toBe(headers);
-  expect(checkHeaders([], { field: 'f' })).toEqual([]);
+  expect(() => checkHeaders(headers, { field: 'f' })).not.toThrow();
+  expect(() => checkHeaders([], { field: 'f' })).not.toThrow();
 });
 
 test('a text may travel as the bytes of its UTF-8', () => {
   const value = Buffer.from('🔑 schlüssel 鍵').toString('latin1');
-  expect(checkHeaders([['X-A', value]], { field: 'f' })).toEqual([['X-A', value]]);
+  expect(() => checkHeaders([['X-A', value]], { field: 'f' })).not.toThrow();
 });
 
 test('128 headers and 32 KB are the most', () => {
   const many = (count: number): HeaderEntries =>
     Array.from({ length: count }, (): [string, string] => ['X', 'a']);
-  expect(checkHeaders(many(128), { field: 'f' })).toHaveLength(128);
+  expect(() => checkHeaders(many(128), { field: 'f' })).not.toThrow();
   expect(refusal(many(129)).field).toBe('body.request.headers');
-  expect(checkHeaders([['X', 'a'.repeat(32_763)]], { field: 'f' })).toHaveLength(1);
+  expect(() => checkHeaders([['X', 'a'.repeat(32_763)]], { field: 'f' })).not.toThrow();
   expect(refusal([['X', 'a'.repeat(32_764)]]).field).toBe('body.request.headers');
 });

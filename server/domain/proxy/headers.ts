@@ -1,3 +1,4 @@
+import { HEADER_NAME } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
 import type { Template } from '../template/template.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
@@ -17,9 +18,6 @@ export interface ProxyHeaders {
 
 /** The name of a header and its value. */
 export type HeaderLine = readonly [name: string, value: string];
-
-/** A field name of HTTP (RFC 9110, section 5.6.2). */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /**
  * What belongs to the connection or to the message's framing, and what the service sets itself, also what makes a
@@ -54,7 +52,7 @@ function isReserved(name: string): boolean {
 
 /** Rejects what is no name of a header, or one that callers may not set. */
 export function checkHeaderName(name: string, field: string): void {
-  if (!NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
+  if (!HEADER_NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
     throw invalidAt(field, `must have a header name of 1 to ${PROXY_LIMITS.headerNameMax} characters`);
   }
   if (isReserved(name.toLowerCase())) {

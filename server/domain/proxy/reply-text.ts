@@ -1,9 +1,7 @@
 /** A third party's reply as text, and as what a waiting caller gets. */
+import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-
-/** Headers in their order; a name may occur more than once. */
-type Headers = readonly (readonly [name: string, value: string])[];
 
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
@@ -42,15 +40,10 @@ export function isWide(contentType: string | undefined): boolean {
   return decoderFor(contentType, false).encoding.startsWith('utf-16');
 }
 
-/** The values of all headers of this name, which is written in small letters. */
-export function valuesOf(headers: Headers, wanted: string): readonly string[] {
-  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
-}
-
 /** The reply of a third party as the caller of a synchronous request gets it, with the request that `shown` is, if any. */
 export function replyObject(
   statusCode: number,
-  headers: Headers,
+  headers: HeaderEntries,
   body: string,
   shown?: JsonValue | undefined,
 ): Uint8Array {

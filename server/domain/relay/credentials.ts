@@ -1,6 +1,7 @@
 /** Credentials of a connection in the reply of a third party that repeats them. */
+import type { HeaderEntries } from '../../core/headers.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
-import { type Headers, isEncoded } from './headers.ts';
+import { isEncoded } from './headers.ts';
 
 /** Names of headers whose values are credentials; others, as of a version or a format, may stand in any reply. */
 const OF_CREDENTIALS = /auth|key|token|secret|pass|cookie|credential|session/i;
@@ -19,7 +20,7 @@ function partsOf(value: string): readonly string[] {
 }
 
 /** The texts of a connection's own headers that no reply may show, in the notations of JSON and URLs, longest first. */
-export function credentialsOf(headers: Headers): readonly string[] {
+export function credentialsOf(headers: HeaderEntries): readonly string[] {
   const found = headers
     .filter(([name]) => OF_CREDENTIALS.test(name))
     .flatMap(([, value]) => partsOf(value))
@@ -66,7 +67,7 @@ export function createCredentialFilter(credentials: readonly string[]): Transfor
 
 /** What a reply has beside its status. */
 interface ReplyParts {
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
 }
 

@@ -1,12 +1,12 @@
 /** Puts stored values into the placeholders of a request; everything else stays as it came, byte for byte. */
 import { VaultError } from '../../core/errors.ts';
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
 import { hasControl, invalidAt, isHeaderText } from '../proxy/fields.ts';
 import { plainEscape } from '../template/escape.ts';
 import { createBodyEscape, percentEscape } from '../template/proxy-escape.ts';
 import type { TemplateEscape } from '../template/render.ts';
 import { bodyFormat } from '../text/media-type.ts';
-import { type Headers, headerIn } from './headers.ts';
 import { findPlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
 
 /** A request as it came. */
@@ -16,13 +16,13 @@ export interface RelayRequest {
   readonly path: string;
   /** With its question mark; empty without one. */
   readonly query: string;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
 }
 
 /** The same, filled. */
 export interface FilledRelay {
   readonly query: string;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
   readonly body: string;
 }
 

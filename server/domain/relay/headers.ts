@@ -1,10 +1,8 @@
 /** The headers of a relayed message: what belongs to a connection, to the vault or to an origin stays behind. */
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import { remembered } from '../text/remembered.ts';
 
-/** Names and values in their order. */
-export type Headers = readonly (readonly [name: string, value: string])[];
-
-/** Headers of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
+/** HeaderEntries of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|content-length|proxy-.*)$/i;
 /** What the caller says to the vault, and what proxies in front of it say of the caller. */
@@ -27,7 +25,7 @@ function membersOf(value: string): readonly string[] {
 }
 
 /** The names in `Connection`, which are as those of the connection itself. */
-function namedByConnection(headers: Headers): readonly string[] {
+function namedByConnection(headers: HeaderEntries): readonly string[] {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
   return named.flatMap(([, value]) => membersOf(value));
 }
@@ -49,9 +47,9 @@ const sentName = remembered((name) => (NOT_SENT.test(name) ? '' : capitalised(na
 const isReturned = remembered((name) => !NOT_RETURNED.test(name));
 
 /** The headers that go on to the third party, before those of its connection. */
-export function headersToSend(headers: Headers): Headers {
+export function headersToSend(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
-  const sent: Headers[number][] = [];
+  const sent: HeaderEntries[number][] = [];
   for (const [name, value] of headers) {
     const written = sentName(name);
     if (written !== '' && !named.includes(name.toLowerCase())) {
@@ -62,7 +60,7 @@ export function headersToSend(headers: Headers): Headers {
 }
 
 /** The headers of one list, and those of another whose names it does not have. */
-export function replaceHeaders(headers: Headers, by: Headers): Headers {
+export function replaceHeaders(headers: HeaderEntries, by: HeaderEntries): HeaderEntries {
   if (by.length === 0) {
     return headers;
   }
@@ -71,18 +69,13 @@ export function replaceHeaders(headers: Headers, by: Headers): Headers {
 }
 
 /** The headers of a reply that go back to the caller. */
-export function headersToReturn(headers: Headers): Headers {
+export function headersToReturn(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
   return headers.filter(([name]) => isReturned(name) && !named.includes(name.toLowerCase()));
 }
 
-/** The value of the first header of this name. */
-export function headerIn(headers: Headers, wanted: string): string | undefined {
-  return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
-}
-
 /** Whether the body of a reply is in a content coding. One that was read whole is so only in one that is not known. */
-export function isEncoded(headers: Headers): boolean {
+export function isEncoded(headers: HeaderEntries): boolean {
   return headerIn(headers, 'content-encoding') !== undefined;
 }
 

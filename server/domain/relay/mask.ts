@@ -1,10 +1,11 @@
 /** Turns the numbers that a request has sent back into their placeholders, in a reply that repeats them. */
+import type { HeaderEntries } from '../../core/headers.ts';
 import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
 import { hideCredentials } from './credentials.ts';
-import { type Headers, isEncoded } from './headers.ts';
+import { isEncoded } from './headers.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */
@@ -81,7 +82,11 @@ export interface Hidden {
  * Whether masking would leave a reply as it is, as far as that can be told at a glance: it is short, has no credential, and
  * nowhere as many digits as the shortest number that was sent.
  */
-export function staysAsItIs(headers: Headers, body: Uint8Array, { credentials, digitsMin }: Hidden): boolean {
+export function staysAsItIs(
+  headers: HeaderEntries,
+  body: Uint8Array,
+  { credentials, digitsMin }: Hidden,
+): boolean {
   if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0) || isEncoded(headers)) {
     return false;
   }

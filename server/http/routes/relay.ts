@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import { withoutCredentials } from '../../domain/relay/credentials.ts';
+import { withoutCredentials } from '../../services/relay/relay.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute, type Method, type Route } from '../plugins/route.ts';
 import { Identifier } from '../schema/common.ts';

@@ -1,7 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
+import { headerIn } from '../../core/headers.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { replyObject, replyText, valuesOf } from '../../domain/proxy/reply-text.ts';
+import { replyObject, replyText } from '../../domain/proxy/reply-text.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -229,7 +230,7 @@ async function carryOut(
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
     if (outcome.kind === 'reply' && isSimple(crypto, content, shown, echoes)) {
       const { statusCode, headers } = outcome;
-      return replyObject(statusCode, headers, replyText(content, valuesOf(headers, 'content-type')[0]));
+      return replyObject(statusCode, headers, replyText(content, headerIn(headers, 'content-type')));
     }
     const report = { place, job: record, outcome, content, shown, echoes };
     return await withRetries(() => crypto.reportProxy(report), isTransient);

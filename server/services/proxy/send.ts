@@ -3,6 +3,7 @@ import type { ItemName } from '../../../workers/jobs/item/jobs.ts';
 import type { JobFacts, ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
+import { headerIn } from '../../core/headers.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
@@ -95,11 +96,6 @@ function contextOf({ id, facts, account }: ProxyJob): AccountContext {
 
 function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
-}
-
-/** The value of the first header of this name, which is written in small letters. */
-function headerOf({ headers }: TargetReply, name: string): string | undefined {
-  return headers.find(([given]) => given.toLowerCase() === name)?.[1];
 }
 
 /** Repeats a step until it gives a result; rejects with `overloaded` after about two seconds. */
@@ -267,7 +263,9 @@ function judge(
   made: number,
 ): Verdict {
   return judgeAttempt(
-    result.ok ? { ok: true, status: result.status, retryAfter: headerOf(result, 'retry-after') } : result,
+    result.ok
+      ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
+      : result,
     { made, attempts, repeatable, now: now(), random: random() },
   );
 }
@@ -338,7 +336,7 @@ async function store(
   const applied = await rules.find(aid, facts.rules);
   const request = { reference, algorithm, return_card_metadata: false, seed: id };
   const own = { id, bytesMax: STORED_BYTES_MAX, forcedMask: facts.forcedMask === true || !account.unmasked };
-  const text = { contentType: headerOf(reply, 'content-type'), body: reply.body };
+  const text = { contentType: headerIn(reply.headers, 'content-type'), body: reply.body };
   let extra: Uint8Array = NO_BYTES;
   return untilDone(async () => {
     const stored = await storing.storeUnder(

@@ -1,11 +1,12 @@
 import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
-import { type Headers, headerIn, headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
+import { headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
 import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
@@ -28,6 +29,9 @@ import type { MeteringService } from '../request/metering.ts';
 import { type ReadParts, startReads } from '../vault/read.ts';
 import type { Refusals } from '../vault/refusals.ts';
 
+/** Removes the credentials of a connection from a reply, for the layer that may see them. */
+export { withoutCredentials } from '../../domain/relay/credentials.ts';
+
 /** A request to be sent on through a connection. */
 export interface RelayInput extends RelayRequest {
   /** The id of the connection. */
@@ -40,7 +44,7 @@ export interface RelayInput extends RelayRequest {
 /** The reply of a third party, as its caller gets it. */
 export interface Relayed {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
   /** What must still be hidden in it. */
   readonly credentials?: Secret<readonly string[]>;
@@ -308,7 +312,7 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const back = headersToReturn(headers);
   // Without a body, a length is that of the reply to GET.
   const length = input.method === 'HEAD' ? headerIn(headers, 'content-length') : undefined;
-  const shown: Headers = length === undefined ? back : [...back, ['Content-Length', length]];
+  const shown: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
   if (ready.masks === undefined || !(body instanceof Uint8Array)) {
     return { status, headers: shown, body, credentials: ready.hidden.map(({ credentials }) => credentials) };
   }

@@ -1,8 +1,9 @@
 /** What a connection adds to the requests that go through it: its headers and its signature. */
 import { createHmac } from 'node:crypto';
+import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Connection } from '../../../server/domain/connection/connection.ts';
 import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
-import { type Headers, replaceHeaders } from '../../../server/domain/relay/headers.ts';
+import { replaceHeaders } from '../../../server/domain/relay/headers.ts';
 
 /** A request as it is signed. */
 interface Signed {
@@ -12,7 +13,7 @@ interface Signed {
 }
 
 /** The headers by which a connection signs a request. */
-function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: number): Headers {
+function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: number): HeaderEntries {
   if (sign === undefined) {
     return [];
   }
@@ -32,9 +33,9 @@ function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: n
 /** The headers of a request through a connection: its own replace those of the same name, and the signature comes last. */
 export function connectedHeaders(
   connection: Connection,
-  sent: Signed & { readonly headers: Headers },
+  sent: Signed & { readonly headers: HeaderEntries },
   now: number,
-): Headers {
+): HeaderEntries {
   const signature = signatureOf(connection, sent, now);
   return replaceHeaders(replaceHeaders(sent.headers, connection.headers), signature);
 }

@@ -1,5 +1,6 @@
 /** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
+import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Lane } from '../../pool/job.ts';
 import {
   bytes,
@@ -144,9 +145,6 @@ export interface JobFacts {
   readonly rules: readonly string[];
 }
 
-/** The headers of a request or a reply, in their order. */
-export type Headers = readonly (readonly [name: string, value: string])[];
-
 /** How the reply to a fetch is stored, beside the sealed job. */
 export interface StoreFetchedParams extends StoreParams {
   readonly id: string;
@@ -157,16 +155,16 @@ export interface StoreFetchedParams extends StoreParams {
 
 /** The outcome of a call, without the bytes that belong to it. */
 export type ProxyOutcome =
-  | { readonly kind: 'reply'; readonly statusCode: number; readonly headers: Headers }
+  | { readonly kind: 'reply'; readonly statusCode: number; readonly headers: HeaderEntries }
   | {
       readonly kind: 'stored';
       readonly statusCode: number;
-      readonly headers: Headers;
+      readonly headers: HeaderEntries;
       /** A TokenInfo, as callers see it. */
       readonly tokenInfo: object;
     }
   /** A fetch whose last reply asks to come again. */
-  | { readonly kind: 'unstored'; readonly statusCode: number; readonly headers: Headers }
+  | { readonly kind: 'unstored'; readonly statusCode: number; readonly headers: HeaderEntries }
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
 /** What a sealed report holds beside its body and the webhook's secret. */
@@ -215,7 +213,9 @@ export function laneByLength(...contents: readonly Uint8Array[]): Lane {
 /** A request for one attempt to send it, and what is known of its job. */
 const OPENED_JOB = {
   facts: json<JobFacts>(),
-  request: concealed(message({ method: text, url: text, headers: json<Headers>(), body: optional(bytes) })),
+  request: concealed(
+    message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
+  ),
 };
 
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */

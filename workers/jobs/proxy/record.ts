@@ -3,6 +3,7 @@
  * purpose `job`, each at a kind of its own, so that neither opens as the other, under another id, or for another
  * account. Plaintext: `01`, then each part as `length 4 | bytes`.
  */
+import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { ParsedWebhook } from '../../../server/domain/proxy/request.ts';
 import {
   concat,
@@ -15,7 +16,7 @@ import {
   wipe,
 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, toJsonBytes } from '../context.ts';
-import type { DescribedJob, Headers, JobFacts, JobPlace, JobSummary, ReportFacts } from './jobs.ts';
+import type { DescribedJob, JobFacts, JobPlace, JobSummary, ReportFacts } from './jobs.ts';
 
 /** Kinds of the records; part of their associated data, so they keep these names. */
 const JOB_KIND = 'proxy send';
@@ -32,7 +33,7 @@ export type WebhookTarget = Omit<ParsedWebhook, 'metadata'>;
 export interface SealedRequest {
   readonly method: string;
   readonly url: string;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
   readonly hasBody: boolean;
 }
 

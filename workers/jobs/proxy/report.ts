@@ -1,10 +1,11 @@
 /** Handlers of the jobs on opened jobs and reports in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { headerIn } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { type Echoes, maskEchoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskText } from '../../../server/domain/mask/mask-text.ts';
-import { isWide, replyObject, replyText, valuesOf } from '../../../server/domain/proxy/reply-text.ts';
+import { isWide, replyObject, replyText } from '../../../server/domain/proxy/reply-text.ts';
 import {
   type NetworkToken,
   type WebhookParts,
@@ -35,7 +36,7 @@ function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echo
   if (outcome.statusCode === PARTIAL_CONTENT || isEncoded(outcome.headers)) {
     return HIDDEN;
   }
-  const [type] = valuesOf(outcome.headers, 'content-type');
+  const type = headerIn(outcome.headers, 'content-type');
   if (!isWide(type)) {
     return maskEchoes(replyText(maskBytes(content, echoes), type), echoes);
   }
@@ -52,7 +53,7 @@ function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echo
 function replyOf(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
   const { headers } = outcome;
   if (echoes.length === 0) {
-    return { headers, body: replyText(content, valuesOf(headers, 'content-type')[0]) };
+    return { headers, body: replyText(content, headerIn(headers, 'content-type')) };
   }
   const own = parseOwn<Echoes>(echoes);
   return {

@@ -1,10 +1,11 @@
 /** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
+import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Hidden } from '../../../server/domain/relay/mask.ts';
 import { bytes, concealed, failure, json, list, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
-import { type Headers, laneByLength } from '../proxy/jobs.ts';
+import { laneByLength } from '../proxy/jobs.ts';
 
 /** How a request is filled. */
 export interface FillRelayParams extends KeyName, ActorParams {
@@ -14,7 +15,7 @@ export interface FillRelayParams extends KeyName, ActorParams {
   /** Behind the connection's name, as `RelayRequest`. */
   readonly path: string;
   readonly query: string;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
   /** Of each item, in the order of the items. */
   readonly items: readonly { readonly token: string; readonly seen: number }[];
   /** Whether the caller may not see what the items hold, though it is sent: replies that repeat it are masked. */
@@ -27,7 +28,7 @@ export interface FillRelayParams extends KeyName, ActorParams {
 interface RelayHead {
   readonly method: string;
   readonly url: string;
-  readonly headers: Headers;
+  readonly headers: HeaderEntries;
 }
 
 /** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */
@@ -66,9 +67,9 @@ export const RELAY_JOBS = {
       aid: text,
       masks: secret,
       status: json<number>(),
-      headers: json<Headers>(),
+      headers: json<HeaderEntries>(),
       body: bytes,
     }),
-    output: message({ headers: json<Headers>(), body: bytes }),
+    output: message({ headers: json<HeaderEntries>(), body: bytes }),
   }),
 };

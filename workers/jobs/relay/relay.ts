@@ -1,5 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { type HeaderEntries, headerIn } from '../../../server/core/headers.ts';
 import type { Connection } from '../../../server/domain/connection/connection.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
@@ -9,12 +10,7 @@ import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { isWide } from '../../../server/domain/proxy/reply-text.ts';
 import { credentialsOf } from '../../../server/domain/relay/credentials.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
-import {
-  headerIn,
-  isEncoded,
-  readableCodings,
-  replaceHeaders,
-} from '../../../server/domain/relay/headers.ts';
+import { isEncoded, readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import {
   maskRelayHeader,
   maskRelayText,
@@ -35,7 +31,6 @@ import { toFailure } from '../failure.ts';
 import { isOver, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import { namesOf } from '../proxy/fill.ts';
-import type { Headers } from '../proxy/jobs.ts';
 import { PARTIAL_CONTENT } from '../proxy/report.ts';
 import type { RELAY_JOBS } from './jobs.ts';
 
@@ -105,7 +100,7 @@ function outgoing(
   const url = `${connection.baseUrl}${path}${filled.query}`;
   // As it came: a text that is remembered must not be a filled one.
   const accepted = headerIn(given, 'accept-encoding') ?? '';
-  const readable: Headers = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
+  const readable: HeaderEntries = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
   const headers = replaceHeaders(filled.headers, readable);
   const { body } = filled;
   return {
@@ -214,7 +209,7 @@ function isUnsure(type: string | undefined, status: number, body: Uint8Array): b
 }
 
 /** A body with all masked that must not be seen. One that cannot be searched for it is hidden. */
-function maskBody(headers: Headers, status: number, body: Uint8Array, masks: RelayMasks): Uint8Array {
+function maskBody(headers: HeaderEntries, status: number, body: Uint8Array, masks: RelayMasks): Uint8Array {
   const { credentials = [], echoes } = masks;
   if (body.length === 0) {
     return body;
