@@ -268,7 +268,7 @@ export class ReplyParser {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0;
       const isLineEnd = byte === LF;
-      if (isLineEnd !== (this.#last === CR) || !(isLineEnd || this.#takesInLine(byte))) {
+      if (isLineEnd !== (this.#last === CR) || !(isLineEnd || this.#readByte(byte))) {
         return 'target_unreachable';
       }
       this.#last = byte;
@@ -287,8 +287,8 @@ export class ReplyParser {
     return this.#left > CHUNK_MAX ? 'reply_too_large' : NO_BYTES;
   }
 
-  /** Whether a byte may stand at this place of a line of framing; adds a digit to the size of a chunk. */
-  #takesInLine(byte: number): boolean {
+  /** Reads a byte of a line of framing, which may be a digit of the size of a chunk. Whether it may stand there. */
+  #readByte(byte: number): boolean {
     if (byte === CR) {
       return this.#state === 'after data' || this.#state === 'trailer' || this.#lineBytes > 0;
     }

@@ -26,8 +26,7 @@ const DELIVERED_STATUS = 200;
 /**
  * The headers of one attempt, without those of the connection. With a secret they contain it in plain text, and a signature:
  * `v1,` and Base64 of HMAC-SHA-256 over `id.timestamp.body`. The key is the secret in UTF-8, or the Base64 after `whsec_`. A
- * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8. With such a header the body must
- * be bytes, or Node writes both in another encoding.
+ * header value has one character per byte on the wire, so a secret beyond ASCII is in UTF-8.
  *
  * @throws {TypeError} for an invalid id, time or secret; the message contains none of them.
  */

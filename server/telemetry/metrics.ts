@@ -65,25 +65,14 @@ function addCounts(registry: Registry, name: string, help: string, label: string
   return (value, times = 1) => void counts.set(value, (counts.get(value) ?? 0) + times);
 }
 
-function addDurations(
-  registry: Registry,
-  name: string,
-  help: string,
-  bounds: readonly number[],
-  ...labelNames: string[]
-): Durations {
-  return new Durations(registry, { name, help, bounds, labelNames });
-}
-
 /** Durations, errors and the number in flight of HTTP requests. */
 function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | 'observeRequest'> {
-  const durations = addDurations(
-    registry,
-    'vault_http_request_duration_seconds',
-    'Duration of requests, by route template, method and status class.',
-    REQUEST_SECONDS,
-    ...['route', 'method', 'status'],
-  );
+  const durations = new Durations(registry, {
+    name: 'vault_http_request_duration_seconds',
+    help: 'Duration of requests, by route template, method and status class.',
+    bounds: REQUEST_SECONDS,
+    labelNames: ['route', 'method', 'status'],
+  });
   const countError = addCounts(registry, 'vault_http_errors_total', 'Error replies, by error code.', 'code');
   let inFlight = 0;
   new Gauge({
@@ -100,7 +89,7 @@ function addRequestMetrics(registry: Registry): Pick<Metrics, 'startRequest' | '
     },
     observeRequest: (route, method, status, seconds, code) => {
       inFlight -= 1;
-      durations.add(seconds, `${route}\0${method}\0${STATUS_CLASSES[Math.trunc(status / 100)] ?? ''}`);
+      durations.add(seconds, route, method, STATUS_CLASSES[Math.trunc(status / 100)] ?? '');
       if (code !== undefined) {
         countError(code);
       }
@@ -114,7 +103,7 @@ function addObservedCounters(registry: Registry): Observer['count'] {
     Object.entries(COUNTERS).map(([key, row]) => [key, addCounts(registry, row.name, row.help, row.label)]),
   );
   return (name, result, times = 1) => {
-    // A counter must not decrease. What is counted in advance and then fails is rare; usage records are exact.
+    // A reading of nothing makes no series.
     if (times > 0) {
       counters.get(name)?.(result, times);
     }
@@ -123,13 +112,12 @@ function addObservedCounters(registry: Registry): Observer['count'] {
 
 /** Durations and errors of Redis commands; the label is the name of a command or script, never a key. */
 function addRedisCalls(registry: Registry): Observer['redisCall'] {
-  const durations = addDurations(
-    registry,
-    'vault_redis_command_duration_seconds',
-    'Duration of Redis commands and scripts, by name.',
-    STEP_SECONDS,
-    'command',
-  );
+  const durations = new Durations(registry, {
+    name: 'vault_redis_command_duration_seconds',
+    help: 'Duration of Redis commands and scripts, by name.',
+    bounds: STEP_SECONDS,
+    labelNames: ['command'],
+  });
   const countError = addCounts(
     registry,
     'vault_redis_command_errors_total',
@@ -149,20 +137,18 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
  * errors are counted.
  */
 function addThreadJobs(registry: Registry): Observer['threadJob'] {
-  const run = addDurations(
-    registry,
-    'vault_worker_job_duration_seconds',
-    'Time that jobs spent in a worker thread, by lane; cold and guess are Argon2id.',
-    STEP_SECONDS,
-    'lane',
-  );
-  const queued = addDurations(
-    registry,
-    'vault_worker_job_queue_duration_seconds',
-    'Time that jobs waited for a worker thread, by lane.',
-    STEP_SECONDS,
-    'lane',
-  );
+  const run = new Durations(registry, {
+    name: 'vault_worker_job_duration_seconds',
+    help: 'Time that jobs spent in a worker thread, by lane; cold and guess are Argon2id.',
+    bounds: STEP_SECONDS,
+    labelNames: ['lane'],
+  });
+  const queued = new Durations(registry, {
+    name: 'vault_worker_job_queue_duration_seconds',
+    help: 'Time that jobs waited for a worker thread, by lane.',
+    bounds: STEP_SECONDS,
+    labelNames: ['lane'],
+  });
   const errors = new Counter({
     name: 'vault_worker_job_errors_total',
     help: 'Jobs that were rejected or lost their worker thread, by lane and error code.',
@@ -196,7 +182,12 @@ function addEventCounters(registry: Registry): ServerMetrics['observeEvent'] {
         durations:
           row.duration === undefined
             ? undefined
-            : addDurations(registry, row.duration, `Duration. ${row.help}`, REQUEST_SECONDS),
+            : new Durations(registry, {
+                name: row.duration,
+                help: `Duration. ${row.help}`,
+                bounds: REQUEST_SECONDS,
+                labelNames: [],
+              }),
       },
     ]),
   );
@@ -284,9 +275,11 @@ export class Durations extends Histogram {
     this.#options = options;
   }
 
-  /** Adds one observation. `values` are those of the labels in the order of `labelNames`, with NUL between them. */
-  add(seconds: number, values = ''): void {
-    const series = this.#series.get(values) ?? this.#addSeries(values);
+  /** Adds one observation. `values` are those of the labels in the order of `labelNames`. */
+  add(seconds: number, ...values: readonly string[]): void {
+    // One text for all values finds a series with one look-up.
+    const key = values.length === 1 ? (values[0] ?? '') : values.join('\0');
+    const series = this.#series.get(key) ?? this.#addSeries(key, values);
     const { bounds } = this.#options;
     let at = 0;
     while (at < bounds.length && seconds > (bounds[at] ?? 0)) {
@@ -296,12 +289,11 @@ export class Durations extends Histogram {
     series.sum += seconds;
   }
 
-  #addSeries(values: string): Series {
+  #addSeries(key: string, values: readonly string[]): Series {
     const { bounds, labelNames } = this.#options;
-    const parts = values.split('\0');
-    const labels = Object.fromEntries(labelNames.map((name, at) => [name, parts[at] ?? '']));
+    const labels = Object.fromEntries(labelNames.map((name, at) => [name, values[at] ?? '']));
     const series: Series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 };
-    this.#series.set(values, series);
+    this.#series.set(key, series);
     return series;
   }
 

@@ -18,7 +18,7 @@ export type Step = 'sign_in' | 'unlock';
 
 /** Receives reports of what the vault does. No method fails, waits, or receives data of a caller. */
 export interface Observer {
-  /** Adds `times` (1 by default); it is negative for what was counted in advance and then failed. */
+  /** Adds `times`, 1 by default. */
   readonly count: <Name extends keyof Counts>(name: Name, result: Counts[Name], times?: number) => void;
   /** Runs `work` as a step of the current request. */
   readonly step: <T>(name: Step, work: () => Promise<T>) => Promise<T>;

@@ -19,7 +19,7 @@ test('shows what the histogram of the library shows', async () => {
         ...{ ...named, buckets: bounds, labelNames: ['route', 'method'], registers: [theirs] },
       });
       for (const [value, route, method] of list) {
-        ours.add(value, `${route}\0${method}`);
+        ours.add(value, route, method);
         library.observe({ route, method }, value);
       }
       expect((await own.metrics()).split('\n').sort()).toEqual((await theirs.metrics()).split('\n').sort());

@@ -90,6 +90,7 @@ export function staysAsItIs(
   if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0) || isEncoded(headers)) {
     return false;
   }
+  // A letter between them, so that no number begins in one and ends in the next.
   const values = headers.map(([, value]) => value).join('x');
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
   return (

@@ -32,7 +32,7 @@ import { isOver, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import { namesOf } from '../proxy/fill.ts';
 import { PARTIAL_CONTENT } from '../proxy/report.ts';
-import type { RELAY_JOBS } from './jobs.ts';
+import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
 
@@ -94,19 +94,27 @@ function outgoing(
   connection: Connection,
   { params }: Input,
   filled: Omit<FilledRelay, 'body'> & { readonly body: Uint8Array },
-  codingsOf: ((accepted: string) => string) | undefined,
+  codings: string | undefined,
 ) {
-  const { method, path, headers: given } = params;
+  const { method, path } = params;
   const url = `${connection.baseUrl}${path}${filled.query}`;
-  // As it came: a text that is remembered must not be a filled one.
-  const accepted = headerIn(given, 'accept-encoding') ?? '';
-  const readable: HeaderEntries = codingsOf ? [['Accept-Encoding', codingsOf(accepted)]] : [];
-  const headers = replaceHeaders(filled.headers, readable);
+  const headers =
+    codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
   const { body } = filled;
   return {
     head: { method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
     body: body.length === 0 ? undefined : body,
   };
+}
+
+/** The codings to ask a third party for; undefined where its reply is not searched, and so is the caller's to decide. */
+function codingsFor({ headers }: FillRelayParams, { sent, credentials = [], echoes }: RelayMasks) {
+  if (sent.length > 0 || echoes !== undefined) {
+    // Of the header as it came: a text that is remembered must not be a filled one.
+    return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
+  }
+  // What is passed on as it comes is not decoded.
+  return credentials.length > 0 ? 'identity' : undefined;
 }
 
 /** What a reply must not show to a caller who may not see the items. */
@@ -157,10 +165,8 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     echoes,
   };
   const hasMasks = masks.sent.length > 0 || echoes !== undefined;
-  // What is passed on as it comes is not decoded.
-  const codingsOf = hasMasks ? readableCodings : credentials.length > 0 ? () => 'identity' : undefined;
   return {
-    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsOf),
+    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsFor(params, masks)),
     masks: hasMasks ? toJsonBytes(masks) : undefined,
     hidden: {
       credentials,
