@@ -44,12 +44,19 @@ function wireBytes({ call, destination }: HttpExchange): Buffer {
   return bytes;
 }
 
+/** What a TLS connection says of its peer. */
+type PeerSocket = Pick<TLSSocket, 'authorized' | 'getPeerCertificate' | 'remoteAddress'>;
+
 /**
  * The final check before the first byte is sent: the runtime has verified the chain and the dates, the peer is one of the
  * checked addresses, and the certificate has the host as a subject alternative name (RFC 9525: the common name is ignored).
  * It repeats what the options require, so that a lost option or a setting of the environment cannot redirect data.
  */
-function isTrusted(socket: TLSSocket, pinned: readonly string[], { host, isAddress }: Destination): boolean {
+export function isTrusted(
+  socket: PeerSocket,
+  pinned: readonly string[],
+  { host, isAddress }: Destination,
+): boolean {
   const { authorized, remoteAddress = '' } = socket;
   if (!authorized || !pinned.includes(normalAddress(remoteAddress) ?? '')) {
     return false;

@@ -41,6 +41,23 @@ describe('a connection is used again', () => {
     expect(target.connections()).toBe(2);
   });
 
+  test('but for those beyond the 64 that wait for one name', async () => {
+    const waiting: (() => void)[] = [];
+    // All requests are on their way before the first is answered.
+    const target = await startTarget(good, (socket) => {
+      waiting.push(() => socket.write(OK));
+      if (waiting.length === 70) {
+        waiting.splice(0).forEach((answer) => void answer());
+      }
+    });
+    const { send } = localOutbound({ caPem });
+    for (const connections of [70, 76]) {
+      const replies = await Promise.all(Array.from({ length: 70 }, () => send(postTo(target.port))));
+      expect(replies.filter(({ ok }) => ok)).toHaveLength(70);
+      expect(target.connections()).toBe(connections);
+    }
+  });
+
   test('and each request is limited as if it was the first', async () => {
     const body = 'x'.repeat(900);
     const target = await startTarget(
@@ -102,6 +119,13 @@ describe('a connection is not used again', () => {
     ['the target closes', always('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok')],
     ['has no end of its reply but its own', (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok')],
     ['brought more than its reply', always(`${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`)],
+    [
+      'ends while it waits',
+      (socket) => {
+        socket.write(OK);
+        setTimeout(() => socket.end(), 20);
+      },
+    ],
     [
       'brings bytes that nobody has asked for',
       (socket) => {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createAddressPolicy } from '../../server/outbound/addresses.ts';
 import type { OutboundFailure } from '../../server/outbound/call.ts';
+import { isTrusted } from '../../server/outbound/exchange.ts';
 import { createOutbound } from '../../server/outbound/https.ts';
 import { type Resolve, resolveBySystem } from '../../server/outbound/resolve.ts';
 import { newAuthority } from './certificates.ts';
@@ -133,6 +134,31 @@ describe('before the first byte', () => {
     const failing = () => Promise.reject(new Error('ENOTFOUND target.example'));
     expect(await localOutbound({ resolve: failing }).send(postTo(443))).toEqual(unreachable('name'));
     expect(await localOutbound({ resolve: async () => [] }).send(postTo(443))).toEqual(unreachable('name'));
+  });
+});
+
+describe('a peer that the runtime has let through', () => {
+  const destination = { host: 'target.example', port: 443, authority: '', path: '/', isAddress: false };
+  const peer = (changes: object) => ({
+    authorized: true,
+    remoteAddress: '::ffff:127.0.0.1',
+    getPeerCertificate: () => ({ subject: { CN: 'target.example' }, subjectaltname: 'DNS:target.example' }),
+    ...changes,
+  });
+  const certificate = (names: string | undefined) => ({
+    getPeerCertificate: () => ({ subject: { CN: 'target.example' }, subjectaltname: names }),
+  });
+
+  test.each([
+    ['is trusted', {}, true],
+    ['is not, where its chain was not verified', { authorized: false }, false],
+    ['is not, at another address', { remoteAddress: '127.0.0.2' }, false],
+    ['is not, without an address', { remoteAddress: undefined }, false],
+    ['is not, with another name', certificate('DNS:other.example'), false],
+    ['is not, with a common name alone', certificate(undefined), false],
+    ['is not, with the name of a host for an address', certificate('IP Address:127.0.0.1'), false],
+  ])('%s', (_name, changes, isOne) => {
+    expect(isTrusted(peer(changes) as never, ['127.0.0.1'], destination)).toBe(isOne);
   });
 });
 
