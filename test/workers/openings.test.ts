@@ -1,7 +1,8 @@
 /** Jobs of one frame share what they open from the same records under the same secret, and nothing else. */
 import { beforeAll, beforeEach, expect, test } from 'bun:test';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
-import { textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { IntegrityError, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import { openConnection } from '../../workers/jobs/connection/connection.ts';
 import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
 import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/endpoint.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
@@ -118,10 +119,32 @@ test('the same blob and passphrase are opened once, and wiped at the end of the 
   endOpenings(context.openings);
   expect(isWiped(key)).toBe(true);
   expect(key?.generations.every(({ privateKey }) => privateKey.every((byte) => byte === 0))).toBe(true);
-  expect(context.openings).toEqual({ keys: [], captures: [] });
+  expect(context.openings).toEqual({ keys: [], captures: [], connection: undefined });
   const next = open(0);
   expect(next).not.toBe(key);
   expect(isWiped(next)).toBe(false);
+});
+
+test('a connection is opened once by a frame, under its own place and record alone', () => {
+  const [{ aid }] = NAMES;
+  const sealed = (baseUrl: string) =>
+    context.sealer.seal('record', aid, 'connection', ['psp'], utf8(JSON.stringify({ baseUrl, headers: [] })));
+  const record = sealed('https://pay.example.com');
+  const opened = openConnection(context, { aid, id: 'psp' }, record);
+  expect(opened.baseUrl).toBe('https://pay.example.com');
+  expect(openConnection(context, { aid, id: 'psp' }, new Uint8Array(record))).toBe(opened);
+  for (const place of [
+    { aid, id: 'other' },
+    { aid: 'another account', id: 'psp' },
+  ]) {
+    expect(() => openConnection(context, place, record)).toThrow(IntegrityError);
+  }
+  expect(openConnection(context, { aid, id: 'psp' }, sealed('https://new.example.com')).baseUrl).toBe(
+    'https://new.example.com',
+  );
+  endOpenings(context.openings);
+  expect(context.openings.connection).toBeUndefined();
+  expect(openConnection(context, { aid, id: 'psp' }, record)).not.toBe(opened);
 });
 
 test('a wrong passphrase beside the right one is a miss, before it and behind it', () => {

@@ -2,6 +2,7 @@
  * What the jobs of one frame have opened. Jobs that bring the same records under the same secret share one opening,
  * which is wiped when the frame ends: nothing that is open outlives it.
  */
+import type { Connection } from '../../server/domain/connection/connection.ts';
 import type { CaptureKey } from '../crypto/endpoint/record.ts';
 import type { UnlockedKey } from '../crypto/key/unlocked.ts';
 import { equalBytes } from '../crypto/primitives/bytes.ts';
@@ -23,11 +24,21 @@ export interface Opening<Opened extends Disposable> extends Wanted {
 export interface Openings {
   readonly keys: Opening<UnlockedKey>[];
   readonly captures: Opening<CaptureKey>[];
+  /** The connection that was opened last, which most requests of a frame go through. */
+  connection: OpenedConnection | undefined;
+}
+
+/** A connection with its credentials, and the record that it was opened from. */
+interface OpenedConnection {
+  readonly aid: string;
+  readonly id: string;
+  readonly record: Uint8Array;
+  readonly opened: Connection;
 }
 
 /** A thread without open keys. */
 export function createOpenings(): Openings {
-  return { keys: [], captures: [] };
+  return { keys: [], captures: [], connection: undefined };
 }
 
 function isSame(found: Wanted, wanted: Wanted): boolean {
@@ -60,7 +71,9 @@ export function shareOpening<Opened extends Disposable, Result extends Opened | 
 }
 
 /** Wipes all that the frame has opened. */
-export function endOpenings({ keys, captures }: Openings): void {
+export function endOpenings(openings: Openings): void {
+  const { keys, captures } = openings;
+  openings.connection = undefined;
   for (const { opened } of [...keys.splice(0), ...captures.splice(0)]) {
     opened[Symbol.dispose]();
   }

@@ -5,18 +5,28 @@ import {
   showConnection,
 } from '../../../server/domain/connection/connection.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
+import { equalBytes } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { CONNECTION_JOBS } from './jobs.ts';
 
 const KIND = 'connection';
 
-/** A connection with its credentials, for jobs of this thread alone. Throws an `IntegrityError` for damage and another place. */
+/**
+ * A connection with its credentials, for jobs of this thread alone; not opened again while it is the same as that of the job
+ * before. Throws an `IntegrityError` for damage and another place.
+ */
 export function openConnection(
-  { sealer }: Pick<ThreadContext, 'sealer'>,
+  { sealer, openings }: Pick<ThreadContext, 'openings' | 'sealer'>,
   { aid, id }: { readonly aid: string; readonly id: string },
   record: Uint8Array,
 ): Connection {
-  return parseOwn<Connection>(sealer.open('record', aid, KIND, [id], record));
+  const last = openings.connection;
+  if (last?.aid === aid && last.id === id && equalBytes(last.record, record)) {
+    return last.opened;
+  }
+  const opened = parseOwn<Connection>(sealer.open('record', aid, KIND, [id], record));
+  openings.connection = { aid, id, record, opened };
+  return opened;
 }
 
 /** The handlers of `CONNECTION_JOBS`. */
