@@ -24,10 +24,13 @@ function membersOf(value: string): readonly string[] {
     .map((member) => member.trim());
 }
 
-/** The names in `Connection`, which are as those of the connection itself. */
+/**
+ * The names in `Connection`, which are as those of the connection itself; none that says what the body is, which a third party
+ * could have dropped so that nobody knows how to search it.
+ */
 function namedByConnection(headers: HeaderEntries): readonly string[] {
   const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
-  return named.flatMap(([, value]) => membersOf(value));
+  return named.flatMap(([, value]) => membersOf(value)).filter((name) => !name.startsWith('content-'));
 }
 
 function anyOf(...patterns: readonly RegExp[]): RegExp {

@@ -151,7 +151,11 @@ describe('the credentials of a connection', () => {
     ['gzip, gzip', gzipSync(gzipSync(said)), '********'],
     ['x-own', said, '********'],
   ])('are hidden in a reply that is in %j, though nobody asked for that', async (coding, packed, shown) => {
-    party.script('/packed', { headers: [['Content-Encoding', coding]], body: packed });
+    const headers = [
+      ['Connection', 'content-encoding, keep-alive'],
+      ['Content-Encoding', coding],
+    ] as const;
+    party.script('/packed', { headers, body: packed });
     for (const body of [`{"n":"${placeholder(item.token, 'card_number')}"}`, '{}']) {
       expect((await relay(item.account, psp, '/packed', { body })).text).toBe(shown);
     }
