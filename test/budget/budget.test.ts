@@ -34,7 +34,7 @@ const COUNTING = {
   BUN_JSC_largeHeapSize: '8000000000',
   BUN_JSC_smallHeapSize: '8000000000',
 } as const;
-const COUNTING_MS_MAX = 240_000;
+const COUNTING_MS_MAX = 480_000;
 
 function budgetTable(text: string): Record<Operation, Cost> {
   const [head = [], ...rows] = text
