@@ -11,6 +11,14 @@ export function headerIn(headers: HeaderEntries, wanted: string): string | undef
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
 
+/**
+ * Whether the body of a message is in a content coding. A reply that was read whole is so only in one that the vault does not
+ * know: any other was decoded where it was received.
+ */
+export function isEncoded(headers: HeaderEntries): boolean {
+  return headerIn(headers, 'content-encoding') !== undefined;
+}
+
 /** All values of a header in lower case, with commas between them; undefined without one. The name is in lower case. */
 export function joinedValues(headers: HeaderEntries, wanted: string): string | undefined {
   let found: string | undefined;

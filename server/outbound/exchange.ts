@@ -1,6 +1,6 @@
 import { type ConnectionOptions, checkServerIdentity, type SecureContext, type TLSSocket } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
-import { joinedValues } from '../core/headers.ts';
+import { isEncoded, joinedValues } from '../core/headers.ts';
 import { normalAddress } from './addresses.ts';
 import {
   type FailureReason,
@@ -200,7 +200,7 @@ class Exchange implements ConnectionUser, ReplySink {
 
   onHead(head: ReplyHead): void {
     const { call, limits } = this.#given;
-    if (call.stream && !(call.decodes && joinedValues(head.headers, 'content-encoding') !== undefined)) {
+    if (call.stream && !(call.decodes && isEncoded(head.headers))) {
       const { socket } = this.#connection;
       const body = streamReply(head, {
         pause: () => void socket.pause(),

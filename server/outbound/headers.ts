@@ -4,7 +4,7 @@ import { HEADER_NAME, type HeaderEntries } from '../core/headers.ts';
 const NAME_LENGTH_MAX = 256;
 /** Bytes (obs-text of RFC 9110, section 5.5, which includes UTF-8) except ASCII control characters and tab. */
 const VALUE = /^[\u0020-\u007e\u0080-\u00ff]*$/;
-/** HeaderEntries of the connection and of framing (RFC 9110, section 7.6.1), which only this code sets. */
+/** Headers of the connection and of framing (RFC 9110, section 7.6.1), which only this code sets. */
 const RESERVED =
   /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|keep-alive|http2-settings|proxy-.*)$/i;
 

@@ -89,9 +89,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
     if (remainingMs <= 0) {
       return outboundFailure('target_timeout', false);
     }
-    const result = await exchange({
-      ...{ call, destination, addresses: found.addresses, context, limits, remainingMs, pool },
-    });
+    const { addresses } = found;
+    const result = await exchange({ call, destination, addresses, context, limits, remainingMs, pool });
     if (!result.ok && !result.sent) {
       // The target may have moved.
       resolve.forget?.(destination.host);

@@ -1,7 +1,6 @@
 /** Credentials of a connection in the reply of a third party that repeats them. */
-import type { HeaderEntries } from '../../core/headers.ts';
+import { type HeaderEntries, isEncoded } from '../../core/headers.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
-import { isEncoded } from './headers.ts';
 
 /** Names of headers whose values are credentials; others, as of a version or a format, may stand in any reply. */
 const OF_CREDENTIALS = /auth|key|token|secret|pass|cookie|credential|session/i;

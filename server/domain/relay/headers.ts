@@ -1,8 +1,8 @@
 /** The headers of a relayed message: what belongs to a connection, to the vault or to an origin stays behind. */
-import { type HeaderEntries, headerIn } from '../../core/headers.ts';
+import { type HeaderEntries, joinedValues } from '../../core/headers.ts';
 import { remembered } from '../text/remembered.ts';
 
-/** HeaderEntries of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
+/** Headers of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|content-length|proxy-.*)$/i;
 /** What the caller says to the vault, and what proxies in front of it say of the caller. */
@@ -29,8 +29,8 @@ function membersOf(value: string): readonly string[] {
  * could have dropped so that nobody knows how to search it.
  */
 function namedByConnection(headers: HeaderEntries): readonly string[] {
-  const named = headers.filter(([name]) => name.toLowerCase() === 'connection');
-  return named.flatMap(([, value]) => membersOf(value)).filter((name) => !name.startsWith('content-'));
+  const named = membersOf(joinedValues(headers, 'connection') ?? '');
+  return named.filter((name) => !name.startsWith('content-'));
 }
 
 function anyOf(...patterns: readonly RegExp[]): RegExp {
@@ -75,11 +75,6 @@ export function replaceHeaders(headers: HeaderEntries, by: HeaderEntries): Heade
 export function headersToReturn(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
   return headers.filter(([name]) => isReturned(name) && !named.includes(name.toLowerCase()));
-}
-
-/** Whether the body of a reply is in a content coding. One that was read whole is so only in one that is not known. */
-export function isEncoded(headers: HeaderEntries): boolean {
-  return headerIn(headers, 'content-encoding') !== undefined;
 }
 
 /** Content codings that can be searched for numbers, of those that a caller takes. */

@@ -1,11 +1,10 @@
 /** Turns the numbers that a request has sent back into their placeholders, in a reply that repeats them. */
-import type { HeaderEntries } from '../../core/headers.ts';
+import { type HeaderEntries, isEncoded } from '../../core/headers.ts';
 import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { createGuessCheck, digitsPattern, type Echoes, isTooLong, maskEchoes } from '../mask/echo.ts';
 import { HIDDEN } from '../mask/echo-secrets.ts';
 import { hideCredentials } from './credentials.ts';
-import { isEncoded } from './headers.ts';
 import { type Placeholder, placeholderText } from './placeholder.ts';
 
 /** A number that was sent, and what stands for it. */

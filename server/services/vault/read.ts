@@ -86,8 +86,8 @@ function openParts(
 export type ReadParts = ItemStore['readParts'];
 
 /**
- * Starts to read items before it is known whether they are needed. The result gives each read once, and reads by itself
- * otherwise; so it does everything for a key that is not unlocked, which would take too long.
+ * Starts reads of items that a request may need, where their key is unlocked: unlocking would take too long. The returned
+ * function gives each of these reads once, for the same key alone; any other read is a new one.
  */
 export function startReads(
   {

@@ -109,7 +109,7 @@ describe('stripe', () => {
     expect(new Set(calls.map((call) => call.header('idempotency-key'))).size).toBe(1);
   });
 
-  test('is told what the vault refuses, as the guide says', async () => {
+  test('reports what the vault rejects, as the guide says', async () => {
     const broken = {
       number: vaultPlaceholder(`${item.token}0`, 'card_number'),
       exp_month: 1,

@@ -1,6 +1,6 @@
 /** Handlers of the jobs on opened jobs and reports in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { headerIn } from '../../../server/core/headers.ts';
+import { headerIn, isEncoded } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { type Echoes, maskEchoes } from '../../../server/domain/mask/echo.ts';
 import { HIDDEN } from '../../../server/domain/mask/echo-secrets.ts';
@@ -11,7 +11,6 @@ import {
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
-import { isEncoded } from '../../../server/domain/relay/headers.ts';
 import { maskRelayHeader } from '../../../server/domain/relay/mask.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';

@@ -1,6 +1,6 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { type HeaderEntries, headerIn } from '../../../server/core/headers.ts';
+import { type HeaderEntries, headerIn, isEncoded } from '../../../server/core/headers.ts';
 import type { Connection } from '../../../server/domain/connection/connection.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
@@ -10,7 +10,7 @@ import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { isWide } from '../../../server/domain/proxy/reply-text.ts';
 import { credentialsOf } from '../../../server/domain/relay/credentials.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
-import { isEncoded, readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
+import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import {
   maskRelayHeader,
   maskRelayText,
@@ -108,8 +108,8 @@ function outgoing(
 }
 
 /** The codings to ask a third party for; undefined where its reply is not searched, and so is the caller's to decide. */
-function codingsFor({ headers }: FillRelayParams, { sent, credentials = [], echoes }: RelayMasks) {
-  if (sent.length > 0 || echoes !== undefined) {
+function codingsFor({ headers }: FillRelayParams, credentials: readonly string[], hasMasks: boolean) {
+  if (hasMasks) {
     // Of the header as it came: a text that is remembered must not be a filled one.
     return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
   }
@@ -165,8 +165,9 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     echoes,
   };
   const hasMasks = masks.sent.length > 0 || echoes !== undefined;
+  const codings = codingsFor(params, credentials, hasMasks);
   return {
-    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codingsFor(params, masks)),
+    request: outgoing(connection, input, { ...filled, body: encode(filled.body) }, codings),
     masks: hasMasks ? toJsonBytes(masks) : undefined,
     hidden: {
       credentials,
