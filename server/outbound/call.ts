@@ -1,5 +1,6 @@
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
+import type { DestinationFault } from './destination.ts';
 import type { OutboundReply, StreamedReply } from './reply.ts';
 import type { ReplyLimits } from './reply-parser.ts';
 
@@ -42,7 +43,7 @@ export interface StreamingRequest extends Omit<OutboundRequest, 'stream'> {
 }
 
 /** The cause of a failure, for the log; never text of the target, the runtime or the request. */
-export type FailureReason = 'name' | 'connection' | 'certificate' | 'broken_off';
+export type FailureReason = 'name' | 'connection' | 'certificate' | 'broken_off' | DestinationFault;
 
 /** Why there is no reply. It contains no data of the request, the target or the reply. */
 export interface OutboundFailure {
@@ -50,7 +51,7 @@ export interface OutboundFailure {
   readonly code: 'destination_refused' | 'target_unreachable' | 'target_timeout' | 'reply_too_large';
   /** False: no byte of the request was sent, so a retry is safe. True: the target may have processed the request. */
   readonly sent: boolean;
-  /** Only for `target_unreachable`. */
+  /** Only for `target_unreachable` and `destination_refused`. */
   readonly reason?: FailureReason | undefined;
 }
 

@@ -15,13 +15,25 @@ export interface Destination {
   readonly isAddress: boolean;
 }
 
+/** Why a destination is not allowed: the form of its URL, its host, or an address. */
+export type DestinationFault = 'url' | 'host' | 'address';
+
+const EXPECTED: Readonly<Record<DestinationFault, string>> = {
+  url: 'must be an https URL without a user name',
+  host: 'must have a host that the account may send data to',
+  address: 'must have a public address, or one that the operator allows',
+};
+
+/** The error for a caller; `field` is where the destination was given. */
+export function destinationError(fault: DestinationFault, field: string): VaultError {
+  return new VaultError('destination_refused', { field, expected: EXPECTED[fault] });
+}
+
 /** Requirements for a destination, besides being an https URL. */
 export interface DestinationRules {
   readonly policy: AddressPolicy;
   /** Exact names or addresses, or `*.example.com` for its subdomains; absent or empty: any host. */
   readonly hosts?: readonly string[] | undefined;
-  /** The `field` of the error. */
-  readonly field?: string | undefined;
 }
 
 const URL_LENGTH_MAX = 8192;
@@ -66,38 +78,39 @@ function isListed(host: string, hosts: readonly string[]): boolean {
 /** Names of this machine; some resolvers do not know them (RFC 6761, section 6.3). */
 const LOCAL_NAME = /(?:^|\.)localhost$/;
 
-/** Whether a host is a well-formed name other than this machine, or a permitted address. */
-function isPermitted(host: string, policy: AddressPolicy): boolean {
-  if (isIP(host) !== 0) {
-    return policy.permits(host);
+/** What is wrong with the host of a URL. */
+function hostFault(host: string, { policy, hosts = [] }: DestinationRules): DestinationFault | undefined {
+  if (!isListed(host, hosts)) {
+    return 'host';
   }
-  const isAllowed = !LOCAL_NAME.test(host) || policy.permits('127.0.0.1') || policy.permits('::1');
-  return isAllowed && HOST_NAME.test(host);
+  if (isIP(host) !== 0) {
+    return policy.permits(host) ? undefined : 'address';
+  }
+  if (LOCAL_NAME.test(host) && !policy.permits('127.0.0.1') && !policy.permits('::1')) {
+    return 'address';
+  }
+  return HOST_NAME.test(host) ? undefined : 'url';
 }
 
 /**
  * Parses and checks a URL before any name lookup: only https, no user name or password (not even an empty one), no spaces or
  * control characters, any port except 0. Unusual forms of an address (`0x7f.1`, `2130706433`, full-width digits) are checked
- * as the address that they mean.
- *
- * @throws {VaultError} `destination_refused` with `rules.field`.
+ * as the address that they mean. Gives what is wrong with any other.
  */
-export function checkDestination(text: string, rules: DestinationRules): Destination {
+export function checkDestination(text: string, rules: DestinationRules): Destination | DestinationFault {
   const url = parseUrl(text);
-  const host = hostOf(url);
-  if (
-    url === undefined ||
-    url.port === '0' ||
-    !isListed(host, rules.hosts ?? []) ||
-    !isPermitted(host, rules.policy)
-  ) {
-    throw new VaultError('destination_refused', rules.field === undefined ? {} : { field: rules.field });
+  if (url === undefined || url.port === '0') {
+    return 'url';
   }
-  return Object.freeze({
-    host,
-    port: url.port === '' ? 443 : Number(url.port),
-    authority: url.host,
-    path: `${url.pathname}${url.search}`,
-    isAddress: isIP(host) !== 0,
-  });
+  const host = hostOf(url);
+  return (
+    hostFault(host, rules) ??
+    Object.freeze({
+      host,
+      port: url.port === '' ? 443 : Number(url.port),
+      authority: url.host,
+      path: `${url.pathname}${url.search}`,
+      isAddress: isIP(host) !== 0,
+    })
+  );
 }

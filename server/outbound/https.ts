@@ -10,7 +10,7 @@ import {
 } from './call.ts';
 import { createConnectionPool } from './connections.ts';
 import { createContexts } from './contexts.ts';
-import { checkDestination, type Destination } from './destination.ts';
+import { checkDestination } from './destination.ts';
 import { exchange } from './exchange.ts';
 import { checkHeaders } from './headers.ts';
 import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
@@ -60,30 +60,22 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const contextOf = createContexts({ authorities });
   const pool = createConnectionPool();
 
-  const destinationOf = ({ url, hosts }: Pick<OutboundRequest, 'url' | 'hosts'>): Destination | undefined => {
-    try {
-      return checkDestination(url, { policy, hosts });
-    } catch {
-      return undefined;
-    }
-  };
-
   function send(call: StreamingRequest): Promise<StreamingResult>;
   function send(call: OutboundRequest): Promise<OutboundResult>;
   async function send(call: OutboundRequest | StreamingRequest): Promise<OutboundResult | StreamingResult> {
     const startedAt = performance.now();
     checkHeaders(call.headers, { field: 'headers' });
     const context = contextOf(call);
-    const destination = destinationOf(call);
-    if (destination === undefined) {
-      return outboundFailure('destination_refused', false);
+    const destination = checkDestination(call.url, { policy, hosts: call.hosts });
+    if (typeof destination === 'string') {
+      return outboundFailure('destination_refused', false, destination);
     }
     const timeoutMs = Math.min(limits.dnsMs, call.deadlineMs);
     const found = destination.isAddress
       ? ({ kind: 'found', addresses: [normalAddress(destination.host) ?? ''] } as const)
       : await resolveVetted(destination.host, { resolve, policy, timeoutMs });
     if (found.kind === 'failed') {
-      return outboundFailure(found.code, false, found.code === 'target_unreachable' ? 'name' : undefined);
+      return outboundFailure(found.code, false, found.reason);
     }
     const remainingMs = call.deadlineMs - (performance.now() - startedAt);
     if (remainingMs <= 0) {

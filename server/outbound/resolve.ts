@@ -1,4 +1,5 @@
 import { type AddressPolicy, normalAddress } from './addresses.ts';
+import type { OutboundFailure } from './call.ts';
 import { createHostsFile } from './hosts-file.ts';
 import { createLookups } from './lookups.ts';
 import { askNameServers } from './name-servers.ts';
@@ -14,10 +15,7 @@ export interface Resolve {
 /** The result of a lookup: addresses that are all permitted, or an error code. */
 export type Resolved =
   | { readonly kind: 'found'; readonly addresses: readonly string[] }
-  | {
-      readonly kind: 'failed';
-      readonly code: 'destination_refused' | 'target_unreachable' | 'target_timeout';
-    };
+  | ({ readonly kind: 'failed' } & Pick<OutboundFailure, 'code' | 'reason'>);
 
 /** Options of the resolver, which tests set. */
 export interface SystemResolverOptions {
@@ -68,13 +66,13 @@ export async function resolveVetted(
     const addresses = answers.map(normalAddress).filter((address) => address !== undefined);
     if (addresses.length !== answers.length || !addresses.every(policy.permits)) {
       resolve.forget?.(name);
-      return { kind: 'failed', code: 'destination_refused' };
+      return { kind: 'failed', code: 'destination_refused', reason: 'address' };
     }
     return addresses.length === 0
-      ? { kind: 'failed', code: 'target_unreachable' }
+      ? { kind: 'failed', code: 'target_unreachable', reason: 'name' }
       : { kind: 'found', addresses };
   } catch {
-    return { kind: 'failed', code: 'target_unreachable' };
+    return { kind: 'failed', code: 'target_unreachable', reason: 'name' };
   } finally {
     clearTimeout(timer);
   }

@@ -2,7 +2,7 @@ import { VaultError } from '../core/errors.ts';
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
 import { METHODS, type OutboundRequest, type OutboundResult, type StreamingResult } from './call.ts';
-import { checkDestination, isListedUrl } from './destination.ts';
+import { checkDestination, destinationError, isListedUrl } from './destination.ts';
 import { checkHeaders } from './headers.ts';
 import { createOutbound, type OutboundOptions } from './https.ts';
 import { resolveBySystem, resolveVetted } from './resolve.ts';
@@ -88,28 +88,37 @@ function sendBare(
   return stream ? send({ ...whole, stream, decodes }) : send(whole);
 }
 
+/**
+ * Throws `destination_refused` at `field` for a URL that would fail when a request is sent: because of its form, its host,
+ * or the current addresses of its name. A name without addresses, or with a slow lookup, passes.
+ */
+async function vet(
+  { policy, resolve = resolveBySystem }: OutboundOptions,
+  url: string,
+  hosts: readonly string[],
+  field: string,
+): Promise<void> {
+  const destination = checkDestination(url, { policy, hosts });
+  if (typeof destination === 'string') {
+    throw destinationError(destination, field);
+  }
+  if (destination.isAddress) {
+    return;
+  }
+  const found = await resolveVetted(destination.host, { resolve, policy, timeoutMs: VET_MS });
+  if (found.kind === 'failed' && found.code === 'destination_refused') {
+    throw destinationError('address', field);
+  }
+}
+
 /** The third parties: targets of proxied requests, network token requesters, and webhooks. */
 export type ThirdParties = ReturnType<typeof createThirdParties>;
 
 /** Creates the only access of services to third parties. */
 export function createThirdParties(options: OutboundOptions) {
-  const { policy, resolve = resolveBySystem } = options;
   const outbound = createOutbound(options);
   return Object.freeze({
-    /**
-     * Throws `destination_refused` at `field` for a URL that would fail when a request is sent: because of its form, its host,
-     * or the current addresses of its name. A name without addresses, or with a slow lookup, passes.
-     */
-    async vet(url: string, hosts: readonly string[], field: string): Promise<void> {
-      const { host, isAddress } = checkDestination(url, { policy, hosts, field });
-      if (isAddress) {
-        return;
-      }
-      const found = await resolveVetted(host, { resolve, policy, timeoutMs: VET_MS });
-      if (found.kind === 'failed' && found.code === 'destination_refused') {
-        throw new VaultError('destination_refused', { field });
-      }
-    },
+    vet: (url: string, hosts: readonly string[], field: string) => vet(options, url, hosts, field),
 
     /** Whether the host of a URL is one of these. */
     isListed: isListedUrl,

@@ -13,7 +13,7 @@ afterAll(stopTargets);
 const authority = await newAuthority();
 const caPem = authority.pem;
 const good = await authority.issue();
-const REFUSED: OutboundFailure = { ok: false, code: 'destination_refused', sent: false };
+const REFUSED: OutboundFailure = { ok: false, code: 'destination_refused', sent: false, reason: 'address' };
 function unreachable(reason: OutboundFailure['reason']): OutboundFailure {
   return {
     ok: false,
