@@ -1,5 +1,6 @@
 /** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
 import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
+import { type Alarm, arm, createAlarm, stop } from './alarm.ts';
 import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
 import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
@@ -335,52 +336,4 @@ function statsOf({ lanes: waiting, crew }: PoolState): PoolStats {
     threadsBusy: crew.threads.filter((thread) => thread.held > 0).length,
     restarts: crew.restarts,
   };
-}
-
-/** One timer for the deadlines of all jobs: a timer per job would cost more than most jobs. */
-
-/** How late the timer may ring before the host itself counts as having been suspended. */
-const LATE_MS = 100;
-
-/** A timer that is armed for the earliest of several times, on `performance.now()`. */
-export interface Alarm {
-  /** Called with the time when something is due; returns when to call it next (Infinity: when armed again). */
-  readonly ring: (now: number) => number;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  armedFor: number;
-  isPutOff: boolean;
-}
-
-/** An alarm that is not armed. */
-export function createAlarm(ring: (now: number) => number): Alarm {
-  return { ring, timer: undefined, armedFor: Number.POSITIVE_INFINITY, isPutOff: false };
-}
-
-/** Makes sure that `ring` is called once `dueAt` has passed. */
-export function arm(alarm: Alarm, dueAt: number): void {
-  if (dueAt >= alarm.armedFor) {
-    return;
-  }
-  clearTimeout(alarm.timer);
-  alarm.armedFor = dueAt;
-  alarm.timer = setTimeout(onTimer, Math.max(0, Math.ceil(dueAt - performance.now())), alarm);
-}
-
-/** Stops the timer; `arm` would start it again. */
-export function stop(alarm: Alarm): void {
-  clearTimeout(alarm.timer);
-}
-
-/**
- * When the timer rings late, the host was busy or suspended and replies that came meanwhile may still wait to be
- * read, so `ring` is put off once more: no job fails by the host's own delay.
- */
-function onTimer(alarm: Alarm): void {
-  const now = performance.now();
-  alarm.isPutOff = !alarm.isPutOff && now - alarm.armedFor > LATE_MS;
-  alarm.armedFor = Number.POSITIVE_INFINITY;
-  const next = alarm.isPutOff ? now + LATE_MS : alarm.ring(now);
-  if (next !== Number.POSITIVE_INFINITY) {
-    arm(alarm, next);
-  }
 }
