@@ -14,14 +14,13 @@ import { type AppendOutcome, append, type PackedEntries } from './log.ts';
 import { type PagePart, type Place, readMany } from './page.ts';
 import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
 import { type ItemRemoval, type RemoveOutcome, removeItems } from './removal.ts';
-import { asFenced, type Fenced, tagOf } from './reply.ts';
+import { asFenced, type Fenced, TAG_BYTES, tagOf } from './reply.ts';
 import type { Kept } from './shared.ts';
 import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
 
 const readItem = script(prelude, readItemText);
 const dropSad = script(dropSadText);
 
-const TAG_BYTES = 16;
 const NO_BYTES = Buffer.alloc(0);
 /** What an entry can name as the number of those before it. */
 const LOG_LENGTH_MAX = 0xffff_fffe;

@@ -1,7 +1,8 @@
 /** What scripts on items reply, and how they name what they were given. */
 import { VaultError } from '../../core/errors.ts';
 
-const TAG_BYTES = 16;
+/** The length of the authentication tag at the end of a record or a log entry. */
+export const TAG_BYTES = 16;
 
 /** `closed`: a deletion of the key is in progress; `stale`: the generation is no longer the newest. */
 export type Fenced = { readonly kind: 'closed' | 'stale' };
