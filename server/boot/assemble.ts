@@ -113,7 +113,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
 async function close({
   redis,
   pool,
-  services: { audit, auditStream, jobs, keys, metering, refusals },
+  services: { audit, auditStream, jobs, keys, metering, rejections },
   rewrites,
 }: {
   readonly redis: RedisLink;
@@ -125,7 +125,7 @@ async function close({
   await auditStream?.stop();
   await jobs.close();
   keys.close();
-  await refusals.flush();
+  await rejections.flush();
   await audit.flush(true);
   await pool.drain();
   await metering.flush().catch(() => undefined);

@@ -49,7 +49,7 @@ import { createExpiry } from '../services/vault/expire.ts';
 import { createVaultExport } from '../services/vault/export.ts';
 import { createVaultList } from '../services/vault/list.ts';
 import { createReading } from '../services/vault/read.ts';
-import { createRefusals } from '../services/vault/refusals.ts';
+import { createRejections } from '../services/vault/rejections.ts';
 import { createRemoving } from '../services/vault/remove.ts';
 import { createReplacing } from '../services/vault/replace.ts';
 import { createStoring } from '../services/vault/store.ts';
@@ -192,15 +192,15 @@ function createItemServices(
   const replacing = createReplacing({ itemStore, storing });
   const reading = createReading({ crypto, itemStore, cards, now });
   const removing = createRemoving({ crypto, itemStore, admission, keys, metering });
-  const refusals = createRefusals({ crypto, itemStore, keys, now });
+  const rejections = createRejections({ crypto, itemStore, keys, now });
   const trees = createVaultList({
-    ...{ crypto, itemStore, admission, metering, keys, cards, rules, refusals, cursors, now },
+    ...{ crypto, itemStore, admission, metering, keys, cards, rules, rejections, cursors, now },
   });
   const storeBatches = createStoreBatch({
     ...{ crypto, itemStore, admission, metering, idempotency, keys, storing, settings, now },
   });
   const batches = createBatches({
-    ...{ crypto, itemStore, admission, metering, idempotency, keys, rules, refusals, removing, now },
+    ...{ crypto, itemStore, admission, metering, idempotency, keys, rules, rejections, removing, now },
   });
   const erasing = createErasing({ crypto, itemStore, keys, removing, cursors });
   const vault = createVault({
@@ -215,7 +215,7 @@ function createItemServices(
       replacing,
       reading,
       removing,
-      refusals,
+      rejections,
       trees,
       batches,
       exports: createVaultExport({ crypto, keys, trees }),
@@ -224,7 +224,7 @@ function createItemServices(
     },
     ...{ cursors, now },
   });
-  return { rules, storing, replacing, reading, removing, refusals, trees, vault };
+  return { rules, storing, replacing, reading, removing, rejections, trees, vault };
 }
 
 /** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
@@ -233,7 +233,7 @@ function createEndpointServices(
   services: Audits & Access & Items & Pick<Proxied, 'telling'>,
 ) {
   const { audit, metering, idempotency, rates, accounts, keys } = services;
-  const { rules, storing, replacing, reading, refusals, trees, telling } = services;
+  const { rules, storing, replacing, reading, rejections, trees, telling } = services;
   const { endpointStore, formStore, itemStore, keyStore, sealingStore } = stores;
   const sealing = createSealing({ crypto, sealingStore, now });
   const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
@@ -241,11 +241,11 @@ function createEndpointServices(
   return {
     endpoints,
     captures: createCaptures({
-      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, refusals },
+      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, rejections },
       ...{ endpoints, endpointAuth, sealing, telling, now },
     }),
     sealing,
-    retrievals: createRetrievals({ metering, rules, reading, refusals, trees, endpoints, endpointAuth }),
+    retrievals: createRetrievals({ metering, rules, reading, rejections, trees, endpoints, endpointAuth }),
     expiry: createExpiry({ crypto, itemStore, keyStore, keys, audit, now, randomId, settings }),
     forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
   };
@@ -254,7 +254,7 @@ function createEndpointServices(
 /** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
   { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
-  { metering, idempotency, accounts, keys, rules, storing, refusals, queue }: Access & Items & Queued,
+  { metering, idempotency, accounts, keys, rules, storing, rejections, queue }: Access & Items & Queued,
 ) {
   const { certStore, connectionStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
@@ -291,7 +291,7 @@ function createProxyServices(
       sending,
       jobs,
     },
-    ...{ refusals, calls, recordEvent, now, randomId, settings },
+    ...{ rejections, calls, recordEvent, now, randomId, settings },
   });
   // No new job starts once `close` has been called; `finish` then waits for those in flight.
   const end = (finish: () => Promise<void>) => async (): Promise<void> => {
@@ -302,7 +302,7 @@ function createProxyServices(
     certs,
     connections,
     relay: createRelay({
-      ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, refusals },
+      ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, rejections },
       ...{ calls, recordEvent, now },
     }),
     proxy,

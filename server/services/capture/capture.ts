@@ -27,7 +27,7 @@ import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { addressItem } from '../vault/address.ts';
-import type { Refusals } from '../vault/refusals.ts';
+import type { Rejections } from '../vault/rejections.ts';
 import type { Replaced, Replacing } from '../vault/replace.ts';
 import type { Storing } from '../vault/store.ts';
 import type { Sealing } from './sealing.ts';
@@ -101,7 +101,7 @@ interface CaptureParts {
   readonly replacing: Replacing;
   readonly telling: Telling;
   readonly keys: Pick<Keys, 'find'>;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly rejections: Pick<Rejections, 'record'>;
   readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointAuth: EndpointAuth;
   readonly sealing: Pick<Sealing, 'recordOf'>;
@@ -341,7 +341,7 @@ async function use(
       (error) => {
         const { token } = endpoint.policy;
         if (token !== undefined) {
-          parts.refusals.note(owner, { kid: endpoint.key.kid, token }, 'encrypt', error);
+          parts.rejections.record(owner, { kid: endpoint.key.kid, token }, 'encrypt', error);
         }
       },
     );

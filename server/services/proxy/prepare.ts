@@ -15,7 +15,7 @@ import { done, provenMissing } from '../key/open.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type ItemAddress, type ReadParts, readAndOpen } from '../vault/read.ts';
-import type { Refusals } from '../vault/refusals.ts';
+import type { Rejections } from '../vault/rejections.ts';
 
 /** What all three kinds of proxied request have. */
 interface ProxyInput {
@@ -85,7 +85,7 @@ export interface PreparingParts {
   readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
   readonly metering: Pick<MeteringService, 'countAhead'>;
   readonly rules: Pick<Rules, 'find'>;
-  readonly refusals: Pick<Refusals, 'ignore'>;
+  readonly rejections: Pick<Rejections, 'ignore'>;
   readonly now: Clock;
   readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
 }
@@ -143,7 +143,7 @@ export async function vetOrder(
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
  */
 export async function fillJob(
-  { crypto, itemStore, keys, metering, refusals, now }: PreparingParts,
+  { crypto, itemStore, keys, metering, rejections, now }: PreparingParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
@@ -199,7 +199,7 @@ export async function fillJob(
     throw new VaultError('token_not_found');
   }
   if (filled instanceof VaultError) {
-    refusals.ignore(filled);
+    rejections.ignore(filled);
     throw filled;
   }
   return filled;

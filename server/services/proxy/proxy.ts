@@ -21,7 +21,7 @@ import type {
   SentMark,
 } from '../request/idempotency.ts';
 import { type ItemAddress, startReads } from '../vault/read.ts';
-import type { Refusals } from '../vault/refusals.ts';
+import type { Rejections } from '../vault/rejections.ts';
 import { type CallParts, sendNow, sentAs } from './call.ts';
 import { jobIdOf, type ProxyJobs } from './job.ts';
 import {
@@ -55,7 +55,7 @@ interface Parts extends CallParts, PreparingParts {
   readonly keys: Pick<Keys, 'prove' | 'recallId' | 'withUnlocked'>;
   readonly metering: CallParts['metering'] & PreparingParts['metering'];
   readonly sending: ProxySending;
-  readonly refusals: PreparingParts['refusals'] & Pick<Refusals, 'note'>;
+  readonly rejections: PreparingParts['rejections'] & Pick<Rejections, 'record'>;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   readonly calls: CallBounds;
   readonly recordEvent: RecordEvent;
@@ -103,7 +103,7 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
 
 /** Notes that the use of an item was refused, for the item's log. */
 async function noting(
-  { refusals }: Parts,
+  { rejections }: Parts,
   ctx: AccountContext,
   item: ItemAddress,
   use: () => Promise<Reply>,
@@ -111,7 +111,7 @@ async function noting(
   try {
     return await use();
   } catch (error) {
-    refusals.note(ctx, item, 'decrypt', error);
+    rejections.record(ctx, item, 'decrypt', error);
     throw error;
   }
 }

@@ -27,7 +27,7 @@ import { type ProxySending, recordAttempt } from '../proxy/send.ts';
 import type { CallBounds } from '../proxy/slots.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { type ReadParts, startReads } from '../vault/read.ts';
-import type { Refusals } from '../vault/refusals.ts';
+import type { Rejections } from '../vault/rejections.ts';
 
 /** Removes the credentials of a connection from a reply, for the layer that may see them. */
 export { withoutCredentials } from '../../domain/relay/credentials.ts';
@@ -59,7 +59,7 @@ interface RelayParts {
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
   readonly sending: Pick<ProxySending, 'dropSad'>;
-  readonly refusals: Pick<Refusals, 'ignore' | 'note'>;
+  readonly rejections: Pick<Rejections, 'ignore' | 'record'>;
   readonly calls: CallBounds;
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
@@ -174,7 +174,7 @@ async function fill(
   ctx: AccountContext,
   filling: Filling,
 ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
-  const { keys, refusals } = parts;
+  const { keys, rejections } = parts;
   const { input, tokens } = filling;
   const { user, passphrase } = input;
   try {
@@ -182,13 +182,13 @@ async function fill(
       fillUnder(parts, ctx, filling, key, blob),
     );
     if (filled instanceof VaultError) {
-      refusals.ignore(filled);
+      rejections.ignore(filled);
       throw filled;
     }
     return filled;
   } catch (error) {
     for (const token of tokens) {
-      refusals.note(ctx, { user, token }, 'decrypt', error);
+      rejections.record(ctx, { user, token }, 'decrypt', error);
     }
     const isUnknownKey = error instanceof VaultError && error.code === 'key_not_found';
     throw isUnknownKey ? new VaultError(error.code, { field: 'header.X-Vault-User' }) : error;

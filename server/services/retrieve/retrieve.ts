@@ -9,7 +9,7 @@ import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import type { VaultTrees } from '../vault/list.ts';
 import type { Reading } from '../vault/read.ts';
-import type { Refusals } from '../vault/refusals.ts';
+import type { Rejections } from '../vault/rejections.ts';
 import type { TreeStream } from '../vault/tree.ts';
 
 interface RetrieveInput extends EndpointAddress {
@@ -39,7 +39,7 @@ interface RetrieveParts {
   readonly trees: VaultTrees;
   readonly endpoints: Pick<Endpoints, 'create'>;
   readonly endpointAuth: EndpointAuth;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly rejections: Pick<Rejections, 'record'>;
 }
 
 /** Retrieval endpoints: a caller with the secret can read what the endpoint reaches, and do nothing else. */
@@ -157,7 +157,7 @@ async function use(
   const token = input.token ?? endpoint.policy.token;
   return parts.endpointAuth.recordFailure(owner, endpoint, read, (error) => {
     if (token !== undefined) {
-      parts.refusals.note(owner, { kid: endpoint.key.kid, token }, 'decrypt', error);
+      parts.rejections.record(owner, { kid: endpoint.key.kid, token }, 'decrypt', error);
     }
   });
 }

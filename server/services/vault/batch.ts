@@ -21,7 +21,7 @@ import { textAt } from './packed.ts';
 import { type ItemPage, type ItemPageParts, readItemPages } from './page.ts';
 import type { Range } from './range.ts';
 import { type ReadView, type View, viewOf } from './read.ts';
-import type { Refusals } from './refusals.ts';
+import type { Rejections } from './rejections.ts';
 import type { RemovedOrNot, Removing } from './remove.ts';
 import { errorOf } from './write-batch.ts';
 
@@ -63,7 +63,7 @@ interface BatchParts {
   readonly idempotency: Pick<IdempotencyService, 'run'>;
   readonly keys: Pick<Keys, 'find' | 'prove'>;
   readonly rules: Pick<Rules, 'find'>;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly rejections: Pick<Rejections, 'record'>;
   readonly removing: Removing;
   readonly now: Clock;
 }
@@ -172,14 +172,14 @@ async function resultsOf(
 
 /** Puts refused attempts into the logs of their items. */
 function noteAll(
-  { refusals }: BatchParts,
+  { rejections }: BatchParts,
   ctx: AccountContext,
   refused: readonly { readonly token: string; readonly outcome: ErrorCode }[],
   key: { readonly kid: string } | { readonly user: string },
   action: 'decrypt' | 'encrypt' = 'decrypt',
 ): void {
   for (const { token, outcome } of refused.slice(0, NOTED_MAX)) {
-    refusals.note(ctx, { token, ...key }, action, new VaultError(outcome));
+    rejections.record(ctx, { token, ...key }, action, new VaultError(outcome));
   }
 }
 

@@ -20,7 +20,7 @@ import { type ItemPage, type ItemPageParts, type PageOptions, readItemPage, read
 import { type PlanParts, type PlanRequest, planListing } from './plan.ts';
 import type { ListFilter, Range } from './range.ts';
 import { type ReadView, type View, viewOf } from './read.ts';
-import type { Refusals } from './refusals.ts';
+import type { Rejections } from './rejections.ts';
 import { type TreeBranch, type TreeStream, treeStream } from './tree.ts';
 
 /** A part of a listing as a caller asks for it; what is omitted is the account's preference. */
@@ -59,7 +59,7 @@ interface VaultListDependencies extends PlanParts {
   readonly keys: Pick<Keys, 'find' | 'prove' | 'users'>;
   readonly cards: CardMetadataSource;
   readonly rules: Pick<Rules, 'find'>;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly rejections: Pick<Rejections, 'record'>;
   readonly now: Clock;
 }
 
@@ -86,7 +86,7 @@ async function decryptAll(parts: Parts, ctx: AccountContext, input: DecryptAllIn
   } catch (error) {
     const { token, user } = input;
     if (token !== undefined) {
-      parts.refusals.note(ctx, { token, user }, 'decrypt', error);
+      parts.rejections.record(ctx, { token, user }, 'decrypt', error);
     }
     throw error;
   }

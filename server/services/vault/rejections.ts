@@ -7,17 +7,17 @@ import type { Clock } from '../common/clock.ts';
 import { type AccountContext, actorOf } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 
-/** How long refused attempts are counted together. */
+/** How long rejected attempts are counted together. */
 const WINDOW_MS = 15 * 60 * 1_000;
-/** Entries of refused attempts that one item, one account and this server write in a window. */
+/** Entries of rejected attempts that one item, one account and this server write in a window. */
 const ITEM_MAX = 30;
 const ACCOUNT_MAX = 1_000;
 const SERVER_MAX = 50_000;
-/** Refused attempts that wait to be written. */
+/** Rejected attempts that wait to be written. */
 const WAITING_MAX = 2_000;
 /** How often an item may be deleted and stored by others while an entry is written. */
 const TRIES_MAX = 3;
-/** Limits say nothing about an item, and faults are no refusals. */
+/** Limits say nothing about an item, and faults are no rejections. */
 const STATUS_MAX = 428;
 
 /** The item that was asked for, which may not exist, under a key by its name or by its id. */
@@ -45,14 +45,14 @@ interface Window {
   total: number;
 }
 
-interface RefusalDependencies {
+interface RejectionDependencies {
   readonly crypto: Pick<Crypto, 'sealLog'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
   readonly keys: Pick<Keys, 'find'>;
   readonly now: Clock;
 }
 
-interface Parts extends RefusalDependencies {
+interface Parts extends RejectionDependencies {
   window: Window | undefined;
   waiting: number;
   /** By account, the end of what waits: one account's attempts do not delay those of others. */
@@ -62,19 +62,19 @@ interface Parts extends RefusalDependencies {
 }
 
 /**
- * Writes refused attempts into the action logs of the items that they name, if these exist. That happens behind the
+ * Writes rejected attempts into the action logs of the items that they name, if these exist. That happens behind the
  * answer, which is the same and as fast for an item that does not exist. What is over a limit here, and what cannot be
  * written, is in the security log alone.
  */
-export type Refusals = ReturnType<typeof createRefusals>;
+export type Rejections = ReturnType<typeof createRejections>;
 
-/** Makes the refused attempts of a server. */
-export function createRefusals(dependencies: RefusalDependencies) {
+/** Makes the rejected attempts of a server. */
+export function createRejections(dependencies: RejectionDependencies) {
   const parts: Parts = {
     ...dependencies,
     ...{ window: undefined, waiting: 0, lines: new Map(), logged: new WeakSet() },
   };
-  return bindParts(parts, { note, ignore, settle, flush });
+  return bindParts(parts, { record, ignore, settle, flush });
 }
 
 function windowOf(parts: Parts): Window {
@@ -110,10 +110,10 @@ function admits(parts: Parts, aid: string, item: AttemptedItem): boolean {
 }
 
 /**
- * Notes that an attempt has ended with an error; returns at once. Faults, limits and what is no `VaultError` are left
+ * Records that an attempt has ended with an error; returns at once. Faults, limits and what is no `VaultError` are left
  * out.
  */
-function note(
+function record(
   parts: Parts,
   ctx: AccountContext,
   item: AttemptedItem,
@@ -122,8 +122,8 @@ function note(
 ): void {
   const { accountCheck, account } = ctx;
   const { aid } = account;
-  const isRefusal = error instanceof VaultError && error.status <= STATUS_MAX && !parts.logged.has(error);
-  if (!isRefusal || !admits(parts, aid, item)) {
+  const isRejection = error instanceof VaultError && error.status <= STATUS_MAX && !parts.logged.has(error);
+  if (!isRejection || !admits(parts, aid, item)) {
     return;
   }
   const actor = actorOf(ctx, parts.now());

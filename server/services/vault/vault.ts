@@ -21,7 +21,7 @@ import type { createErasing } from './erase.ts';
 import type { VaultExport } from './export.ts';
 import type { createVaultList } from './list.ts';
 import { type ItemAddress, type Reading, type View, viewOf } from './read.ts';
-import type { Refusals } from './refusals.ts';
+import type { Rejections } from './rejections.ts';
 import type { Removing } from './remove.ts';
 import type { Replaced, Replacing } from './replace.ts';
 import type { Storing } from './store.ts';
@@ -62,7 +62,7 @@ interface VaultParts {
   readonly replacing: Replacing;
   readonly reading: Reading;
   readonly removing: Removing;
-  readonly refusals: Pick<Refusals, 'note' | 'settle'>;
+  readonly rejections: Pick<Rejections, 'record' | 'settle'>;
   readonly cursors: Cursors;
   readonly now: Clock;
 }
@@ -112,7 +112,7 @@ async function decrypt(
   ctx: AccountContext,
   input: ItemAddress & View & { readonly passphrase: SecretBytes },
 ): Promise<Uint8Array> {
-  const { crypto, keys, rules, reading, metering, refusals } = parts;
+  const { crypto, keys, rules, reading, metering, rejections } = parts;
   const { user, token, reference, passphrase } = input;
   try {
     const view = await viewOf(rules, ctx.account, input);
@@ -128,7 +128,7 @@ async function decrypt(
     }
     return opened;
   } catch (error) {
-    refusals.note(ctx, input, 'decrypt', error);
+    rejections.record(ctx, input, 'decrypt', error);
     throw error;
   }
 }
@@ -177,7 +177,7 @@ async function update(
   try {
     return await updateItem(parts, ctx, input);
   } catch (error) {
-    parts.refusals.note(ctx, input, 'encrypt', error);
+    parts.rejections.record(ctx, input, 'encrypt', error);
     throw error;
   }
 }
@@ -214,7 +214,7 @@ async function remove(parts: VaultParts, ctx: AccountContext, input: ItemAddress
       throw new VaultError(outcome);
     }
   } catch (error) {
-    parts.refusals.note(ctx, input, 'encrypt', error);
+    parts.rejections.record(ctx, input, 'encrypt', error);
     throw error;
   }
 }
@@ -225,10 +225,10 @@ async function log(
   ctx: AccountContext,
   input: ItemAddress & { readonly limit?: number | undefined; readonly next_token?: string | undefined },
 ): Promise<{ readonly entries: readonly LogEntry[]; readonly nextToken?: string | undefined }> {
-  const { crypto, itemStore, keys, metering, cursors, refusals } = parts;
+  const { crypto, itemStore, keys, metering, cursors, rejections } = parts;
   const { account } = ctx;
   const { token, next_token } = input;
-  await refusals.settle(account.aid);
+  await rejections.settle(account.aid);
   const key = await keys.find(account, input.user);
   const { aid, kid } = key;
   const logLength = await addressLog(parts, key, input);
