@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { VaultError } from '../core/errors.ts';
+import { createMemory } from '../core/memory.ts';
 import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
@@ -56,7 +57,7 @@ export function createContexts({
   keptMax = KEPT_MAX,
 }: ContextOptions): ContextOf {
   const anonymous = contextWith(authorities);
-  const kept = new Map<string, SecureContext>();
+  const kept = createMemory<SecureContext>(keptMax, keptMs, () => performance.now());
   return ({ owner, clientCert }) => {
     if (clientCert === undefined) {
       return anonymous;
@@ -67,13 +68,8 @@ export function createContexts({
       return known;
     }
     const context = contextWith(authorities, clientCert);
-    const [oldest] = kept.keys();
-    if (kept.size >= keptMax && oldest !== undefined) {
-      kept.delete(oldest);
-    }
     kept.set(name, context);
-    const forget = (): unknown => kept.get(name) === context && kept.delete(name);
-    setTimeout(forget, keptMs).unref();
+    setTimeout(kept.sweep, keptMs + 1).unref();
     return context;
   };
 }

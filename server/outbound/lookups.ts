@@ -1,3 +1,4 @@
+import { createMemory } from '../core/memory.ts';
 import type { DnsAnswer, DnsQuery } from './name-servers.ts';
 
 /** Options of concurrent lookups; `max` limits those in flight. */
@@ -22,35 +23,13 @@ export interface Lookups {
   readonly forget: (name: string) => void;
 }
 
-/** Answers that may still be used, the oldest first. */
-function createKept(now: () => number) {
-  const kept = new Map<string, { readonly addresses: readonly string[]; readonly until: number }>();
-  return {
-    forget: (name: string): void => void kept.delete(name),
-    get: (name: string): readonly string[] | undefined => {
-      const found = kept.get(name);
-      return found !== undefined && now() < found.until ? found.addresses : undefined;
-    },
-    set: (name: string, { addresses, ttlMs }: DnsAnswer): void => {
-      kept.delete(name);
-      const [oldest] = kept.keys();
-      if (kept.size >= KEPT_MAX && oldest !== undefined) {
-        kept.delete(oldest);
-      }
-      if (ttlMs > 0) {
-        kept.set(name, { addresses, until: now() + Math.min(ttlMs, KEPT_MS_MAX) });
-      }
-    },
-  };
-}
-
 /**
  * Looks up names, at most `max` at a time; callers of the same name share one lookup. Beyond that the oldest lookup is
  * cancelled if it is older than 500 ms, otherwise the new one fails. So names with unresponsive servers cannot block others,
  * and there is no queue. An answer is used again for its time to live, and for 5 s at most.
  */
 export function createLookups({ query: startQuery, max, now }: LookupOptions): Lookups {
-  const kept = createKept(now);
+  const kept = createMemory<readonly string[]>(KEPT_MAX, KEPT_MS_MAX, now);
   // A map keeps the order of insertion: the oldest first.
   const running = new Map<string, DnsQuery & { readonly startedAt: number }>();
 
@@ -80,7 +59,7 @@ export function createLookups({ query: startQuery, max, now }: LookupOptions): L
     try {
       const answer = await query.answer;
       if (answer !== undefined) {
-        kept.set(name, answer);
+        kept.set(name, answer.addresses, Math.min(answer.ttlMs, KEPT_MS_MAX));
       }
       return answer;
     } finally {
@@ -91,5 +70,5 @@ export function createLookups({ query: startQuery, max, now }: LookupOptions): L
   };
 
   const find: Lookups['find'] = async (name) => kept.get(name) ?? (await ask(name))?.addresses;
-  return Object.freeze({ find, forget: kept.forget });
+  return Object.freeze({ find, forget: kept.delete });
 }

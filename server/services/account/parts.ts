@@ -1,3 +1,4 @@
+import { createMemory } from '../../core/memory.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { FormerPassword } from '../../domain/account/password.ts';
 import type { AccountStore } from '../../store/account.ts';
@@ -7,7 +8,6 @@ import type { Observer } from '../../telemetry/observer.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { createKeyedMutex, createSharedRuns, createTickJoin } from '../common/coalesce.ts';
-import { createMemory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Attempts } from '../request/attempts.ts';

@@ -1,11 +1,11 @@
 import type { AuditEvent } from '../../../workers/jobs/audit/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { createMemory } from '../../core/memory.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { AuditStore } from '../../store/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
 import { isTransient } from '../common/coalesce.ts';
-import { createMemory } from '../common/memory.ts';
 
 const BATCH_MAX = 256;
 const HEADS_MAX = 10_000;

@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import { createMemory } from '../../core/memory.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { formatExpiry } from '../../domain/text/time-text.ts';
 import type { SealingKey } from '../../http/schema/capture.ts';
@@ -6,7 +7,6 @@ import type { SealingStore } from '../../store/sealing.ts';
 import { bindParts } from '../common/bind.ts';
 import { type Clock, DAY_MS } from '../common/clock.ts';
 import { createSharedRuns } from '../common/coalesce.ts';
-import { createMemory } from '../common/memory.ts';
 
 /** How long a server uses what it has read: no request for a sealed capture costs a command of its own. */
 const KNOWN_MS = 60_000;

@@ -1,5 +1,6 @@
 import type { SealConnectionParams } from '../../../workers/jobs/connection/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { createMemory, type Memory } from '../../core/memory.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Connection } from '../../http/schema/connection.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
@@ -7,7 +8,6 @@ import type { ConnectionStore } from '../../store/connection.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
 import type { Clock } from '../common/clock.ts';
-import { createMemory, type Memory } from '../common/memory.ts';
 import { vetTarget } from '../common/permission.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';

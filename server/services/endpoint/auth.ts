@@ -1,5 +1,6 @@
 import type { EndpointPolicy, EndpointRecords } from '../../../workers/jobs/endpoint/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { createMemory } from '../../core/memory.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { looksLikeCardNumber } from '../../domain/card/number.ts';
@@ -10,7 +11,6 @@ import type { Audit } from '../audit/audit.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createTickJoin, isTransient, pause, recover } from '../common/coalesce.ts';
-import { createMemory } from '../common/memory.ts';
 import type { Account, RequestContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyRef, type Retry } from '../key/open.ts';

@@ -1,5 +1,6 @@
 import type { KeyFacts, WarmMiss } from '../../../workers/jobs/key/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { createMemory, type Memory } from '../../core/memory.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { sourceOf } from '../../domain/text/source.ts';
@@ -11,7 +12,6 @@ import type { Observer } from '../../telemetry/observer.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { createSharedRuns, pause } from '../common/coalesce.ts';
-import { createMemory, type Memory } from '../common/memory.ts';
 import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import { type Attempts, type Guess, guessSourceOf } from '../request/attempts.ts';

@@ -1,4 +1,5 @@
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import { createMemory, type Memory } from '../../core/memory.ts';
 import { networkOf, sourceOf } from '../../domain/text/source.ts';
 import type {
   AccountStore,
@@ -9,7 +10,6 @@ import type {
 } from '../../store/account.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
-import { createMemory, type Memory } from '../common/memory.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;

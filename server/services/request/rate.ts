@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
+import { createMemory, type Memory } from '../../core/memory.ts';
 import { sourceOf } from '../../domain/text/source.ts';
 import type { RateStore } from '../../store/rate.ts';
 import type { Clock } from '../common/clock.ts';
-import { createMemory, type Memory } from '../common/memory.ts';
 import type { Account } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 

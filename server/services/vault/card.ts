@@ -1,10 +1,10 @@
 import { Value } from '@sinclair/typebox/value';
 import type { CardFacts } from '../../../workers/jobs/item/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
+import { createMemory } from '../../core/memory.ts';
 import { CardMetadata } from '../../http/schema/vault.ts';
 import type { BinStore } from '../../store/bin.ts';
 import type { Clock } from '../common/clock.ts';
-import { createMemory } from '../common/memory.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;

@@ -15,7 +15,7 @@ import { type PagePart, type Place, readMany } from './page.ts';
 import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
 import { type ItemRemoval, type RemoveOutcome, removeItems } from './removal.ts';
 import { asFenced, type Fenced, TAG_BYTES, tagOf } from './reply.ts';
-import type { Kept } from './shared.ts';
+import { createKept } from './shared.ts';
 import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
 
 const readItem = script(prelude, readItemText);
@@ -204,7 +204,7 @@ function takeMoved(moved: Map<string, Bucket>): Bucket[] {
 export function createItemStore(redis: RedisLink, buckets: number, isStreamed = false): ItemStore {
   const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
   const moved = new Map<string, Bucket>();
-  const kept: Kept = new Map();
+  const kept = createKept();
   const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
     numbers.length === 0
       ? []

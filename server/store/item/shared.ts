@@ -2,12 +2,13 @@
  * What the parts of items that were captured together have alike is sent to Redis once a minute, not with each of them: Redis
  * syncs after every 16 KiB that it reads, so shorter commands are fewer syncs. What is stored is the same.
  */
+import { createMemory, type Memory } from '../../core/memory.ts';
 import type { Bucket } from '../records/name.ts';
 import { redisKeys } from '../redis/keys.ts';
 
 /** Redis has them for twice as long. */
 const KEPT_MS = 60_000;
-/** Buckets; the oldest is dropped first. */
+/** Buckets. */
 const KEPT_MAX = 1_024;
 const NAME_BYTES = 16;
 const NO_BYTES = new Uint8Array(0);
@@ -30,10 +31,12 @@ export interface Cut extends Whole {
 }
 
 /** What Redis has of each bucket, as far as this process knows. */
-export type Kept = Map<
-  string,
-  { readonly key: string; readonly bytes: Uint8Array; readonly sinceMs: number }
->;
+export type Kept = Memory<{ readonly key: string; readonly bytes: Uint8Array }>;
+
+/** Nothing is known of Redis yet. */
+export function createKept(): Kept {
+  return createMemory(KEPT_MAX, KEPT_MS, () => performance.now());
+}
 
 function nameOf(bucket: Bucket): string {
   return redisKeys.shared(bucket, '');
@@ -52,10 +55,7 @@ export function cutShared(kept: Kept, bucket: Bucket, { item, sad, shared }: Who
   const without = (part: Uint8Array): Uint8Array =>
     part.length === 0 ? part : Buffer.concat([part.subarray(0, from), part.subarray(to)]);
   const known = kept.get(nameOf(bucket));
-  const isKept =
-    known !== undefined &&
-    performance.now() - known.sinceMs < KEPT_MS &&
-    Buffer.compare(known.bytes, bytes) === 0;
+  const isKept = known !== undefined && Buffer.compare(known.bytes, bytes) === 0;
   const digest = (): string =>
     new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, NAME_BYTES).toString('base64url');
   return {
@@ -67,19 +67,13 @@ export function cutShared(kept: Kept, bucket: Bucket, { item, sad, shared }: Who
   };
 }
 
-/** Notes that Redis has got the bytes of a cut. */
-export function noteShared(kept: Kept, bucket: Bucket, { key, bytes }: Cut): void {
-  const name = nameOf(bucket);
-  kept.delete(name);
-  const oldest = kept.size >= KEPT_MAX ? kept.keys().next().value : undefined;
-  if (oldest !== undefined) {
-    kept.delete(oldest);
-  }
+/** Remembers that Redis has got the bytes of a cut. */
+export function rememberShared(kept: Kept, bucket: Bucket, { key, bytes }: Cut): void {
   // A copy: they are a view of the whole reply of a thread.
-  kept.set(name, { key, bytes: new Uint8Array(bytes), sinceMs: performance.now() });
+  kept.set(nameOf(bucket), { key, bytes: new Uint8Array(bytes) });
 }
 
-/** Notes that Redis has them no more. */
+/** Remembers that Redis has them no more. */
 export function forgetShared(kept: Kept, bucket: Bucket): void {
   kept.delete(nameOf(bucket));
 }

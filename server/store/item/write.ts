@@ -7,7 +7,7 @@ import { redisKeys } from '../redis/keys.ts';
 import { asBytes, asCount, asList, asText, asTime, isOk } from '../redis/reply.ts';
 import type { Argument } from '../redis/resp.ts';
 import { asFenced, type Fenced, tagOf } from './reply.ts';
-import { cutShared, forgetShared, type Kept, noteShared } from './shared.ts';
+import { cutShared, forgetShared, type Kept, rememberShared } from './shared.ts';
 
 const writeItems = script(prelude, writeItemsText);
 const NO_BYTES = Buffer.alloc(0);
@@ -110,7 +110,7 @@ export async function writeMany(
     return await writeMany(redis, kept, bucket, writes);
   }
   if (cut !== undefined && cut.bytes.length > 0 && isOk(word)) {
-    noteShared(kept, bucket, cut);
+    rememberShared(kept, bucket, cut);
   }
   if (!isOk(word)) {
     const fenced = asFenced(asText(word));

@@ -2,15 +2,16 @@
 export interface Memory<V> {
   /** The value, unless it is too old. */
   readonly get: (name: string) => V | undefined;
-  readonly set: (name: string, value: V) => void;
+  /** Keeps a value, for as long as the memory does or for `keepMs`. */
+  readonly set: (name: string, value: V, keepMs?: number) => void;
   /** Whether there was something to forget. */
   readonly delete: (name: string) => boolean;
   /** Forgets what is too old now, and does not wait until it is asked for. */
   readonly sweep: () => void;
 }
 
-/** Makes a memory of at most `entriesMax` entries, each kept for `keepMs` from when it was set. */
-export function createMemory<V>(entriesMax: number, keepMs: number, now: () => number): Memory<V> {
+/** Makes a memory of at most `entriesMax` entries, each kept for `keptMs` from when it was set, on the clock `now`. */
+export function createMemory<V>(entriesMax: number, keptMs: number, now: () => number): Memory<V> {
   const entries = new Map<string, { readonly value: V; readonly until: number }>();
   return {
     get(name) {
@@ -21,7 +22,7 @@ export function createMemory<V>(entriesMax: number, keepMs: number, now: () => n
       entries.delete(name);
       return undefined;
     },
-    set(name, value) {
+    set(name, value, keepMs = keptMs) {
       entries.delete(name);
       const oldest = entries.size >= entriesMax ? entries.keys().next().value : undefined;
       if (oldest !== undefined) {
