@@ -22,8 +22,8 @@ export interface ReplySink {
   onHead(head: ReplyHead): void;
   /** A part of the body; a view, valid until it returns. */
   onPiece(piece: Uint8Array): void;
-  /** The reply is complete. `isKept`: its connection can serve another request. */
-  onEnd(isKept: boolean): void;
+  /** The reply is complete. `isReusable`: its connection can serve another request. */
+  onEnd(isReusable: boolean): void;
 }
 
 /** Why no more of a reply is read. */
@@ -98,7 +98,7 @@ function parseHead(text: string): ParsedHead | undefined {
 }
 
 /** Whether the target keeps the connection, and for longer than a request of ours may wait for it. */
-function isPersistent({ minor, headers }: ParsedHead): boolean {
+function keepsConnection({ minor, headers }: ParsedHead): boolean {
   const options = joinedValues(headers, 'connection')?.split(',') ?? [];
   const [, seconds] = KEPT_SECONDS.exec(joinedValues(headers, 'keep-alive') ?? '') ?? [];
   return minor === '1' && !options.some((option) => option.trim() === 'close') && !(Number(seconds) < 2);
@@ -122,7 +122,7 @@ export class ReplyParser {
   #held = NO_BYTES;
   #heldBytes = 0;
   #interim = 0;
-  #isKept = false;
+  #isReusable = false;
   /** Whether the body is in chunks. */
   #isChunked = false;
   /** Bytes of the body, or of its chunk, that are still to come. */
@@ -161,7 +161,7 @@ export class ReplyParser {
     if (this.#state !== 'rest') {
       return 'target_unreachable';
     }
-    this.#isKept = false;
+    this.#isReusable = false;
     this.#end(NO_BYTES);
     return undefined;
   }
@@ -183,7 +183,7 @@ export class ReplyParser {
 
   #end(rest: Buffer): Buffer {
     this.#state = 'ended';
-    this.#sink.onEnd(this.#isKept && rest.length === 0);
+    this.#sink.onEnd(this.#isReusable && rest.length === 0);
     return NO_BYTES;
   }
 
@@ -237,7 +237,7 @@ export class ReplyParser {
     const isEmpty = coding === undefined && length !== undefined && Number(length) === 0;
     const isBodiless = this.#isHead || BODILESS.has(status);
     // Some targets send a body where none belongs, which would be read as the next reply.
-    this.#isKept = isPersistent(head) && !(isBodiless && !isEmpty && (coding ?? length) !== undefined);
+    this.#isReusable = keepsConnection(head) && !(isBodiless && !isEmpty && (coding ?? length) !== undefined);
     this.#sink.onHead({ status, headers });
     if (isBodiless || isEmpty) {
       return this.#end(rest);

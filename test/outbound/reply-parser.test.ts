@@ -10,14 +10,14 @@ interface Read {
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string;
   /** Undefined while more is to come. */
-  readonly isKept: boolean | undefined;
+  readonly isReusable: boolean | undefined;
   readonly fault: string | undefined;
 }
 
 /** Reads a reply that comes in pieces; `cut` gives the length of each. */
 function read(bytes: Buffer, cut: () => number, { isHead = false, isClosed = false } = {}): Read {
   let [status, headers, body]: [number | undefined, Read['headers'], string] = [undefined, [], ''];
-  let isKept: boolean | undefined;
+  let isReusable: boolean | undefined;
   const parser = new ReplyParser(LIMITS, isHead, {
     onHead: (head) => {
       [status, headers] = [head.status, head.headers];
@@ -26,20 +26,20 @@ function read(bytes: Buffer, cut: () => number, { isHead = false, isClosed = fal
       body += Buffer.from(piece).toString('latin1');
     },
     onEnd: (kept) => {
-      expect(isKept).toBeUndefined();
-      isKept = kept;
+      expect(isReusable).toBeUndefined();
+      isReusable = kept;
     },
   });
   let fault: string | undefined;
-  for (let at = 0; at < bytes.length && fault === undefined && isKept === undefined; ) {
+  for (let at = 0; at < bytes.length && fault === undefined && isReusable === undefined; ) {
     const piece = bytes.subarray(at, at + cut());
     fault = parser.push(piece);
     at += piece.length;
   }
-  if (isClosed && fault === undefined && isKept === undefined) {
+  if (isClosed && fault === undefined && isReusable === undefined) {
     fault = parser.end();
   }
-  return { status, headers, body, isKept, fault };
+  return { status, headers, body, isReusable, fault };
 }
 
 function whole(): number {
@@ -73,10 +73,10 @@ const GOOD: readonly (readonly [string, string, string, boolean])[] = [
 ];
 
 describe('a reply is the same however it is cut', () => {
-  test.each(GOOD)('%s', (_name, text, body, isKept) => {
+  test.each(GOOD)('%s', (_name, text, body, isReusable) => {
     const bytes = Buffer.from(text, 'latin1');
     const uncut = read(bytes, whole);
-    expect(uncut).toMatchObject({ body, isKept, fault: undefined });
+    expect(uncut).toMatchObject({ body, isReusable, fault: undefined });
     for (let first = 1; first < bytes.length; first++) {
       let isFirst = true;
       const once = (): number => {
@@ -91,7 +91,7 @@ describe('a reply is the same however it is cut', () => {
 
   test('and is not there before its last byte', () => {
     for (const [, text] of GOOD) {
-      expect(readText(text.slice(0, -1))).toMatchObject({ isKept: undefined, fault: undefined });
+      expect(readText(text.slice(0, -1))).toMatchObject({ isReusable: undefined, fault: undefined });
     }
   });
 });
@@ -125,16 +125,16 @@ test('a run of blanks costs no time', () => {
 test('up to the end of the connection, and to HEAD', () => {
   expect(readText(`${HEAD}\r\nall of it`, { isClosed: true })).toMatchObject({
     body: 'all of it',
-    isKept: false,
+    isReusable: false,
   });
   const head = `${HEAD}Content-Length: 99999999\r\n\r\n`;
-  expect(readText(head, { isHead: true })).toMatchObject({ body: '', isKept: false });
-  expect(readText(`${HEAD}X-A: b\r\n\r\n`, { isHead: true })).toMatchObject({ body: '', isKept: true });
+  expect(readText(head, { isHead: true })).toMatchObject({ body: '', isReusable: false });
+  expect(readText(`${HEAD}X-A: b\r\n\r\n`, { isHead: true })).toMatchObject({ body: '', isReusable: true });
 });
 
 test('what follows a reply keeps nobody from it, and the connection from nobody else', () => {
   for (const [, text, body] of GOOD) {
-    expect(readText(`${text}H`)).toMatchObject({ body, isKept: false, fault: undefined });
+    expect(readText(`${text}H`)).toMatchObject({ body, isReusable: false, fault: undefined });
   }
 });
 
@@ -203,7 +203,7 @@ describe('is refused', () => {
     ['a change of the protocol', 'HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n'],
     ['a head of more than its limit', `${HEAD}A: ${'a'.repeat(1_000)}\r\n\r\n`],
   ])('%s', (_name, text) => {
-    expect(readText(text)).toMatchObject({ isKept: undefined, fault: 'target_unreachable' });
+    expect(readText(text)).toMatchObject({ isReusable: undefined, fault: 'target_unreachable' });
     expect(read(Buffer.from(text, 'latin1'), () => 1)).toMatchObject({ fault: 'target_unreachable' });
   });
 
@@ -230,9 +230,9 @@ test('no bytes make it throw, end twice, or depend on how they are cut', () => {
     const uncut = read(bytes, whole, { isClosed: true });
     const cut = read(bytes, () => 1 + below(9), { isClosed: true });
     // Whether bytes follow a reply is known only as far as they have come.
-    expect({ ...cut, isKept: cut.isKept === undefined }).toEqual({
+    expect({ ...cut, isReusable: cut.isReusable === undefined }).toEqual({
       ...uncut,
-      isKept: uncut.isKept === undefined,
+      isReusable: uncut.isReusable === undefined,
     });
   }
 });
