@@ -16,6 +16,8 @@ export interface ChaosOptions {
   readonly sendMs: number;
   /** How long there is killing; then everything may settle. */
   readonly killMs: number;
+  /** The fewest kills, also where one and the start behind it take longer than that. */
+  readonly killsMin?: number;
   /** The shortest and the longest time between two kills. */
   readonly betweenMs: readonly [number, number];
   /** Hears how it goes, a line at a time. */
@@ -112,14 +114,14 @@ function momentOf(chance: number, { target, receiver, asking }: World): Promise<
 
 async function killAgainAndAgain(
   world: World,
-  { seed, killMs, betweenMs: [least, most] }: ChaosOptions,
+  { seed, killMs, killsMin = 0, betweenMs: [least, most] }: ChaosOptions,
   isOver: () => Promise<boolean>,
 ): Promise<void> {
   const end = now() + killMs;
   for (let n = 1; ; n++) {
     const drawn = (what: string): number => chanceOf(seed, `${what} of kill ${n}`);
     await Bun.sleep(least + drawn('time') * (most - least));
-    if (now() > end || (await isOver())) {
+    if (n > killsMin && (now() > end || (await isOver()))) {
       return;
     }
     const moment = momentOf(drawn('moment'), world);
