@@ -69,6 +69,7 @@ export function createContexts({
     }
     const context = contextWith(authorities, clientCert);
     kept.set(name, context);
+    // Behind its end, for a private key must not wait to be asked for.
     setTimeout(kept.sweep, keptMs + 1).unref();
     return context;
   };

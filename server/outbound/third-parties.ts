@@ -118,6 +118,7 @@ export type ThirdParties = ReturnType<typeof createThirdParties>;
 export function createThirdParties(options: OutboundOptions) {
   const outbound = createOutbound(options);
   return Object.freeze({
+    /** See the function of this name. */
     vet: (url: string, hosts: readonly string[], field: string) => vet(options, url, hosts, field),
 
     /** Whether the host of a URL is one of these. */

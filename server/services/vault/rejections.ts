@@ -68,7 +68,7 @@ interface Parts extends RejectionDependencies {
  */
 export type Rejections = ReturnType<typeof createRejections>;
 
-/** Makes the rejected attempts of a server. */
+/** Makes the log of rejected attempts of a server. */
 export function createRejections(dependencies: RejectionDependencies) {
   const parts: Parts = {
     ...dependencies,
