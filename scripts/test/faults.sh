@@ -10,4 +10,4 @@ sh scripts/redis-vendor.sh
 bun test/faults/run.ts "$@"
 case " $* " in *' --only '*) exit ;; esac
 bun test/faults/change.ts
-exec bun test --timeout 120000 ./test/cluster/loss.long.ts ./test/cluster/failover.long.ts
+exec bun test --timeout 120000 ./test/cluster/loss.faults.ts ./test/cluster/failover.faults.ts

@@ -1,6 +1,6 @@
 /**
  * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since objects can only be
- * counted in a process that collects no garbage and optimises no code: `budget.test.ts` starts it with such settings.
+ * counted in a process that collects no garbage and optimises no code: `budget.long.ts` starts it with such settings.
  */
 import { heapStats } from 'bun:jsc';
 import { rmSync, writeFileSync } from 'node:fs';

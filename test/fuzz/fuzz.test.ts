@@ -1,5 +1,5 @@
 /**
- * Cases made by chance. Without settings the same 10,000 each time, which are fast enough for every change;
+ * Cases made by chance. Without settings the same 2,000 each time, which are fast enough for every change;
  * `bun run test:long` makes 50,000, and `bun run test:fuzz [cases] [seed]` a million others, of which it prints how to
  * make them again.
  */
@@ -12,7 +12,7 @@ import type { OpenSuite, Suite } from './suite.ts';
 import { WIRE } from './wire.ts';
 
 const SUITES: readonly Suite[] = [FORMATS, PARSERS, REQUESTS, WIRE];
-const CASES = Number(process.env['VAULT_FUZZ_CASES'] ?? 10_000);
+const CASES = Number(process.env['VAULT_FUZZ_CASES'] ?? 2_000);
 const SEED = Number(process.env['VAULT_FUZZ_SEED'] ?? 1);
 /** Of one suite, all cases; a case that hangs ends it. */
 const MS_MAX = 60_000 + 12 * CASES;

@@ -14,7 +14,7 @@ const OWN_SHOP = 'docs/recipes/a-credential-for-each-program.md';
 /**
  * The pages whose blocks are run, in the order in which a reader tries them. The pages of one list share a server that
  * was empty before the first of them; their names for keys, forms and endpoints must therefore differ. A new guide is
- * one line here; a recipe needs none. `one-shop.test.ts` runs the recipe of a whole shop.
+ * one line here; a recipe needs none. `one-shop.long.ts` runs the recipe of a whole shop.
  */
 export const RUNS: readonly (readonly string[])[] = [
   [
