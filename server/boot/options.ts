@@ -15,6 +15,8 @@ export interface SystemOptions
     'argon2' | 'workers' | 'prices' | 'proxyAllow' | 'proxyCa' | 'networkTokenRequesters' | 'redisWait'
   > {
   readonly redis: RedisTarget;
+  /** Makes Argon2id cheaper, see `divideArgon2Memory`: for tests, and refused in production. */
+  readonly argon2Divisor?: number;
   /** The number of processes that share this machine; 1 by default. */
   readonly processes?: number;
   readonly ring: MasterKeyRing;

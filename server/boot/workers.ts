@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism, freemem } from 'node:os';
 import type { ThreadData } from '../../workers/jobs/context.ts';
-import { createRootCell } from '../../workers/jobs/root-keys.ts';
+import { createRootCell, writeRootCell } from '../../workers/jobs/root-keys.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
-import { createCrypto } from '../crypto/client.ts';
+import { type Crypto, createCrypto } from '../crypto/client.ts';
 import { claimInstallation, type Installation, readInstallation } from '../store/installation.ts';
 import type { RedisLink } from '../store/redis/client.ts';
 import type { SystemOptions } from './options.ts';
@@ -29,33 +29,29 @@ function coldConcurrency(memoryKiB: number, processes: number): number {
 }
 
 /**
- * Reads the installation record, creates it in an empty Redis, and checks that the master key opens it. One temporary
- * thread does this, because the threads of the pool need the root key at their start.
+ * Reads the installation record, creates it in an empty Redis, and checks that the master key opens it. Rejects with a
+ * `StartError` if it does not, or if a restore is unfinished.
  */
-async function openInstallation(redis: RedisLink, threadData: ThreadData): Promise<Installation> {
-  const pool = createPool({ entry, threads: 1, workerData: threadData, queueMax: 8, coldConcurrency: 1 });
-  try {
-    await pool.ready();
-    const crypto = createCrypto(pool);
-    const installation =
-      (await readInstallation(redis)) ??
-      (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
-    if (installation === undefined) {
-      throw new StartError(HALF_RESTORED);
-    }
-    await crypto.checkRoot({ root: installation.root }).catch(() => {
-      throw new StartError(
-        'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was created with.',
-      );
-    });
-    return installation;
-  } finally {
-    await pool.drain();
+async function openInstallation(redis: RedisLink, crypto: Crypto): Promise<Installation> {
+  const installation =
+    (await readInstallation(redis)) ??
+    (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+  if (installation === undefined) {
+    throw new StartError(HALF_RESTORED);
   }
+  await crypto.checkRoot({ root: installation.root }).catch(() => {
+    throw new StartError(
+      'The master key (or VAULT_ENV) does not fit the data in this Redis. Start with the key that the vault was created with.',
+    );
+  });
+  return installation;
 }
 
 /** The options that threads depend on. */
-type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'workers' | 'processes'> &
+type WorkerOptions = Pick<
+  SystemOptions,
+  'settings' | 'ring' | 'argon2' | 'argon2Divisor' | 'workers' | 'processes'
+> &
   Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
 
 /**
@@ -64,26 +60,35 @@ type WorkerOptions = Pick<SystemOptions, 'settings' | 'ring' | 'argon2' | 'worke
  */
 export async function openWorkers(
   redis: RedisLink,
-  { settings, ring, argon2, workers, processes = 1, observer, recordEvent }: WorkerOptions,
+  { settings, ring, argon2, argon2Divisor, workers, processes = 1, observer, recordEvent }: WorkerOptions,
 ) {
-  const threadData: ThreadData = {
+  const cell = createRootCell();
+  const workerData: ThreadData = {
     env: settings.environment,
     writeId: ring.writeId,
     keys: [...ring.keys],
     processKey: randomBytes(32),
     argon2,
+    ...(argon2Divisor === undefined ? {} : { argon2Divisor }),
+    root: cell,
   };
-  const { root, buckets } = await openInstallation(redis, threadData);
-  const cell = createRootCell(root);
   const pool = createPool({
     entry,
     threads: workers,
-    workerData: { ...threadData, root: cell },
+    workerData,
     queueMax: HOT_QUEUE_MAX,
     coldConcurrency: coldConcurrency(argon2.memoryKiB, processes),
     onEvent: ({ type, ...fields }) => recordEvent(type, fields),
     onJob: observer.threadJob,
   });
-  await pool.ready();
-  return { pool, crypto: createCrypto(pool, observer.threadCall), buckets, cell, root };
+  try {
+    await pool.ready();
+    const crypto = createCrypto(pool, observer.threadCall);
+    const { root, buckets } = await openInstallation(redis, crypto);
+    writeRootCell(cell, root);
+    return { pool, crypto, buckets, cell, root };
+  } catch (error) {
+    await pool.drain();
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 /** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
 import { lockMemory } from '../../server/core/own-memory.ts';
-import type { Argon2Params } from '../crypto/primitives/kdf.ts';
+import { type Argon2Params, divideArgon2Memory } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, type ServiceSealer } from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';
 import { createOpenings, type Openings } from './openings.ts';
@@ -16,7 +16,9 @@ export interface ThreadData {
   /** Random per process; warm blobs open only in the process that made them. */
   readonly processKey: Uint8Array;
   readonly argon2: Argon2Params;
-  /** The sealed root that index keys derive from, or shared memory with it; absent only while it is being made. */
+  /** Makes Argon2id cheaper in tests, see `divideArgon2Memory`. */
+  readonly argon2Divisor?: number;
+  /** The sealed root that index keys derive from, or shared memory that has it before the first use of a root key. */
   readonly root?: Uint8Array | SharedArrayBuffer;
 }
 
@@ -30,9 +32,15 @@ export interface ThreadContext extends Pick<ThreadData, 'env' | 'processKey' | '
 /** A handler for each job of a group. */
 export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 
-/** The context of a thread. Throws an `IntegrityError` when the master key does not open the root. */
+/** The context of a thread. Throws an `IntegrityError` when the master key does not open the root that is given as bytes. */
 export function createThreadContext(data: ThreadData): ThreadContext {
-  const { env, writeId, keys, processKey, argon2, root } = data;
+  const { env, writeId, keys, processKey, argon2, argon2Divisor, root } = data;
+  if (argon2Divisor !== undefined) {
+    if (env === 'production') {
+      throw new RangeError('Argon2id cannot be made cheaper in production');
+    }
+    divideArgon2Memory(argon2Divisor);
+  }
   lockMemory([processKey, ...keys.map(([, key]) => key)]);
   const sealer = createServiceSealer({ env, ring: { writeId, keys: new Map(keys) } });
   return {

@@ -16,11 +16,9 @@ const CELL_BYTES = 4_096;
 /** Two numbers: of the version, odd while it is written, and of the bytes. */
 const HEAD_BYTES = 8;
 
-/** Shared memory with the sealed root record. */
-export function createRootCell(record: Uint8Array): SharedArrayBuffer {
-  const cell = new SharedArrayBuffer(CELL_BYTES);
-  writeRootCell(cell, record);
-  return cell;
+/** Shared memory for the sealed root record: empty, and so without keys, until `writeRootCell`. */
+export function createRootCell(): SharedArrayBuffer {
+  return new SharedArrayBuffer(CELL_BYTES);
 }
 
 /** Replaces the record; each thread opens it before its next use of a root key. One thread of a process writes. */
@@ -57,7 +55,7 @@ interface RootKeys {
 
 /** How a thread gets keys of the root. They are shared: who gets one neither changes nor wipes it. */
 export interface RootSource {
-  /** The key that is written under. Throws an `IntegrityError` in a thread that was started without the root. */
+  /** The key that is written under. Throws an `IntegrityError` while there is no root. */
   readonly rootKey: Subkeys;
   /** The keys that may have been written under, the oldest first. */
   readonly rootKeys: (purpose: Purpose, account: string) => readonly Uint8Array[];
@@ -103,7 +101,7 @@ export function createRootSource(
       (opened === undefined || Atomics.load(head, 0) !== version)
     ) {
       const read = readRootCell(given);
-      opened = openRoots(sealer, env, read.record);
+      opened = read.version === 0 ? undefined : openRoots(sealer, env, read.record);
       version = read.version;
     }
     if (opened === undefined) {
@@ -111,9 +109,6 @@ export function createRootSource(
     }
     return opened;
   };
-  if (given instanceof SharedArrayBuffer) {
-    current();
-  }
   return {
     rootKey(purpose, account) {
       const { derive, links, roots } = current();

@@ -2,11 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   deriveKek,
+  divideArgon2Memory,
   hashGenerated,
   hashPassword,
   verifyGenerated,
   verifyPassword,
 } from '../../../workers/crypto/primitives/kdf.ts';
+import { createThreadContext } from '../../../workers/jobs/context.ts';
 import { FLOOR, filled, toHex } from './fixture.ts';
 
 const PEPPER = filled(32, 5);
@@ -98,5 +100,33 @@ describe('generated passwords', () => {
     `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`,
   ])('refuse the verifier %p', (hash) => {
     expect(() => verifyGenerated(password, PEPPER, hash)).toThrow(IntegrityError);
+  });
+});
+
+describe('cheap Argon2id', () => {
+  const data = {
+    env: 'staging',
+    writeId: 'a',
+    keys: [['a', filled(32, 1)]],
+    processKey: filled(32, 2),
+  } as const;
+
+  test('changes what is derived, not what a record says', async () => {
+    const real = await deriveKek(utf8('passphrase'), filled(16, 1), FLOOR);
+    try {
+      createThreadContext({ ...data, argon2: FLOOR, argon2Divisor: 256 });
+      const cheap = await deriveKek(utf8('passphrase'), filled(16, 1), FLOOR);
+      expect(toHex(cheap.kek)).not.toBe(toHex(real.kek));
+      expect(await hashPassword(utf8('secret word'), PEPPER)).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$');
+    } finally {
+      divideArgon2Memory(1);
+    }
+    const again = await deriveKek(utf8('passphrase'), filled(16, 1), FLOOR);
+    expect(toHex(again.kek)).toBe(toHex(real.kek));
+  });
+
+  test('is refused by a thread of a production vault', () => {
+    const production = { ...data, env: 'production', argon2: FLOOR, argon2Divisor: 256 } as const;
+    expect(() => createThreadContext(production)).toThrow(RangeError);
   });
 });

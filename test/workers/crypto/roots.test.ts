@@ -1,5 +1,6 @@
 /** The record of the root: its format, its steps, and the keys that a thread gets from it in each stage. */
 import { describe, expect, test } from 'bun:test';
+import { IntegrityError } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   decodeRoots,
   encodeRoots,
@@ -90,8 +91,10 @@ test('steps follow in one order alone, and the last one forgets the older root',
 test('a thread follows the cell: what it writes under and reads under in each stage', () => {
   const start = newRoots();
   const sealed = (roots: typeof start): Uint8Array => sealer.seal(...ROOT_PLACE, encodeRoots(roots));
-  const cell = createRootCell(sealed(start));
+  const cell = createRootCell();
   const source = createRootSource(sealer, inputs.env, cell);
+  expect(() => source.writeRootId()).toThrow(IntegrityError);
+  writeRootCell(cell, sealed(start));
   let roots = start;
   const seen = () => [
     roots.roots.findIndex((each) => rootId(each) === source.writeRootId()),
