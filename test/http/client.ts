@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Elysia } from 'elysia';
 import { createApp } from '../../server/http/app.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
@@ -26,33 +27,60 @@ export function samplePath(path: string): string {
   return path.replaceAll(/\{\w+\}/g, ENDPOINT.id);
 }
 
+/** The parts of the client whose request is being answered. */
+const answering = new AsyncLocalStorage<StubParts>();
+
+/** What an application reads while it is built: a client with another one needs an application of its own. */
+const READ_ONCE = ['http', 'formPages'] as const;
+
+/** A part that is looked up in those of the client that asks, whenever it is used. */
+function delegateOf(name: keyof StubParts, part: object): unknown {
+  const own = (): object => Reflect.get(answering.getStore() ?? {}, name);
+  return typeof part === 'function'
+    ? (...given: unknown[]) => Reflect.apply(own() as () => unknown, undefined, given)
+    : new Proxy(part, { get: (_, method) => Reflect.get(own(), method) });
+}
+
+let sharedApp: Elysia | undefined;
+
+/** The application that clients of this process share: building one takes longer than most requests. */
+function getSharedApp(): Elysia {
+  const parts = createStubParts();
+  const delegates = Object.entries(parts)
+    .filter(([name]) => !READ_ONCE.some((fixed) => fixed === name))
+    .map(([name, part]) => [name, delegateOf(name as keyof StubParts, part)]);
+  sharedApp ??= createApp({ ...parts, ...Object.fromEntries(delegates) });
+  return sharedApp;
+}
+
 /** An application over stub services, as a client in the same process. */
 export function createClient(
   override: Partial<HttpParts> = {},
-  makeApp: (parts: HttpParts) => Elysia = createApp,
+  makeApp?: (parts: HttpParts) => Elysia,
 ): Client {
   const parts = createStubParts(override);
-  const app = makeApp(parts);
+  const isOwn = makeApp !== undefined || READ_ONCE.some((name) => name in override);
+  const app = isOwn ? (makeApp ?? createApp)(parts) : getSharedApp();
   return {
     parts,
     lastInput: () => parts.asked.at(-1)?.input,
-    send: async (method, target, init = {}) => {
+    send: (method, target, init = {}) => {
       const headers = new Headers({ authorization: AUTHORIZATION });
       for (const [name, value] of new Headers(init.headers)) {
         headers.set(name, value);
       }
       const host = headers.get('x-test-host') ?? 'localhost';
       headers.delete('x-test-host');
-      const response = await app.handle(new Request(`http://${host}${target}`, { ...init, method, headers }));
-      // As on a socket, where the runtime omits the body of a reply to HEAD.
-      const text = method === 'HEAD' ? '' : await response.text();
-      const isRefusal = !response.ok && text.startsWith('{');
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        error: isRefusal ? JSON.parse(text) : {},
-      };
+      const request = new Request(`http://${host}${target}`, { ...init, method, headers });
+      return answering.run(parts, async () => answerOf(await app.handle(request), method));
     },
   };
+}
+
+async function answerOf(response: Response, method: string): Promise<Answer> {
+  // As on a socket, where the runtime omits the body of a reply to HEAD.
+  const text = method === 'HEAD' ? '' : await response.text();
+  const isRefusal = !response.ok && text.startsWith('{');
+  const { status, headers } = response;
+  return { status, headers, text, error: isRefusal ? JSON.parse(text) : {} };
 }

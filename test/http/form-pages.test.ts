@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { createFormPages, type FormPagesOptions } from '../../server/http/plugins/form-pages.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
-import { type Answer, type Client, createClient } from './client.ts';
+import { type Answer, createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubParts } from './stub-parts.ts';
 
@@ -203,12 +203,10 @@ describe('the gallery', () => {
 });
 
 describe('a host for forms alone', () => {
-  const open = (): Client => {
-    const { http } = createStubParts();
-    return createClient({ http: { ...http, formsUrl: FORMS }, formPages: pagesWith({ formsUrl: FORMS }) });
-  };
+  const http = { ...createStubParts().http, formsUrl: FORMS };
+  const client = createClient({ http, formPages: pagesWith({ formsUrl: FORMS }) });
   const send = (method: string, target: string, host = 'forms.test', init: RequestInit = {}) =>
-    open().send(method, target, { ...init, headers: { ...init.headers, 'x-test-host': host } });
+    client.send(method, target, { ...init, headers: { ...init.headers, 'x-test-host': host } });
   const capture = { headers: { authorization: '', 'X-Vault-Capture-Secret': ENDPOINT.secret }, body: '{}' };
   const retrieve = { headers: { authorization: '', 'X-Vault-Retrieve-Secret': ENDPOINT.secret } };
 
@@ -256,7 +254,7 @@ describe('a host for forms alone', () => {
   });
 
   test.each(hidden)('has no %s %s, whoever asks', async (method, path) => {
-    const client = open();
+    client.parts.asked.length = 0;
     for (const host of ['forms.test', 'forms.test:443', 'FORMS.test']) {
       const answer = await client.send(method, path, { headers: { 'x-test-host': host } });
       expect(answer).toMatchObject({ status: 404, error: { code: 'not_found' } });

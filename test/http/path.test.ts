@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
 import { mountRoutes } from '../../server/http/plugins/shell.ts';
+import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubParts } from './stub-parts.ts';
@@ -8,9 +9,9 @@ import { createStubApp, type Seen, stubRoutes } from './stub-routes.ts';
 
 const SECRET = { 'X-Vault-Capture-Secret': '', 'X-Vault-Retrieve-Secret': '' };
 
-function open() {
+function open(override = {}) {
   const seen: Seen[] = [];
-  return { seen, client: createClient({}, createStubApp(seen)) };
+  return { seen, client: createClient(override, createStubApp(seen)) };
 }
 
 describe('the parameter of a path', () => {
@@ -137,7 +138,7 @@ describe('plain words go before parameters', () => {
 });
 
 test('the log and the metrics hold the template and never the id', async () => {
-  const { client } = open();
+  const { client } = open({ metrics: createMetrics() });
   const headers = { 'X-Vault-Capture-Secret': ENDPOINT.secret };
   await client.send('POST', '/v1/capture/canary', { headers });
   await client.send('POST', `/v1/capture/${ENDPOINT.id}?reference=canary`, { headers, body: '{"canary":1}' });

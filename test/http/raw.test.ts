@@ -9,7 +9,6 @@ let server: ReturnType<typeof listen>;
 
 beforeAll(() => {
   parts = createStubParts();
-  // The runtime hears a tunnel out, as long as that says nothing.
   server = listen(createApp(parts), { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 8 });
 });
 afterAll(() => server.stop(true));
@@ -93,7 +92,6 @@ const HEADS: Readonly<Record<string, string>> = {
   'HTTP/2.0': getting('/v1/whoami').replace('HTTP/1.1', 'HTTP/2.0'),
   'HTTP/0.9': 'GET /v1/whoami\r\n\r\n',
   'a name as the target': `GET vault.test:80 HTTP/1.1\r\n${HEAD}\r\n`,
-  'a tunnel': `CONNECT vault.test:80 HTTP/1.1\r\n${HEAD}\r\n`,
 };
 
 describe('a request that can be read in two ways', () => {

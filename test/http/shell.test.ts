@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
+import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createClient, samplePath } from './client.ts';
 import { createStubParts, TOKEN_INFO } from './stub-parts.ts';
 
@@ -218,7 +219,7 @@ describe('404 and 405', () => {
 
 describe('the request log and the metrics', () => {
   test('hold templates, codes and the account, and nothing that was sent', async () => {
-    const client = createClient();
+    const client = createClient({ metrics: createMetrics() });
     const headers = { 'User-Agent': CANARY, 'Idempotency-Key': CANARY, 'X-Vault-Passphrase': CANARY };
     await client.send('POST', `/v1/vault/?user=u1&reference=${CANARY}`, {
       headers,

@@ -149,6 +149,9 @@ const WHOAMI: WhoAmI = {
   backwards_compatibility: 'v1',
 };
 
+/** Shared, since making them takes longer than a request does; a test that reads them gives its own. */
+const METRICS = createMetrics();
+
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
 export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
   const asked: Asked[] = [];
@@ -212,7 +215,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
       },
     },
     health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },
-    metrics: createMetrics(),
+    metrics: METRICS,
     log: (line) => lines.push(line),
     now: () => 1_800_000_000_000,
     newRequestId: () => 'fresh-request-id',

@@ -1,4 +1,5 @@
-import { TypeCompiler } from '@sinclair/typebox/compiler';
+import type { TSchema } from '@sinclair/typebox';
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
 import { runAtTickEnd } from '../../core/tick-end.ts';
@@ -39,8 +40,12 @@ interface MountedRoute {
   readonly isRecorded: boolean;
 }
 
+/** Schemas of replies are compiled once in a process, however many applications it builds. */
+const REPLY_CHECKS = new WeakMap<TSchema, TypeCheck<TSchema>>();
+
 function compileReplyCheck(route: Route): (reply: Reply) => void {
-  const schema = TypeCompiler.Compile(route.response);
+  const schema = REPLY_CHECKS.get(route.response) ?? TypeCompiler.Compile(route.response);
+  REPLY_CHECKS.set(route.response, schema);
   const decoder = new TextDecoder();
   return (reply) => {
     if (reply.json === undefined && reply.jsonBytes === undefined) {
