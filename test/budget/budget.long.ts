@@ -9,21 +9,21 @@ import { openHeldRedis, readCommand } from './held-redis.ts';
 import type { Operation } from './operations.ts';
 
 /**
- * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises`, `functions` and `objects`
- * are those of one item. Counts, not times: a busy machine changes none. Singles cost the same each time, but for a few
- * objects; tokens are random, so pages are read in a few steps more or less. While its target answers, a relayed request may
- * meet one round trip that it does not wait for. A cheaper path lowers its line.
+ * The most that one request may cost, as counted by `count.ts`; of a page of 100, `promises` are those of one item.
+ * Counts, not times: a busy machine changes none. Singles cost the same each time; tokens are random, so pages are read in a
+ * few steps more or less. While its target answers, a relayed request may meet one round trip that it does not wait for. A
+ * cheaper path lowers its line.
  */
 const BUDGETS: Readonly<Record<Operation, Cost>> = budgetTable(`
-  operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises functions objects
-  store              5       16          2      1    1         36        326            2        2       45        69     524
-  store_by_credential 5      16          2      1    1         36        327            2        2       51        82     581
-  decrypt            7       14          2      1    1        101        240            2        2       42        70     526
-  capture            5       17          2      1    1         37        349            2        2       61        96     653
-  retrieve           7       14          3      1    1        101        240            3        2       55        94     631
-  relay              8       15          3      1    1        133        272            3        2       62       115     893
-  decrypt_all      280      560         10      5    5          -          -            -        -        5         8      82
-  list             140      145          7      1    1          -          -            -        -        3         4      43
+  operation   commands executed roundTrips frames jobs commands32 executed32 roundTrips32 frames32 promises
+  store              5       16          2      1    1         36        326            2        2       45
+  store_by_credential 5      16          2      1    1         36        327            2        2       51
+  decrypt            7       14          2      1    1        101        240            2        2       42
+  capture            5       17          2      1    1         37        349            2        2       61
+  retrieve           7       14          3      1    1        101        240            3        2       55
+  relay              8       15          3      1    1        133        272            3        2       62
+  decrypt_all      280      560         10      5    5          -          -            -        -        5
+  list             140      145          7      1    1          -          -            -        -        3
 `);
 
 /** The settings of a process that collects no garbage by itself and optimises no allocation away. */
@@ -50,17 +50,13 @@ function budgetTable(text: string): Record<Operation, Cost> {
   ) as Record<Operation, Cost>;
 }
 
-/** A busy machine makes some objects more, such as those of timers, and of connections that have waited too long. */
-const BUSY = 1.05;
-
 /** Every count that is over its budget, or has none. */
 function findExcess(counted: Counted, budgets: typeof BUDGETS): string[] {
   return Object.entries(counted).flatMap(([operation, { cost, commands }]) =>
     Object.entries(cost).flatMap(([name, count]: [string, number]) => {
       const budget: unknown = Reflect.get(budgets[operation as Operation] ?? {}, name);
-      const most = name === 'objects' || name === 'functions' ? Number(budget) * BUSY : budget;
       const sent = name === 'commands' ? ` (${commands.join(' ')})` : '';
-      return typeof budget === 'number' && count <= Number(most)
+      return typeof budget === 'number' && count <= budget
         ? []
         : [`${operation}: ${count} ${name} instead of ${budget}${sent}`];
     }),

@@ -1,5 +1,5 @@
 /**
- * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since objects can only be
+ * Counts what each operation costs, and prints it as one line of JSON. A program of its own, since promises can only be
  * counted in a process that collects no garbage and optimises no code: `budget.long.ts` starts it with such settings.
  */
 import { heapStats } from 'bun:jsc';
@@ -16,7 +16,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type HeldRedis, openHeldRedis } from './held-redis.ts';
 import { OPERATIONS, type Operation, PAGE_ITEMS, prepare, type Requests } from './operations.ts';
 
-/** What one request costs; of a page, `promises`, `functions` and `objects` are those of one item. */
+/** What one request costs; of a page, `promises` are those of one item. */
 export interface Cost {
   /** Commands that are sent to Redis. */
   readonly commands: number;
@@ -32,10 +32,8 @@ export interface Cost {
   readonly executed32?: number;
   readonly roundTrips32?: number;
   readonly frames32?: number;
-  /** What the main thread allocates, the request's own objects apart; `objects` counts everything. */
+  /** What the main thread allocates. */
   readonly promises: number;
-  readonly functions: number;
-  readonly objects: number;
 }
 
 /** The costs by operation, each with what was sent to Redis. */
@@ -83,9 +81,6 @@ async function executedCommands({ raw }: TestVault): Promise<number> {
     .reduce((sum, [, , calls]) => sum + Number(calls), 0);
 }
 
-/** How many objects there are, by type. */
-type ObjectCounts = ReadonlyMap<string, number>;
-
 type Hops = Pick<Cost, 'commands' | 'executed' | 'roundTrips' | 'frames' | 'jobs'>;
 
 /** What requests send to Redis and to the threads, `atOnce` of them at a time; the largest counts of some that are alike. */
@@ -132,30 +127,19 @@ async function countTogether(vault: TestVault, held: HeldRedis, next: () => Requ
   };
 }
 
-/** What the main thread allocates for a request, by type. */
-async function countBatch(vault: TestVault, requests: readonly Request[]): Promise<ObjectCounts> {
-  const before = heapStats().objectTypeCounts;
-  for (const request of requests) {
-    await send(vault, request);
-  }
-  const after = Object.entries(heapStats().objectTypeCounts);
-  return new Map(after.map(([name, count]) => [name, (count - (before[name] ?? 0)) / requests.length]));
-}
-
-/** What the main thread allocates for one request, or for one item of a page: the medians of some batches. */
-async function countObjects(vault: TestVault, next: () => Request, isPage: boolean) {
-  const batches: ObjectCounts[] = [];
+/** What the main thread allocates for one request, or for one item of a page: the median of some batches. */
+async function countPromises(vault: TestVault, next: () => Request, isPage: boolean): Promise<number> {
+  const counts: number[] = [];
+  const allocated = (): number => heapStats().objectTypeCounts['Promise'] ?? 0;
   for (let i = 0; i < BATCHES; i += 1) {
     const requests = Array.from({ length: isPage ? PAGES : SINGLES }, next);
-    batches.push(await countBatch(vault, requests));
+    const before = allocated();
+    for (const request of requests) {
+      await send(vault, request);
+    }
+    counts.push((allocated() - before) / requests.length);
   }
-  const items = isPage ? PAGE_ITEMS : 1;
-  const middle = (of: (counts: ObjectCounts) => number): number => median(batches.map(of)) / items;
-  return {
-    promises: middle((counts) => counts.get('Promise') ?? 0),
-    functions: middle((counts) => counts.get('Function') ?? 0),
-    objects: middle((counts) => counts.values().reduce((sum, count) => sum + count, 0)),
-  };
+  return median(counts) / (isPage ? PAGE_ITEMS : 1);
 }
 
 async function countOne(
@@ -179,8 +163,8 @@ async function countOne(
     }
   }
   const together = isPage ? {} : await countTogether(watched, held, next);
-  const objects = await countObjects(direct, next, isPage);
-  return { cost: { ...hops, ...together, ...objects }, commands: names };
+  const promises = await countPromises(direct, next, isPage);
+  return { cost: { ...hops, ...together, promises }, commands: names };
 }
 
 /** A third party in a process of its own: what it allocates is not counted. */

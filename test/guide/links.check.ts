@@ -9,12 +9,15 @@ const PAGES = [...GUIDE, '/docs', ...api.tags.map(({ name }) => `/docs/${name}`)
 
 const client: Client = createClient();
 const pages = new Map<string, string>();
+/** The places of every page, by its path. */
+const places = new Map<string, readonly string[]>();
 beforeAll(async () => {
   await buildGuide();
   for (const path of PAGES) {
     const answer = await client.send('GET', path);
     expect(answer.status).toBe(200);
     pages.set(path, answer.text);
+    places.set(path, attributesOf(answer.text, 'id'));
   }
 }, 60_000);
 
@@ -29,38 +32,42 @@ function faultOf(from: string, href: string): string | undefined {
   if (target.startsWith('https://') || target === '/openapi.json' || target.startsWith('/guide/assets/')) {
     return undefined;
   }
-  const html = pages.get(target);
-  if (html === undefined) {
-    return `${href}: there is no such page`;
-  }
-  const ids = attributesOf(html, 'id');
-  return anchor === undefined || ids.includes(anchor) ? undefined : `${href}: there is no such place`;
+  const ids = places.get(target);
+  return ids !== undefined && (anchor === undefined || ids.includes(anchor))
+    ? undefined
+    : `${from}: ${href} leads nowhere`;
 }
 
-describe.each(PAGES)('%s', (path) => {
-  test('has links that lead somewhere', () => {
-    const html = pages.get(path) ?? '';
+test('links lead somewhere', () => {
+  for (const [path, html] of pages) {
     const hrefs = attributesOf(html, 'href');
     const listed = GUIDE.includes(path) ? ENTRIES.filter(({ address }) => !address.includes('/')) : api.tags;
     expect(hrefs.length).toBeGreaterThan(listed.length);
     expect(hrefs.flatMap((href) => faultOf(path, href) ?? [])).toEqual([]);
-  });
+  }
+});
 
-  test('has no two places of one name, one title, and loads what there is', async () => {
-    const html = pages.get(path) ?? '';
-    const ids = attributesOf(html, 'id');
-    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
-    expect(html.match(/<h1>/g)).toHaveLength(1);
-    const loaded = [
-      ...attributesOf(html, 'src'),
-      ...attributesOf(html, 'href').filter((href) => /\.(?:css|svg)$/.test(href)),
-    ];
-    expect(loaded.length).toBeGreaterThanOrEqual(3);
-    for (const target of loaded) {
-      expect(target).toStartWith('/guide/');
-      expect(await client.send('GET', target)).toMatchObject({ status: 200 });
+test('a page has no two places of one name, and one title', () => {
+  for (const [path, html] of pages) {
+    const ids = places.get(path) ?? [];
+    expect([path, ids.length, html.match(/<h1>/g)]).toEqual([path, new Set(ids).size, ['<h1>']]);
+  }
+});
+
+test('pages load what there is', async () => {
+  const loaded = new Set<string>();
+  for (const html of pages.values()) {
+    const files = attributesOf(html, 'href').filter((href) => /\.(?:css|svg)$/.test(href));
+    const own = [...attributesOf(html, 'src'), ...files];
+    expect(own.length).toBeGreaterThanOrEqual(3);
+    for (const target of own) {
+      loaded.add(target);
     }
-  });
+  }
+  for (const target of loaded) {
+    expect(target).toStartWith('/guide/');
+    expect(await client.send('GET', target)).toMatchObject({ status: 200 });
+  }
 });
 
 describe('a link of a Markdown file', () => {

@@ -20,6 +20,7 @@ const GENERATED = /\/api\.d\.ts$/;
 const PRODUCT = /^(?:server|workers|sdk|forms)\//;
 const SCOPES = ['server|workers', 'server', 'workers', 'workers/crypto', 'sdk', 'forms', 'scripts', 'test'];
 const LONGEST = 10;
+const FILE_LINES_MAX = 400;
 const FOLDERS = 15;
 
 /** Median, 95th percentile and maximum, by nearest rank. */
@@ -76,6 +77,9 @@ export function measureFiles(files: Sources) {
     folders: folders.slice(0, FOLDERS),
     foldersOverLimit: folders.filter(({ path, files: count }) => count > (/^test\b/.test(path) ? 40 : 20))
       .length,
+    longFiles: pick(files, /./, '.ts')
+      .map(([path, text]) => ({ path, lines: countLines(text) }))
+      .filter(({ lines }) => lines > FILE_LINES_MAX),
     longest: [...sources]
       .flatMap(([path, text]) => functionsOf(path, text))
       .sort((a, b) => b.lines - a.lines)
@@ -93,13 +97,14 @@ export function measureFiles(files: Sources) {
 type Found = ReturnType<typeof measureFiles> & { readonly commit: string; readonly store: StorePath };
 
 function report(found: Found, withPath: boolean): string {
-  const { scopes, folders, longest, fileCycles, folderCycles, store } = found;
+  const { scopes, folders, longFiles, longest, fileCycles, folderCycles, store } = found;
   const { table } = Bun.inspect;
   const sizes = (cycles: string[][]): string => cycles.map(({ length }) => length).join(', ') || 'none';
   const called = Object.entries(store.called).map(([file, names]) => `${file}\n  ${names.join('\n  ')}`);
   return [
     `Structure of ${found.commit}\n${table(scopes)}`,
     `Folders with the most files; ${found.foldersOverLimit} hold over 20 (test: 40)\n${table(folders)}`,
+    `Files of more than ${FILE_LINES_MAX} lines\n${table(longFiles)}`,
     `Longest functions of server, workers, sdk and forms\n${table(longest)}`,
     `Files in cycles of imports: ${sizes(fileCycles)}. Folders in cycles: ${sizes(folderCycles)}`,
     ...folderCycles.map((group) => `  ${group.join(' ')}`),
