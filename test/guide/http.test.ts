@@ -226,20 +226,6 @@ describe('over a socket', () => {
     expect(head).toMatch(new RegExp(`^content-length: ${new TextEncoder().encode(text).length}\r$`, 'im'));
     expect(head).toEndWith('\r\n\r\n');
   });
-
-  test.each([
-    '/guide/../../package.json',
-    '/guide/../package.json',
-    '/guide/./../docs/../package.json',
-    '/guide/%2e%2e/package.json',
-    '/guide/..%2f..%2fpackage.json',
-    '/guide/forms/..%2f..%2f..%2fpackage.json',
-    '/guide/\\..\\package.json',
-  ])('GET %s reaches no file', async (path) => {
-    const reply = await ask('GET', path);
-    expect(reply).toStartWith('HTTP/1.1 400 ');
-    expect(reply).not.toContain('"dependencies"');
-  });
 });
 
 describe('a server that runs while its guide is built', () => {

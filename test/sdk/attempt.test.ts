@@ -1,21 +1,15 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { type Attempt, Vault, type VaultOptions } from '../../sdk/index.ts';
-import { type Answer, closedBaseUrl, json, openPeer, refusal } from './peer.ts';
+import { type Answer, closedBaseUrl, closingAfterEach, json, openPeer, refusal } from './peer.ts';
 
 const OVERLOADED = refusal(503, 'overloaded', { 'Retry-After': '0' });
 const ITEM = { user: 'canary-user', token: 'canary-token', reference: 'canary-reference' };
 const DATA = { card_number: '4111111111111111' };
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function setUp(answers: Answer[], more: Partial<VaultOptions> = {}) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   const attempts: Attempt[] = [];
   const client = new Vault({
     baseUrl: peer.baseUrl,
@@ -45,7 +39,7 @@ describe('whoever wants to know of attempts', () => {
     const failed: unknown[] = [];
     const note = (reason: unknown) => void failed.push(reason);
     process.on('unhandledRejection', note);
-    closers.push(() => process.off('unhandledRejection', note));
+    keep({ close: () => process.off('unhandledRejection', note) });
     const onAttempt = async (): Promise<void> => {
       throw new Error('the log is full');
     };

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import {
   captureClient,
@@ -8,23 +8,17 @@ import {
   VaultConnectionError,
   VaultError,
 } from '../../sdk/index.ts';
-import { type Answer, json, openPeer, refusal } from './peer.ts';
+import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 import { CANARY_NUMBER, SECRETS, UNIQUE_ID, WIRES } from './wires.ts';
 
 const CANARY_PASSPHRASE = 'canary+pass phrase/ü%';
 const CANARY_PASSWORD = 'canary-pässword';
 const KEY = /^[0-9a-f]{32}$/;
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function setUp(...answers: Answer[]) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   const client = new Vault({
     baseUrl: peer.baseUrl,
     username: 'shöp',
@@ -41,15 +35,6 @@ function setUp(...answers: Answer[]) {
   const checkout = captureClient(at('capture'));
   const desk = retrieveClient(at('retrieve'));
   return { peer, client, checkout, desk };
-}
-
-async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
-  try {
-    await call();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('The call was expected to fail.');
 }
 
 const item = { user: 'shop', token: 't1', reference: 'r&1' };

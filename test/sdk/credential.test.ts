@@ -1,34 +1,19 @@
 /** A client with an API credential in place of name and password, and the errors of one that lacks a scope. */
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import { Vault, VaultApiError, VaultError } from '../../sdk/index.ts';
 import { apiErrorOf } from '../../sdk/transport/errors.ts';
 import { outsideScope } from '../../server/services/common/permission.ts';
-import { type Answer, json, openPeer, refusal } from './peer.ts';
+import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 
 const SECRET = `vak1_${'c4nary'.repeat(7)}A`;
 const REFUSAL = { error: 'No.', code: 'not_allowed', field: 'scope', request_id: 'r-1' };
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function clientOf(...answers: Answer[]) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   return { peer, client: new Vault({ baseUrl: peer.baseUrl, credential: SECRET, retries: 0 }) };
-}
-
-async function errorOf(call: () => unknown): Promise<unknown> {
-  try {
-    await call();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('The call was expected to fail.');
 }
 
 describe('a client with a credential', () => {
@@ -43,7 +28,7 @@ describe('a client with a credential', () => {
 
   test('shows it neither when it is printed, nor in its errors', async () => {
     const { client } = clientOf(refusal(401, 'unauthenticated'));
-    const error = await errorOf(() => client.admin.whoami());
+    const error = await failureOf(() => client.admin.whoami());
     for (const shown of [client, error]) {
       const texts = [Bun.inspect(shown, { depth: 9 }), inspect(shown, { depth: 9, showHidden: true })];
       expect(`${texts} ${JSON.stringify(shown)} ${String(shown)}`).not.toContain('c4nary');
@@ -63,7 +48,7 @@ describe('a client with a credential', () => {
     ['nothing at all', { credential: undefined }],
   ])('is not made with %s', async (_, options) => {
     const given = { baseUrl: 'http://127.0.0.1:1', credential: SECRET, ...options };
-    const error = await errorOf(() => new Vault(given as never));
+    const error = await failureOf(() => new Vault(given as never));
     expect(error).toBeInstanceOf(VaultError);
     expect(inspect(error)).toMatch(/credential|username and password/);
     expect(inspect(error)).not.toContain('c4nary');
@@ -76,7 +61,7 @@ describe('the error of a credential that lacks something', () => {
     const { client } = clientOf(
       refusal(403, 'not_allowed', { 'WWW-Authenticate': challenge }, { field: 'scope' }),
     );
-    const error = await errorOf(() => client.keys.list());
+    const error = await failureOf(() => client.keys.list());
     expect(error).toBeInstanceOf(VaultApiError);
     expect(error).toMatchObject({ code: 'not_allowed', field: 'scope', scope: 'vault:read' });
     expect(String(error)).toContain('not_allowed at scope vault:read');

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import {
   captureClient,
   type EndpointOptions,
@@ -8,7 +8,7 @@ import {
   VaultConnectionError,
   VaultError,
 } from '../../sdk/index.ts';
-import { type Answer, json, openPeer, refusal } from './peer.ts';
+import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 import { CANARY_NUMBER, SECRETS } from './wires.ts';
 
 const BASE = 'http://127.0.0.1:1';
@@ -16,26 +16,11 @@ const CAPTURE_URL = `${BASE}/v1/capture/a`;
 const RETRIEVE_URL = `${BASE}/v1/retrieve/a`;
 const data = { card_number: CANARY_NUMBER };
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function openTo(...answers: Answer[]) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   return peer;
-}
-
-async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
-  try {
-    await call();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('The call was expected to fail.');
 }
 
 /** A fetch that sends nothing and notes with which settings it was called. */
@@ -130,21 +115,6 @@ describe('a request to an endpoint', () => {
       globalThis.Request = known;
     }
     expect(Object.keys(inits[0] ?? {})).not.toContain('credentials');
-  });
-
-  test('repeats a capture under one idempotency key, which the caller may choose', async () => {
-    const busy = refusal(503, 'overloaded', { 'Retry-After': '0' });
-    const peer = openTo(busy, json({ token: 't' }), json({ token: 't' }));
-    const checkout = captureClient({
-      url: `${peer.baseUrl}/v1/capture/shop`,
-      secret: SECRETS.capture,
-      retries: 1,
-    });
-    expect(await checkout.submit({ data })).toMatchObject({ token: 't' });
-    await checkout.submit({ data }, { idempotencyKey: 'order-4711' });
-    const keys = peer.seen.map(({ headers }) => headers.get('idempotency-key'));
-    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
-    expect(keys).toEqual([keys[0] ?? '', keys[0] ?? '', 'order-4711']);
   });
 
   test('keeps the secret and the data out of every error', async () => {

@@ -1,20 +1,14 @@
 /** Replies that never end, lead nowhere or are far too long, and settings that are. */
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { captureClient, Vault, VaultConnectionError, VaultError } from '../../sdk/index.ts';
 import { createTreeReader } from '../../sdk/transport/tree.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
-import { type Answer, json, openPeer } from './peer.ts';
+import { type Answer, closingAfterEach, json, openPeer } from './peer.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function setUp(answers: Answer[]) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   const { baseUrl } = peer;
   return {
     peer,

@@ -1,4 +1,6 @@
 /** The other end of the wire for the SDK's tests: it answers as a test says and remembers what it was sent. */
+
+import { afterEach } from 'bun:test';
 import type { Socket } from 'bun';
 import type { RetryClock } from '../../sdk/transport/limit.ts';
 
@@ -32,6 +34,30 @@ export function openPeer(...answers: Answer[]): Peer {
     },
   });
   return { baseUrl: `http://127.0.0.1:${server.port}`, seen, close: () => server.stop(true) };
+}
+
+/** Keeps what a test of the calling file opens, to close it behind that test. */
+export function closingAfterEach() {
+  const opened: { readonly close: () => unknown }[] = [];
+  afterEach(async () => {
+    for (const each of opened.splice(0)) {
+      await each.close();
+    }
+  });
+  return <Opened extends { readonly close: () => unknown }>(each: Opened): Opened => {
+    opened.push(each);
+    return each;
+  };
+}
+
+/** What a call fails with; throws when it does not. */
+export async function failureOf(call: Promise<unknown> | (() => unknown)): Promise<unknown> {
+  try {
+    await (call instanceof Promise ? call : call());
+  } catch (error) {
+    return error;
+  }
+  throw new Error('The call was expected to fail.');
 }
 
 export function json(body: unknown, headers: Record<string, string> = {}): Answer {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   type ErrorCode,
   type FailureWebhook,
@@ -6,9 +6,7 @@ import {
   type NetworkTokenWebhook,
   type PostWebhook,
   type ProxyAccepted,
-  type ProxyReply,
   type TokenInfo,
-  Vault,
   type WebhookPayload,
   webhooks,
 } from '../../sdk/index.ts';
@@ -17,97 +15,10 @@ import { localProxy } from '../helpers/proxy.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { createReceiver, type WebhookEvent } from '../helpers/webhook.ts';
-import { losingFirstReply, outcomeOf } from './live.ts';
-import { type Answer, json, openPeer, openRawPeer, refusal } from './peer.ts';
+import { losingFirstReply } from './live.ts';
 
 const CARD = '4111111111111111';
 const CHARGE = { method: 'POST', url: 'https://pay.example.com', body: '{"n":"{{card_number}}"}' } as const;
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
-
-function clientTo(baseUrl: string, retries: number): Vault {
-  return new Vault({ baseUrl, username: 'shop', password: 'p', passphrase: 'pass', retries });
-}
-
-function setUp(retries: number, ...answers: Answer[]) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
-  return { peer, client: clientTo(peer.baseUrl, retries) };
-}
-
-const charge = { user: 'shop', token: 't1', request: CHARGE, synchronous: true } as const;
-
-describe('what is repeated', () => {
-  test('a lost reply, under the same key', async () => {
-    const peer = openRawPeer(
-      (socket) => socket.terminate(),
-      (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{"status_code":201}'),
-    );
-    closers.push(peer.close);
-    expect(await clientTo(peer.baseUrl, 1).proxy.post(charge)).toEqual({ status_code: 201 } as ProxyReply);
-    const keys = peer.requests.map((request) => /^idempotency-key: (.*)$/im.exec(request)?.[1]);
-    expect(keys).toHaveLength(2);
-    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
-    expect(keys[1]).toBe(keys[0] ?? '');
-  });
-
-  test('nothing without a key', async () => {
-    const peer = openRawPeer((socket) => socket.terminate());
-    closers.push(peer.close);
-    const client = clientTo(peer.baseUrl, 0);
-    for (const call of [
-      () => client.proxy.post(charge),
-      () => client.proxy.fetch({ user: 'shop', request: CHARGE, synchronous: true }),
-    ]) {
-      const before = peer.requests.length;
-      expect(await outcomeOf(call)).toStartWith('VaultConnectionError');
-      expect(peer.requests).toHaveLength(before + 1);
-    }
-    expect(peer.requests.join('')).not.toMatch(/idempotency-key/i);
-  });
-
-  test('the refusal of a service that is busy', async () => {
-    const { peer, client } = setUp(1, refusal(503, 'overloaded'), json({ message: 'm', id: 'i' }));
-    const webhook = { url: 'https://shop.example.com' };
-    const accepted = await client.proxy.post({ ...charge, synchronous: false, webhook });
-    expect(accepted.id).toBe('i');
-    expect(peer.seen).toHaveLength(2);
-  });
-
-  test.each([
-    [502, 'outcome_unknown'],
-    [502, 'target_unreachable'],
-    [502, 'reply_not_storable'],
-    [504, 'target_timeout'],
-    [409, 'idempotency_conflict'],
-    [400, 'destination_refused'],
-  ])('never %d %s', async (status, code) => {
-    const { peer, client } = setUp(3, refusal(status, code));
-    expect(await outcomeOf(() => client.proxy.post(charge))).toBe(`${status} ${code}`);
-    expect(peer.seen).toHaveLength(1);
-  });
-
-  test('not a full queue that asks for more time than there is', async () => {
-    const { peer, client } = setUp(3, refusal(429, 'jobs_full', { 'Retry-After': '60' }));
-    const webhook = { url: 'https://shop.example.com' };
-    const call = () => client.proxy.networkToken({ user: 'shop', token: 't1', requester_id: 'sim', webhook });
-    expect(await outcomeOf(call)).toBe('429 jobs_full');
-    expect(peer.seen).toHaveLength(1);
-  });
-});
-
-test("a call's own passphrase and key come before the client's", async () => {
-  const { peer, client } = setUp(1, json({}));
-  await client.proxy.post({ ...charge, passphrase: 'own' }, { idempotencyKey: 'order-4711' });
-  expect(peer.seen[0]?.headers.get('x-vault-passphrase')).toBe('own');
-  expect(peer.seen[0]?.headers.get('idempotency-key')).toBe('order-4711');
-  expect(peer.seen[0]?.body).toBe(JSON.stringify({ request: CHARGE, synchronous: true }));
-});
 
 /** Compiles only as long as a receiver can tell what it was told. */
 function tellOf(event: WebhookPayload & { readonly order?: string }): string {

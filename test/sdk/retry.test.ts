@@ -1,20 +1,25 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { ApiCall } from '../../sdk/transport/call.ts';
 import { VaultApiError, VaultConnectionError, VaultTimeoutError } from '../../sdk/transport/errors.ts';
 import { createTransport } from '../../sdk/transport/transport.ts';
-import { type Answer, closedBaseUrl, createTestClock, json, openPeer, openRawPeer, refusal } from './peer.ts';
+import {
+  type Answer,
+  closedBaseUrl,
+  closingAfterEach,
+  createTestClock,
+  failureOf,
+  json,
+  openPeer,
+  openRawPeer,
+  refusal,
+} from './peer.ts';
 
 const LIMIT_MS = 60_000;
 const READ: ApiCall = { method: 'GET', path: ['vault'], repeat: 'always' };
 const WRITE: ApiCall = { method: 'POST', path: ['vault'], repeat: 'keyed', body: '{}' };
 const CHANGE: ApiCall = { method: 'PUT', path: ['key'], repeat: 'when_rejected', body: '{}' };
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function transportTo(baseUrl: string, retries?: number) {
   const time = createTestClock(LIMIT_MS);
@@ -23,24 +28,13 @@ function transportTo(baseUrl: string, retries?: number) {
 }
 
 function setUp(answers: Answer[], retries?: number) {
-  const peer = openPeer(...answers);
-  closers.push(peer.close);
+  const peer = keep(openPeer(...answers));
   return { peer, ...transportTo(peer.baseUrl, retries) };
 }
 
 function setUpRaw(...scripts: Parameters<typeof openRawPeer>) {
-  const peer = openRawPeer(...scripts);
-  closers.push(peer.close);
+  const peer = keep(openRawPeer(...scripts));
   return { peer, ...transportTo(peer.baseUrl) };
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('The call was expected to fail.');
 }
 
 function keyOf(seen: { headers: Headers } | undefined): string | null | undefined {
@@ -228,8 +222,7 @@ describe('time and cancellation', () => {
   test('an abort ends the pause before a repeat', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
-    const peer = openPeer(refusal(503, 'overloaded', { 'Retry-After': '50' }));
-    closers.push(peer.close);
+    const peer = keep(openPeer(refusal(503, 'overloaded', { 'Retry-After': '50' })));
     const clock = {
       ...createTestClock(LIMIT_MS).clock,
       after: (ms: number) => {

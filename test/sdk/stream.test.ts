@@ -1,16 +1,11 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { Vault, VaultApiError, VaultConnectionError, VaultTimeoutError } from '../../sdk/index.ts';
-import { chunk, HEAD_CHUNKED, json, openPeer, openRawPeer, refusal } from './peer.ts';
+import { chunk, closingAfterEach, HEAD_CHUNKED, json, openPeer, openRawPeer, refusal } from './peer.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) {
-    await close();
-  }
-});
+const keep = closingAfterEach();
 
 function clientOf<P extends { baseUrl: string; close: () => unknown }>(peer: P) {
-  closers.push(peer.close);
+  keep(peer);
   const options = {
     baseUrl: peer.baseUrl,
     username: 'shop',
