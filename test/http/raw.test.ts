@@ -87,6 +87,7 @@ const HEADS: Readonly<Record<string, string>> = {
     '/v1/whoami',
     HEAD + Array.from({ length: 1_000 }, (_, n) => `X-${n}: 1\r\n`).join(''),
   ),
+  'a fragment': getting('/v1/whoami#x'),
   'two spaces': getting(' /v1/whoami'),
   tabs: getting('/v1/whoami').replaceAll(' ', '\t'),
   'HTTP/2.0': getting('/v1/whoami').replace('HTTP/1.1', 'HTTP/2.0'),

@@ -90,22 +90,6 @@ describe('400', () => {
     expect(text).toStartWith('HTTP/1.1 400 ');
   });
 
-  test.each([
-    ['two lengths', `${STORE}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x`],
-    [
-      'length and chunks',
-      `${STORE}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
-    ],
-    ['no Host', `GET /v1/whoami HTTP/1.1\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`],
-    ['a Host that is none', `GET /v1/whoami HTTP/1.1\r\nHost: a/b?c#d\r\nConnection: close\r\n\r\n`],
-    ['a length that is none', `${STORE}Content-Length: 2x\r\n\r\n{}`],
-  ])('%s', async (_, bytes) => {
-    const asked = parts.asked.length;
-    const { text } = await talk(bytes);
-    expect(text).toStartWith('HTTP/1.1 400 ');
-    expect(parts.asked).toHaveLength(asked);
-  });
-
   test('headers beyond every measure are refused', async () => {
     const long = `GET /v1/whoami HTTP/1.1\r\n${HEAD}X-Long: ${'x'.repeat(65_536)}\r\n\r\n`;
     const many = Array.from({ length: 1_000 }, (_, index) => `X-${index}: 1\r\n`).join('');
