@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import {
   capture,
   createCapture,
@@ -10,20 +10,22 @@ import {
 } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { changesOf } from '../tampering.ts';
+import { type Address, type Ended, ended, GONE, KINDS, type Kind, make, REFUSED } from './kinds.ts';
 
-const REFUSALS = ['500 integrity_failed', '403 endpoint_refused', '410 endpoint_gone', 'broke off'];
+const REFUSALS = ['500 integrity_failed', REFUSED, GONE, 'broke off'];
 /** Fields of an endpoint's hash that are sealed, or that the seal is bound to. */
 const SEALED = ['a', 'p', 'w'] as const;
 /** Fields that tell where and when: nonce of the creation, generation, time of the stop. */
 const LOOSE = ['n', 'g', 'x'] as const;
 
+let now = Date.now();
 let vault: TestVault;
 let account: AccountClient;
 let token: string;
 let reference: string;
 
 beforeAll(async () => {
-  vault = await openTestVault({ authFailuresMax: 0 });
+  vault = await openTestVault({ authFailuresMax: 0, now: () => now });
   account = await vault.account();
   await account.key('u');
   reference = 'mine';
@@ -32,11 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
-  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
-}
-type Address = Pick<MadeEndpoint, 'url' | 'secret'>;
-type Uses = (made: Address) => Promise<Pick<Answer, 'outcome' | 'text'>[]>;
+type Uses = (made: Address) => Promise<Ended[]>;
 
 const captures: Uses = async (made) => [await ended(capture(vault, made, { body: { number: '3' } }))];
 const retrievals: Uses = (made) =>
@@ -46,11 +44,14 @@ const retrievals: Uses = (made) =>
     ),
   );
 const ways = {
-  capture: { make: createCapture, uses: captures, query: {} },
-  retrieve: { make: createRetrieve, uses: retrievals, query: { reference: 'mine' } },
+  capture: { uses: captures, query: {} },
+  retrieve: { uses: retrievals, query: { reference: 'mine' } },
 } as const;
-const kinds = ['capture', 'retrieve'] as const;
 
+/** Everything that a server remembers of endpoints is forgotten after a minute. */
+function forget(): void {
+  now += 61_000;
+}
 async function fieldOf(id: string, field: string): Promise<Buffer> {
   return (await vault.raw.hgetBuffer(redisKeys.endpoint(id), field)) ?? Buffer.alloc(0);
 }
@@ -58,10 +59,10 @@ function setField(id: string, field: string, bytes: Buffer) {
   return vault.raw.hset(redisKeys.endpoint(id), field, bytes);
 }
 
-describe.each(kinds.map((kind) => [kind]))('a %s endpoint’s record', (kind) => {
-  const { make, uses, query } = ways[kind];
+describe.each(KINDS)('a %s endpoint’s record', (kind) => {
+  const { uses, query } = ways[kind];
   const makeUsed = async (): Promise<MadeEndpoint> => {
-    const made = await make(account, 'u', query);
+    const made = await make(kind, account, 'u', { ...query, ttl: '0' });
     expect((await uses(made)).map(({ outcome }) => outcome)).not.toContain('500 integrity_failed');
     return made;
   };
@@ -71,7 +72,10 @@ describe.each(kinds.map((kind) => [kind]))('a %s endpoint’s record', (kind) =>
     const { unique_id: id } = made;
     const original = await fieldOf(id, field);
     const wrong: string[] = [];
-    for (const [change, bytes] of changesOf(original)) {
+    for (const [n, [change, bytes]] of changesOf(original).entries()) {
+      if (n % 2 === 1) {
+        forget();
+      }
       await setField(id, field, bytes);
       for (const [n, { outcome }] of (await uses(made)).entries()) {
         if (!REFUSALS.includes(outcome)) {
@@ -126,6 +130,17 @@ describe.each(kinds.map((kind) => [kind]))('a %s endpoint’s record', (kind) =>
     }
   });
 
+  test('with a policy that was changed is in no list: the list is refused', async () => {
+    const client = await vault.account();
+    await client.key('u');
+    const { unique_id: id } = await make(kind, client);
+    const original = await fieldOf(id, 'p');
+    await setField(id, 'p', changesOf(original, 9)[3]?.[1] ?? Buffer.alloc(0));
+    expect((await client.send('GET', `/${kind}`)).outcome).toBe('500 integrity_failed');
+    await setField(id, 'p', original);
+    expect((await client.send('GET', `/${kind}`)).outcome).toBe('200');
+  });
+
   test('that is damaged lets no wrong secret in, and tells it no more than before', async () => {
     const made = await makeUsed();
     const other = await makeUsed();
@@ -151,7 +166,7 @@ describe('records exchanged between endpoints', () => {
 
   interface Side {
     readonly made: MadeEndpoint;
-    readonly kind: 'capture' | 'retrieve';
+    readonly kind: Kind;
     readonly fields: Record<string, Buffer>;
     /** What its secret may show. */
     readonly own: readonly string[];
@@ -162,7 +177,7 @@ describe('records exchanged between endpoints', () => {
   };
 
   /** What a secret was told that is neither a refusal nor of its own. */
-  const strangeIn = ({ kind, own }: Side, { outcome, text }: Pick<Answer, 'outcome' | 'text'>): string[] => {
+  const strangeIn = ({ kind, own }: Side, { outcome, text }: Ended): string[] => {
     const all = ['note of mine', 'note of another', 'note of theirs', '"mine"', '"another"', '"theirs"'];
     return kind === 'capture' || outcome !== '200'
       ? []
@@ -201,10 +216,10 @@ describe('records exchanged between endpoints', () => {
   const MINE = ['note of mine', '"mine"'];
   const ANOTHER = ['note of another', '"another"'];
 
-  test.each(kinds)('of one key, both for %s, are refused', async (kind) => {
-    const make = (query: Query) => ways[kind].make(account, 'u', kind === 'retrieve' ? query : {});
-    const one = await sideOf(await make({ reference: 'mine' }), kind, MINE);
-    const two = await sideOf(await make({ reference: 'another' }), kind, ANOTHER);
+  test.each(KINDS)('of one key, both for %s, are refused', async (kind) => {
+    const makeLocked = (query: Query) => make(kind, account, 'u', kind === 'retrieve' ? query : {});
+    const one = await sideOf(await makeLocked({ reference: 'mine' }), kind, MINE);
+    const two = await sideOf(await makeLocked({ reference: 'another' }), kind, ANOTHER);
     expect(await exchange(one, two)).toEqual([]);
     expect(await exchange(two, one)).toEqual([]);
   });
@@ -216,28 +231,28 @@ describe('records exchanged between endpoints', () => {
     expect(await exchange(two, one)).toEqual([]);
   });
 
-  test.each(kinds)('of two keys and of two accounts, both for %s, are refused', async (kind) => {
+  test.each(KINDS)('of two keys and of two accounts, both for %s, are refused', async (kind) => {
     const stranger = await vault.account();
     for (const client of [account, stranger]) {
       await client.key(`theirs-${kind}`);
       await client.store(`theirs-${kind}`, { number: '1', note: 'note of theirs' }, { reference: 'theirs' });
-      const one = await sideOf(await ways[kind].make(account, 'u', ways[kind].query), kind, MINE);
-      const theirs = await ways[kind].make(client, `theirs-${kind}`);
+      const one = await sideOf(await make(kind, account, 'u', ways[kind].query), kind, MINE);
+      const theirs = await make(kind, client, `theirs-${kind}`);
       const two = await sideOf(theirs, kind, ['note of theirs', '"theirs"']);
       expect(await exchange(one, two)).toEqual([]);
       expect(await exchange(two, one)).toEqual([]);
     }
   });
 
-  test.each(kinds)(
+  test.each(KINDS)(
     'of an id’s former endpoint and its new one, for %s, are refused but as a whole',
     async (kind) => {
       const id = `again-${kind}`;
-      const make = (query: Query) =>
-        ways[kind].make(account, 'u', { unique_id: id, ...(kind === 'retrieve' ? query : {}) });
-      const former = await sideOf(await make({ reference: 'another' }), kind, ANOTHER);
+      const makeLocked = (query: Query) =>
+        make(kind, account, 'u', { unique_id: id, ...(kind === 'retrieve' ? query : {}) });
+      const former = await sideOf(await makeLocked({ reference: 'another' }), kind, ANOTHER);
       await account.send('DELETE', `/${kind}/${id}`);
-      const one = await sideOf(await make({ reference: 'mine' }), kind, MINE);
+      const one = await sideOf(await makeLocked({ reference: 'mine' }), kind, MINE);
       expect(await exchange(one, former, true)).toEqual([]);
     },
   );

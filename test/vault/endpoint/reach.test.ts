@@ -13,6 +13,8 @@ import {
 import { isSharedByCaptures } from '../../helpers/redis.ts';
 import { sealingKey } from '../../helpers/sealing.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Copy, copyOf } from '../maintenance/copies.ts';
+import { KINDS, type Kind, REFUSED } from './kinds.ts';
 
 const NUMBER = '4111111111111111';
 const CARD = { card_number: NUMBER, holder: 'Canary Holder' };
@@ -21,6 +23,7 @@ let vault: TestVault;
 let account: AccountClient;
 let stranger: AccountClient;
 let shop: MadeEndpoint;
+let reader: MadeEndpoint;
 let token: string;
 
 beforeAll(async () => {
@@ -30,7 +33,7 @@ beforeAll(async () => {
   await account.key('u');
   await stranger.key('u');
   shop = await createCapture(account, 'u', { unique_id: 'shop' });
-  await createRetrieve(account, 'u', { unique_id: 'reader' });
+  reader = await createRetrieve(account, 'u', { unique_id: 'reader' });
   const operations = [{ name: 'noop', input_field: 'a', output_field: 'a', arguments: {} }];
   expect((await account.send('POST', '/rule', { query: { id: 'rule' }, body: operations })).outcome).toBe(
     '200',
@@ -42,32 +45,21 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-async function contentOf(name: string): Promise<unknown> {
-  const { raw } = vault;
-  switch (await raw.type(name)) {
-    case 'hash':
-      return Object.entries(await raw.hgetallBuffer(name))
-        .map(([field, value]) => `${field} ${value.toString('base64')}`)
-        .sort();
-    case 'zset':
-      return raw.zrange(name, '0', '-1', 'WITHSCORES');
-    case 'set':
-      return (await raw.smembers(name)).sort();
-    default:
-      return (await raw.getBuffer(name))?.toString('base64');
-  }
-}
-
 /** What no request leaves as it was: counts of uses, and the security logs, which name every refusal. */
 const NOTED = /^\{a:[^}]*\}(u:|log$)|^\{audit\}$/;
 
 /** Everything in Redis but for what was noted, and what lasts two minutes. */
-async function everything(): Promise<Readonly<Record<string, unknown>>> {
-  const names = (await vault.raw.keys('*'))
-    .filter((name) => !NOTED.test(name) && !isSharedByCaptures(name))
-    .sort();
-  const contents = await Promise.all(names.map(contentOf));
-  return Object.fromEntries(names.map((name, n) => [name, contents[n]]));
+async function everything(): Promise<Copy> {
+  const all = await copyOf(vault.raw, '*');
+  return new Map([...all].filter(([name]) => !NOTED.test(name) && !isSharedByCaptures(name)));
+}
+/** The same without the log of the item, which has refusals too. */
+async function unlogged(): Promise<unknown> {
+  const [name = ''] = await vault.raw.keys(`*}i${token}`);
+  const fields = Object.entries(await vault.raw.hgetallBuffer(name)).filter(
+    ([field]) => !/^(n|\d+)$/.test(field),
+  );
+  return [[...(await everything())].filter(([each]) => each !== name).sort(), fields.sort()];
 }
 
 /** A query and a body with which the owner could do what each of the routes is for. */
@@ -135,6 +127,16 @@ const places: readonly (readonly [string, (secret: string) => Use])[] = [
   ['the query', (secret) => ({ query: { secret, passphrase: secret, 'X-Vault-Capture-Secret': secret } })],
   ['the body', (secret) => ({ body: { ...BODY, secret, passphrase: secret } })],
   [
+    'its header beside the passphrase',
+    (secret) => ({
+      headers: {
+        'x-vault-capture-secret': secret,
+        'x-vault-retrieve-secret': secret,
+        'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
+      },
+    }),
+  ],
+  [
     'all of them',
     (secret) => ({
       headers: {
@@ -156,98 +158,88 @@ function sendTo({ method }: Route, path: string, { query, body = BODY, headers }
   });
 }
 
-function isCapture({ auth }: Route): boolean {
-  return auth === 'capture_secret';
+const OWN = { capture: 'capture_secret', retrieve: 'retrieve_secret' } as const;
+function endpointOf(kind: Kind): MadeEndpoint {
+  return kind === 'capture' ? shop : reader;
 }
-const OTHERS = ROUTES.filter((route) => !isCapture(route));
 function showsNothing(answer: Answer): void {
-  for (const hidden of [NUMBER, CARD.holder, token, shop.secret]) {
+  for (const hidden of [NUMBER, CARD.holder, token, shop.secret, reader.secret]) {
     expect(answer.text).not.toContain(hidden);
   }
 }
 
-describe('a capture secret alone, in any place of any request, does nothing but capture', () => {
-  test('the routes are all there, and make more than sixty cases', () => {
-    expect(ROUTES.filter(isCapture).map(({ method, path }) => `${method} ${path}`)).toEqual([
-      ...['POST /v1/capture/{unique_id}', 'GET /v1/capture/{unique_id}'],
-    ]);
-    expect(OTHERS.length * places.length).toBeGreaterThan(60);
-  });
+test('the routes of secrets are all there, and most routes are none', () => {
+  const own = ROUTES.filter(({ auth }) => auth === OWN.capture || auth === OWN.retrieve);
+  expect(own.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+    ...['GET /v1/capture/{unique_id}', 'GET /v1/retrieve/{unique_id}', 'POST /v1/capture/{unique_id}'],
+  ]);
+  expect((ROUTES.length - own.length) * places.length).toBeGreaterThan(60);
+});
 
-  test.each(OTHERS.map((route) => [route.operationId, route] as const))('%s', async (_, route) => {
+describe.each(KINDS)('a %s secret alone', (kind) => {
+  test.each(places)('in %s of any other request does nothing', async (_, use) => {
     const before = await everything();
-    for (const [place, use] of places) {
+    for (const route of ROUTES.filter(({ auth }) => auth !== OWN[kind])) {
+      const refused = route.auth === 'basic' ? '401 unauthenticated' : REFUSED;
       for (const path of pathsOf(route)) {
-        const answer = await sendTo(route, path, use(shop.secret));
-        if (route.auth !== 'public') {
-          const refused = route.auth === 'basic' ? '401 unauthenticated' : '403 endpoint_refused';
-          expect([place, path, answer.outcome]).toEqual([place, path, refused]);
-        }
+        const answer = await sendTo(route, path, use(endpointOf(kind).secret));
+        const expected = route.auth === 'public' ? answer.outcome : refused;
+        expect([route.operationId, path, answer.outcome]).toEqual([route.operationId, path, expected]);
         showsNothing(answer);
       }
     }
     expect(await everything()).toEqual(before);
   });
 
-  test('nor does it capture from any place but its header', async () => {
-    const route = ROUTES.find(isCapture);
+  test('is taken from its header alone, and by its own methods alone', async () => {
     const before = await everything();
+    const { url, secret } = endpointOf(kind);
     for (const [place, use] of places) {
-      const given = use(shop.secret);
-      if (given.headers?.['x-vault-capture-secret'] !== undefined || route === undefined) {
-        continue;
+      const given = use(secret);
+      if (given.headers?.[`x-vault-${kind}-secret`] === undefined) {
+        for (const route of ROUTES.filter(({ auth }) => auth === OWN[kind])) {
+          expect([place, (await sendTo(route, url, given)).outcome]).toEqual([place, REFUSED]);
+        }
       }
-      expect([place, (await sendTo(route, shop.url, given)).outcome]).toEqual([
-        place,
-        '403 endpoint_refused',
-      ]);
     }
-    expect(await everything()).toEqual(before);
-  });
-
-  test('nor anything by another method', async () => {
-    const before = await everything();
-    for (const method of ['PUT', 'PATCH', 'DELETE']) {
-      const answer = await useEndpoint(vault, method, shop.url, { secret: shop.secret });
-      expect([method, answer.status]).toEqual([method, method === 'DELETE' ? 401 : 405]);
+    for (const method of ['PUT', 'PATCH', 'DELETE', ...(kind === 'retrieve' ? ['POST'] : [])]) {
+      const answer = await useEndpoint(vault, method, url, { secret });
+      const isDeletion = method === 'DELETE';
+      expect([method, answer.outcome]).toEqual([
+        ...[method, isDeletion ? '401 unauthenticated' : '405 method_not_allowed'],
+      ]);
+      expect(answer.headers.get('allow')?.includes('GET, ') ?? isDeletion).toBe(true);
       showsNothing(answer);
     }
     expect(await everything()).toEqual(before);
   });
-});
 
-describe('beside the credentials of an account', () => {
-  // Relays need a connection as well, and pass their query on.
-  const withPassphrase = OTHERS.filter(
-    ({ passphrase, auth, passesQuery }) => passphrase !== 'none' && auth === 'basic' && !passesQuery,
-  );
-
-  test.each(withPassphrase.map((route) => [route.operationId, route] as const))(
-    'it is no passphrase: %s',
-    async (_, route) => {
-      // That it was refused is in the log of the item.
-      const unlogged = async () =>
-        JSON.stringify(await everything(), (_, value: unknown) =>
-          Array.isArray(value) ? value.filter((part) => !/^(?:n|\d+) /.test(String(part))) : value,
-        );
-      const before = await unlogged();
-      const authorization = basicAuth(account.name, account.password);
+  test('is no passphrase beside the credentials of the account', async () => {
+    // Relays need a connection as well, and pass their query on.
+    const routes = ROUTES.filter(
+      ({ passphrase, auth, passesQuery }) => passphrase !== 'none' && auth === 'basic' && !passesQuery,
+    );
+    const before = await unlogged();
+    const authorization = basicAuth(account.name, account.password);
+    const { secret } = endpointOf(kind);
+    for (const route of routes) {
       const query = known(QUERY(), route.query.properties);
-      const body = bodyOf(route);
       for (const use of [
-        { headers: { authorization, 'x-vault-passphrase': shop.secret }, query },
-        { headers: { authorization }, query: { ...query, passphrase: shop.secret } },
+        { headers: { authorization, 'x-vault-passphrase': secret }, query },
+        { headers: { authorization }, query: { ...query, passphrase: secret } },
       ]) {
-        const { method, path } = route;
-        const sent = method === 'POST' || method === 'PUT' ? { ...use, body } : use;
+        const { method, path, operationId } = route;
+        const sent = method === 'POST' || method === 'PUT' ? { ...use, body: bodyOf(route) } : use;
         const answer = await useEndpoint(vault, method, path, sent);
-        expect(answer.outcome).toBe('403 passphrase_wrong');
+        expect([operationId, answer.outcome]).toEqual([operationId, '403 passphrase_wrong']);
         showsNothing(answer);
       }
-      expect(await unlogged()).toEqual(before);
-    },
-  );
+    }
+    expect(await unlogged()).toEqual(before);
+  });
+});
 
+describe('a capture secret beside the credentials of an account', () => {
   test('it does not change the passphrase of the key', async () => {
     const body = { user: 'u', passphrase: shop.secret, new_passphrase: 'a passphrase that a secret set' };
     const headers = { 'x-vault-capture-secret': shop.secret };
