@@ -40,14 +40,6 @@ describe('a reference', () => {
     const shown = new Map(list.map((each) => [each.unique_id, Object(each).reference]));
     expect([shown.get(own.unique_id), shown.get('bare')]).toEqual(['order 7', undefined]);
   });
-
-  test.each(['', 'x'.repeat(256)])('that none can have is refused: %p', async (reference) => {
-    const refused = await account.send('POST', '/capture', {
-      query: { user: 'u', reference },
-      passphrase: 'a passphrase that is not looked at',
-    });
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.reference']);
-  });
 });
 
 describe('an item that is there', () => {

@@ -150,6 +150,30 @@ describe('captures at once', () => {
   });
 });
 
+test('every one of many captures opens, whatever Redis forgets of what they share', async () => {
+  /** More than one set-up seals them. */
+  const COUNT = 1_300;
+  const cards = Array.from({ length: COUNT }, (_, n) => ({
+    card_number: `411111${String(n).padStart(10, '0')}`,
+    cvv: String(n % 1_000).padStart(3, '0'),
+  }));
+  const shop = await createCapture(account, 'u', { unique_id: 'many' });
+  for (let first = 0; first < COUNT; first += 50) {
+    if (first % 200 === 0) {
+      for (const key of await vault.raw.keys('*}q*')) {
+        await vault.raw.del(key);
+      }
+    }
+    const group = cards.slice(first, first + 50);
+    const answers = await Promise.all(group.map((body) => capture(vault, shop, { body })));
+    expect(answers.map(({ outcome }) => outcome)).toEqual(group.map(() => '200'));
+  }
+  expect((await vault.raw.keys('*}q*')).length).toBeGreaterThan(1);
+  const opened = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u', reference: 'many' }));
+  const texts = opened.map(({ data }) => JSON.stringify(data)).sort();
+  expect(texts).toEqual(cards.map((card) => JSON.stringify(card)).sort());
+}, 60_000);
+
 describe('captures and the deletion of their endpoint', () => {
   test('each is stored and acknowledged, or refused; none after the answer to the deletion', async () => {
     for (let round = 0; round < 8; round++) {

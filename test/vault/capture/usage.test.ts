@@ -1,6 +1,7 @@
+/** Captures in production: what is counted, and the numbers that are refused. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { capture, createCapture, type MadeEndpoint, useEndpoint } from '../../helpers/endpoints.ts';
+import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { capture, createCapture, type MadeEndpoint, type Use, useEndpoint } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 
@@ -46,15 +47,8 @@ function addedInTheEnd(
 ): Promise<Readonly<Record<string, number>>> {
   return added(work, { who, settled: vault.opened.services.metering.flush });
 }
-function create(query: Query, passphrase = PASSPHRASE) {
-  return account.send('POST', '/capture', { query, passphrase });
-}
 
 describe('what counts', () => {
-  test('a creation', async () => {
-    expect(await added(() => createCapture(account, 'u'))).toEqual({ capture_create: 1, api_requests: 1 });
-  });
-
   test('a capture, on the account of the owner', async () => {
     expect(await added(() => capture(vault, shop, { body: CARD }))).toEqual({ capture: 1, api_requests: 1 });
     expect(await added(() => capture(vault, shop, { body: CARD }), { who: stranger })).toEqual({});
@@ -65,15 +59,6 @@ describe('what counts', () => {
     expect(await added(many)).toEqual({ capture: 30, api_requests: 30 });
   });
 
-  test('a list and a deletion', async () => {
-    await createCapture(account, 'u', { unique_id: 'to-delete' });
-    expect(await added(() => account.send('GET', '/capture'))).toEqual({ list: 1, api_requests: 1 });
-    expect(await added(() => account.send('DELETE', '/capture/to-delete'))).toEqual({
-      delete: 1,
-      api_requests: 1,
-    });
-  });
-
   test('a repeat is a request, but no second capture', async () => {
     const once = () => capture(vault, shop, { body: CARD, idempotencyKey: 'counted' });
     expect(await added(once)).toEqual({ capture: 1, api_requests: 1 });
@@ -82,19 +67,6 @@ describe('what counts', () => {
 });
 
 describe('what is refused counts nothing', () => {
-  test('a creation', async () => {
-    const refused = async () => {
-      const answers = [
-        await create({ user: 'u', unique_id: 'shop' }),
-        await create({ user: 'u' }, 'not the passphrase'),
-        await create({ user: 'nobody' }),
-        await create({ user: 'u', ttl: 'x' }),
-      ];
-      expect(answers.map(({ status }) => status)).toEqual([409, 403, 404, 400]);
-    };
-    expect(await addedInTheEnd(refused)).toEqual({});
-  });
-
   test('a capture', async () => {
     const ended = await createCapture(account, 'u', { ttl: '1h' });
     const ruled = await createCapture(account, 'u', { rules: 'none' });
@@ -132,13 +104,61 @@ describe('what is refused counts nothing', () => {
     });
     expect(counts).toEqual({ key: 1, api_requests: 1 });
   });
+});
 
-  test('a list and a deletion', async () => {
-    const refused = async () => {
-      expect((await stranger.send('DELETE', '/capture/shop')).status).toBe(404);
-      expect((await stranger.send('GET', '/capture', { query: { user: 'nobody' } })).status).toBe(404);
-    };
-    expect(await addedInTheEnd(refused, stranger)).toEqual({});
-    expect(await addedInTheEnd(refused)).toEqual({});
+/** What only production refuses. */
+describe('test card numbers', () => {
+  let ruled: MadeEndpoint;
+  const TEMPLATE = '{"card_number":"{{card.number}}","name":"{{card.name}}"}';
+  const FLATTEN = {
+    name: 'template',
+    input_field: '*',
+    output_field: '*',
+    arguments: { template: TEMPLATE },
+  };
+
+  beforeAll(async () => {
+    const rule = { query: { id: 'flatten' }, body: [FLATTEN] };
+    expect((await account.send('POST', '/rule', rule)).outcome).toBe('200');
+    ruled = await createCapture(account, 'u', { unique_id: 'ruled', rules: 'flatten' });
+  });
+
+  test.each([
+    '4111111111111111',
+    '4242 4242 4242 4242',
+    '4242-4242-4242-4242',
+    '378282246310005',
+    '6011111111111117',
+  ])('production refuses %s in the body, in the query and under every name', async (number) => {
+    const uses: readonly Use[] = [
+      { body: { card_number: number } },
+      { body: { account_number: number } },
+      { body: { n: number } },
+      { body: { number } },
+      { body: {}, query: { number } },
+      { body: { card_number: number }, query: { algorithm: 'uuid', reference: 'r' } },
+    ];
+    for (const use of uses) {
+      const answer = await capture(vault, shop, use);
+      expect(answer.outcome).toBe('400 test_card');
+      expect(answer.text).not.toContain(number);
+    }
+  });
+
+  test('production takes others', async () => {
+    expect((await capture(vault, shop, { body: { card_number: '4000000000000010' } })).outcome).toBe('200');
+  });
+
+  test('it is what rules make that counts', async () => {
+    const nested = (number: string): Use => ({ body: { card: { number, name: 'Ada' } } });
+    expect((await capture(vault, ruled, nested('4242424242424242'))).outcome).toBe('400 test_card');
+    expect((await capture(vault, ruled, nested('none'))).outcome).toBe('400 number_missing');
+    const outer = { body: { card_number: '4242424242424242', card: { number: '4000000000000010' } } };
+    const answer = await capture(vault, ruled, outer);
+    expect(answer.outcome).toBe('200');
+    const { token } = answer.as<{ token: string }>();
+    expect(await account.open('u', token, { reference: 'ruled' })).toBe(
+      '{"card_number":"4000000000000010","name":""}',
+    );
   });
 });

@@ -12,12 +12,11 @@ import {
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 import { type Copy, copyOf, putBack } from '../maintenance/copies.ts';
+import { changePassphrase, GONE, KINDS, REFUSED } from './kinds.ts';
 
 const DAY = 86_400_000;
 const DATA = 'data of the key';
 const NEW = 'the new passphrase of the key';
-const GONE = '410 endpoint_gone';
-const REFUSED = '403 endpoint_refused';
 
 let now = Date.now();
 let vault: TestVault;
@@ -108,13 +107,11 @@ describe('deleting a key', () => {
     const stranger = await vault.account();
     await stranger.key('theirs');
     const [taken, given] = made.ids;
-    const theirs = [
-      await createCapture(stranger, 'theirs', { unique_id: taken }),
-      await createRetrieve(stranger, 'theirs', { unique_id: given }),
-    ];
+    const taking = await createCapture(stranger, 'theirs', { unique_id: taken });
+    const giving = await createRetrieve(stranger, 'theirs', { unique_id: given });
     await expectEnded(made, [REFUSED]);
-    expect((await capture(second, theirs[0] ?? made.taking, { body: { number: '1' } })).outcome).toBe('200');
-    expect((await retrieve(second, theirs[1] ?? made.giving)).outcome).toBe('200');
+    expect((await capture(second, taking, { body: { number: '1' } })).outcome).toBe('200');
+    expect((await retrieve(second, giving)).outcome).toBe('200');
   });
 
   test('safely ends the endpoints of a key without items as well', async () => {
@@ -275,9 +272,8 @@ describe('deleting an account', () => {
     const made = await equip('same', client);
     await client.send('POST', '/rule', { query: { id: 'r' }, body: [{ name: 'noop' }] });
     const stopped = await createCapture(client, 'same');
-    const body = { user: 'same', passphrase: PASSPHRASE, new_passphrase: NEW };
     const records = await recordsOf(made);
-    expect((await client.send('PUT', '/key', { body })).outcome).toBe('200');
+    expect((await changePassphrase(client, 'same', NEW)).outcome).toBe('200');
     const live = await createRetrieve(client, 'same', {}, NEW);
     await vault.opened.removeAccount(client.name);
     for (const id of [...made.ids, stopped.unique_id, live.unique_id]) {
@@ -332,8 +328,7 @@ describe('many endpoints', () => {
 describe('the sweep', () => {
   test('takes a stopped endpoint a day later, also when its key is gone, and frees its id', async () => {
     const made = await equip('swept');
-    const body = { user: 'swept', passphrase: PASSPHRASE, new_passphrase: NEW };
-    expect((await account.send('PUT', '/key', { body })).outcome).toBe('200');
+    expect((await changePassphrase(account, 'swept', NEW)).outcome).toBe('200');
     expect((await remove('swept', false)).outcome).toBe('200');
     await vault.opened.sweep();
     await expectEnded(made, [GONE, REFUSED]);
@@ -349,20 +344,16 @@ describe('a passphrase that was changed at another server', () => {
   const change = async (user: string, new_passphrase: string): Promise<void> => {
     await account.key(user);
     await createCapture(account.via(second.handle), user);
-    const body = { user, passphrase: PASSPHRASE, new_passphrase };
-    expect((await account.via(vault.handle).send('PUT', '/key', { body })).outcome).toBe('200');
+    expect((await changePassphrase(account, user, new_passphrase)).outcome).toBe('200');
   };
 
-  test.each(['capture', 'retrieve'])(
-    'makes a %s endpoint there at once, and the old one none',
-    async (kind) => {
-      const create = (user: string, passphrase: string): Promise<Answer> =>
-        account.via(second.handle).send('POST', `/${kind}`, { query: { user }, passphrase });
-      await change(`new-${kind}`, NEW);
-      expect((await create(`new-${kind}`, PASSPHRASE)).outcome).toBe('403 passphrase_wrong');
-      expect((await create(`new-${kind}`, NEW)).outcome).toBe('200');
-      await change(`same-${kind}`, PASSPHRASE);
-      expect((await create(`same-${kind}`, PASSPHRASE)).outcome).toBe('200');
-    },
-  );
+  test.each(KINDS)('makes a %s endpoint there at once, and the old one none', async (kind) => {
+    const create = (user: string, passphrase: string): Promise<Answer> =>
+      account.via(second.handle).send('POST', `/${kind}`, { query: { user }, passphrase });
+    await change(`new-${kind}`, NEW);
+    expect((await create(`new-${kind}`, PASSPHRASE)).outcome).toBe('403 passphrase_wrong');
+    expect((await create(`new-${kind}`, NEW)).outcome).toBe('200');
+    await change(`same-${kind}`, PASSPHRASE);
+    expect((await create(`same-${kind}`, PASSPHRASE)).outcome).toBe('200');
+  });
 });

@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
-import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
-import {
-  capture,
-  createCapture,
-  createRetrieve,
-  type MadeEndpoint,
-  retrieve,
-} from '../../helpers/endpoints.ts';
+import type { AccountClient, Query } from '../../helpers/clients.ts';
+import { capture, createRetrieve, type MadeEndpoint, retrieve } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Address, type Ended, ended, GONE, KINDS, type Kind, make, REFUSED } from './kinds.ts';
 
 /** What the attacker of these tests has, beside write access to Redis. */
 const MASTER_KEY = new Uint8Array(32).fill(13);
@@ -75,13 +70,10 @@ function writePolicy(client: AccountClient, made: MadeEndpoint, head: Buffer, te
   return vault.raw.hset(placeOf(made), 'p', Buffer.from(record));
 }
 
-function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
-  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
-}
 const QUERIES: readonly Query[] = [{}, { limit: -1 }, { decrypt_all: true }];
 /** Every use of an endpoint on both servers: that which knows it already, and one that does not. */
-async function usesOf(made: Pick<MadeEndpoint, 'url' | 'secret'>) {
-  const answers: Pick<Answer, 'outcome' | 'text'>[] = [];
+async function usesOf(made: Address) {
+  const answers: Ended[] = [];
   for (const server of [vault, second]) {
     if (made.url.includes('/capture/')) {
       answers.push(await ended(capture(server, made, { body: { number: '5' } })));
@@ -97,17 +89,12 @@ async function usesOf(made: Pick<MadeEndpoint, 'url' | 'secret'>) {
   }
   return answers;
 }
-async function outcomesOf(made: Pick<MadeEndpoint, 'url' | 'secret'>): Promise<Set<string>> {
+async function outcomesOf(made: Address): Promise<Set<string>> {
   return new Set((await usesOf(made)).map(({ outcome }) => outcome));
 }
 
-const MEANT = [
-  '500 integrity_failed',
-  '403 endpoint_refused',
-  '403 endpoint_out_of_scope',
-  '410 endpoint_gone',
-];
-async function expectRefused(made: Pick<MadeEndpoint, 'url' | 'secret'>, also: string[] = []) {
+const MEANT = ['500 integrity_failed', REFUSED, '403 endpoint_out_of_scope', GONE];
+async function expectRefused(made: Address, also: string[] = []) {
   const allowed = [...MEANT, 'broke off', '404 token_not_found', ...also];
   const outcomes = (await usesOf(made)).map(({ outcome }) => outcome);
   expect(outcomes.filter((outcome) => !allowed.includes(outcome))).toEqual([]);
@@ -157,13 +144,13 @@ const cases = [
 
 const CAPTURE = { rules: 'hide', algorithm: 'luhn', ttl: '1h' };
 const RETRIEVE = { rules: 'hide', reference: 'inside', mask_fields: 'holder', ttl: '1h' };
-function make(kind: 'capture' | 'retrieve', client = account, user = 'u'): Promise<MadeEndpoint> {
-  return kind === 'capture' ? createCapture(client, user, CAPTURE) : createRetrieve(client, user, RETRIEVE);
+function makeRuled(kind: Kind, client = account, user = 'u'): Promise<MadeEndpoint> {
+  return make(kind, client, user, kind === 'capture' ? CAPTURE : RETRIEVE);
 }
 
 describe('with the master key, a policy that was edited and sealed again', () => {
   test.each(cases)('of a %s endpoint, with %s, ends every use of it', async (kind, _, edit) => {
-    const made = await make(kind);
+    const made = await makeRuled(kind);
     expect(await outcomesOf(made)).toContain('200');
     const { record, head, json } = await readPolicy(account, made);
     await writePolicy(account, made, head, JSON.stringify(edit(json)));
@@ -172,10 +159,13 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     expect(await outcomesOf(made)).toContain('200');
   });
 
-  test.each(['capture', 'retrieve'] as const)(
+  test.each(KINDS)(
     'of a %s endpoint, with a later generation, ends its use, and that of no other endpoint',
     async (kind) => {
-      const [made, giving] = [await make(kind, account, 'ahead'), await createRetrieve(account, 'ahead')];
+      const [made, giving] = [
+        await makeRuled(kind, account, 'ahead'),
+        await createRetrieve(account, 'ahead'),
+      ];
       const query = {
         token: await account.store('ahead', SHOWN, { reference: 'inside' }),
         reference: 'inside',
@@ -188,29 +178,26 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     },
   );
 
-  test.each(['capture', 'retrieve'] as const)(
-    'of a %s endpoint, in no more than its spaces, too',
-    async (kind) => {
-      const made = await make(kind);
-      const { head, text } = await readPolicy(account, made);
-      await writePolicy(account, made, head, text.replace(',', ', '));
-      await expectRefused(made);
-      await writePolicy(account, made, head, text);
-      expect(await outcomesOf(made)).toContain('200');
-    },
-  );
+  test.each(KINDS)('of a %s endpoint, in no more than its spaces, too', async (kind) => {
+    const made = await makeRuled(kind);
+    const { head, text } = await readPolicy(account, made);
+    await writePolicy(account, made, head, text.replace(',', ', '));
+    await expectRefused(made);
+    await writePolicy(account, made, head, text);
+    expect(await outcomesOf(made)).toContain('200');
+  });
 
-  test.each(['capture', 'retrieve'] as const)('does not bring an expired %s endpoint back', async (kind) => {
-    const made = await make(kind);
+  test.each(KINDS)('does not bring an expired %s endpoint back', async (kind) => {
+    const made = await makeRuled(kind);
     const { head, json } = await readPolicy(account, made);
     now += 3_601 * SECOND;
-    expect(await outcomesOf(made)).toEqual(new Set(['410 endpoint_gone']));
+    expect(await outcomesOf(made)).toEqual(new Set([GONE]));
     await writePolicy(account, made, head, JSON.stringify({ ...json, expiresAt: null }));
     await expectRefused(made);
   });
 
   test('does not lift the mask of an account by the name of another', async () => {
-    const made = await make('retrieve', masked);
+    const made = await makeRuled('retrieve', masked);
     const { head, json } = await readPolicy(masked, made);
     await writePolicy(masked, made, head, JSON.stringify({ ...json, account: account.name }));
     for (const { outcome, text } of await usesOf(made)) {
@@ -218,10 +205,10 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     }
   });
 
-  test.each(['capture', 'retrieve'] as const)(
+  test.each(KINDS)(
     'with the check of a secret of the attacker’s own opens no %s endpoint to it',
     async (kind) => {
-      const [victim, own] = [await make(kind), await make(kind, masked)];
+      const [victim, own] = [await makeRuled(kind), await makeRuled(kind, masked)];
       const { text } = await readPolicy(account, victim);
       // A secret is bound to its endpoint, so the attacker makes one for the very place of the victim's.
       const place = placeOf(victim);
@@ -230,8 +217,7 @@ describe('with the master key, a policy that was edited and sealed again', () =>
       await writePolicy(account, victim, attacker, text);
       await expectRefused({ url: victim.url, secret: own.secret });
       await vault.raw.del(place);
-      const create = kind === 'capture' ? createCapture : createRetrieve;
-      const same = await create(account, 'other', { unique_id: victim.unique_id });
+      const same = await make(kind, account, 'other', { unique_id: victim.unique_id });
       const { head } = await readPolicy(account, same);
       await vault.raw.restore(place, 0, kept ?? '', 'REPLACE');
       await writePolicy(account, victim, head, text);
@@ -249,8 +235,8 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     '{"kind":"retrieve","rules":null}',
     '\u0000',
   ])('and is no policy at all, %p, is an error, and no more', async (text) => {
-    for (const kind of ['capture', 'retrieve'] as const) {
-      const made = await make(kind);
+    for (const kind of KINDS) {
+      const made = await makeRuled(kind);
       const { head } = await readPolicy(account, made);
       await writePolicy(account, made, head, text);
       await expectRefused(made, ['500 internal']);
@@ -259,26 +245,23 @@ describe('with the master key, a policy that was edited and sealed again', () =>
 });
 
 describe('with the master key, a wrap', () => {
-  test.each(['capture', 'retrieve'] as const)(
-    'of another %s endpoint, sealed for this one, ends its use',
-    async (kind) => {
-      const [made, other] = [await make(kind), await make(kind)];
-      const theirs = (await vault.raw.hgetBuffer(placeOf(other), 'w')) ?? Buffer.alloc(0);
-      const wrap = sealer.open('record', account.aid, 'endpoint wrap', [other.unique_id], theirs);
-      for (const bytes of [wrap, new Uint8Array(0), wrap.slice(0, -1), new Uint8Array(wrap.length)]) {
-        const moved = sealer.seal('record', account.aid, 'endpoint wrap', [made.unique_id], bytes);
-        await vault.raw.hset(placeOf(made), 'w', Buffer.from(moved));
-        await expectRefused(made);
-      }
-    },
-  );
+  test.each(KINDS)('of another %s endpoint, sealed for this one, ends its use', async (kind) => {
+    const [made, other] = [await makeRuled(kind), await makeRuled(kind)];
+    const theirs = (await vault.raw.hgetBuffer(placeOf(other), 'w')) ?? Buffer.alloc(0);
+    const wrap = sealer.open('record', account.aid, 'endpoint wrap', [other.unique_id], theirs);
+    for (const bytes of [wrap, new Uint8Array(0), wrap.slice(0, -1), new Uint8Array(wrap.length)]) {
+      const moved = sealer.seal('record', account.aid, 'endpoint wrap', [made.unique_id], bytes);
+      await vault.raw.hset(placeOf(made), 'w', Buffer.from(moved));
+      await expectRefused(made);
+    }
+  });
 });
 
 describe('after all that', () => {
   test('the server is alive and its endpoints work', async () => {
     expect(vault.opened.pool.stats()).toMatchObject({ threadsAlive: 1, restarts: 0 });
-    const giving = await make('retrieve');
+    const giving = await makeRuled('retrieve');
     expect((await retrieve(second, giving, { query: { token: outside } })).outcome).not.toBe('200');
-    expect((await capture(vault, await make('capture'), { body: { number: '6' } })).outcome).toBe('200');
+    expect((await capture(vault, await makeRuled('capture'), { body: { number: '6' } })).outcome).toBe('200');
   });
 });

@@ -10,9 +10,9 @@ import {
 } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { changesOf } from '../tampering.ts';
+import { changePassphrase, ended } from './kinds.ts';
 
 const DAY = 86_400_000;
-const NEW = 'the new passphrase of the key';
 const REFUSED = '500 integrity_failed';
 /** Far longer than any of what is waited for takes, and short enough for a loop without end to be seen. */
 const LIMIT_MS = 30_000;
@@ -29,11 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
-function ended(reply: Promise<Answer>): Promise<string> {
-  return reply.then(
-    ({ outcome }) => outcome,
-    () => 'broke off',
-  );
+async function outcomeOf(reply: Promise<Answer>): Promise<string> {
+  return (await ended(reply)).outcome;
 }
 /** What `work` comes to, or that it goes on without end; `clean` then takes away what it goes round in. */
 async function within<T>(work: Promise<T>, clean: () => Promise<unknown>): Promise<T | 'no end'> {
@@ -203,12 +200,12 @@ describe('entries of the directories that nobody would write', () => {
     const { live, clean } = await prepare(forges);
     const own = await createRetrieve(client, 'k', { ttl: '1s' });
     const theirs = await createCapture(later, 'k', { ttl: '1s' });
-    expect(['200', REFUSED]).toContain(await ended(client.send('GET', '/capture')));
+    expect(['200', REFUSED]).toContain(await outcomeOf(client.send('GET', '/capture')));
     now += 2 * DAY;
     const swept = await within(ignored(vault.opened.sweep()), clean);
     expect(swept).not.toBe('no end');
     expect([await isThere(theirs), await isThere(own), await isThere(live)]).toEqual([false, false, true]);
-    expect(await ended(capture(vault, live, { body: { number: '1' } }))).toBe('200');
+    expect(await outcomeOf(capture(vault, live, { body: { number: '1' } }))).toBe('200');
   });
 
   test.each(forged)('%s keep no other endpoint from being stopped or removed', async (_, forges) => {
@@ -223,14 +220,13 @@ describe('entries of the directories that nobody would write', () => {
 
   test('all together keep no key from being changed and deleted', async () => {
     const { live, clean } = await prepare(forged.flatMap(([, forges]) => forges));
-    const body = { user: 'k', passphrase: PASSPHRASE, new_passphrase: NEW };
-    expect(await within(ended(client.send('PUT', '/key', { body })), clean)).toBe('200');
+    expect(await within(outcomeOf(changePassphrase(client, 'k')), clean)).toBe('200');
     expect(await wrapOf(live)).toBe(0);
     const { data } = await client.sdk.vault.list({ user: 'k' });
     for (const { token, reference } of data['k'] ?? []) {
       await client.send('DELETE', '/vault', { query: { user: 'k', token, reference } });
     }
-    expect(await ended(client.send('DELETE', '/key', { query: { user: 'k' } }))).toBe('200');
+    expect(await outcomeOf(client.send('DELETE', '/key', { query: { user: 'k' } }))).toBe('200');
   });
 });
 
@@ -252,11 +248,10 @@ describe('a directory', () => {
       live.push(made);
     }
     const useAll = () =>
-      Promise.all(live.map((made) => ended(capture(vault, made, { body: { number: '1' } }))));
+      Promise.all(live.map((made) => outcomeOf(capture(vault, made, { body: { number: '1' } }))));
     await within(vault.opened.sweep(), () => Promise.resolve());
     expect(await useAll()).toEqual(live.map(() => '200'));
-    const body = { user: 'k', passphrase: PASSPHRASE, new_passphrase: NEW };
-    expect((await client.send('PUT', '/key', { body })).outcome).toBe('200');
+    expect((await changePassphrase(client, 'k')).outcome).toBe('200');
     expect(await useAll()).toEqual(live.map(() => '410 endpoint_gone'));
   });
 
@@ -270,7 +265,7 @@ describe('a directory', () => {
     await ignored(vault.opened.sweep());
     now += 2 * DAY;
     await ignored(vault.opened.sweep());
-    expect(await ended(retrieve(vault, theirs))).toBe('200');
+    expect(await outcomeOf(retrieve(vault, theirs))).toBe('200');
     await vault.raw.zrem(redisKeys.endpointDirectory(client.aid), member);
   });
 
@@ -285,7 +280,7 @@ describe('a directory', () => {
     ]) {
       const theirs = await createCapture(later, 'k', { ttl: '1s' });
       await write();
-      expect(await ended(client.send('GET', '/capture'))).toBe(REFUSED);
+      expect(await outcomeOf(client.send('GET', '/capture'))).toBe(REFUSED);
       now += 2 * DAY;
       await ignored(vault.opened.sweep());
       expect(await isThere(theirs)).toBe(false);
@@ -316,7 +311,7 @@ describe('an endpoint whose record is damaged', () => {
 
   test('by a text in its place keeps nobody from stopping and removing those of its key', async () => {
     const { endpointStore } = vault.opened.stores;
-    const kid = 'a key of damaged endpoints'.replaceAll(' ', '-');
+    const kid = 'a-key-of-damaged-endpoints';
     const ids = ['damaged', 'whole'];
     const bytes = Buffer.alloc(40, 1);
     const outcomes: unknown[] = [];
@@ -343,8 +338,8 @@ describe('after all that', () => {
   test('the server is alive, and nobody has met an unexpected error', async () => {
     expect(vault.opened.pool.stats()).toMatchObject({ threadsAlive: 1, restarts: 0 });
     expect(vault.lines.filter(({ event }) => event === 'unexpected_error')).toEqual([]);
-    expect(await ended(capture(vault, await createCapture(account, 'u'), { body: { number: '1' } }))).toBe(
-      '200',
-    );
+    expect(
+      await outcomeOf(capture(vault, await createCapture(account, 'u'), { body: { number: '1' } })),
+    ).toBe('200');
   });
 });

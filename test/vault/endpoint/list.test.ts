@@ -47,9 +47,10 @@ function remove(unique_id: string, path: Kind = 'capture', client = account): Pr
 function create(kind: Kind, unique_id: string, client = account): Promise<Answer> {
   return client.send('POST', `/${kind}`, { query: { user: 'u', unique_id }, passphrase: PASSPHRASE });
 }
+/** In ascending order. */
 function freshId(): string {
   ids += 1;
-  return `endpoint-${ids}`;
+  return `endpoint-${String(ids).padStart(4, '0')}`;
 }
 
 describe.each(KINDS)('the list of %s endpoints', (kind) => {
@@ -125,14 +126,16 @@ describe.each(KINDS)('the list of %s endpoints', (kind) => {
     expect(await flags()).toEqual([true, true]);
   });
 
-  test('counts as one listing, a refused one and a refused deletion as nothing', async () => {
-    await make(kind, account, 'u', { unique_id: freshId() });
+  test('and a deletion count as one each, refused ones as nothing', async () => {
+    const { unique_id } = await make(kind, account);
     const before = await vault.usage(account);
     await list(kind);
+    await remove(unique_id, kind);
     expect((await account.send('GET', `/${kind}`, { query: { user: 'nobody' } })).status).toBe(404);
     expect((await remove('never-was')).status).toBe(404);
-    const after = await vault.usage(account);
-    expect(after).toEqual({ ...before, list: 1, api_requests: (before['api_requests'] ?? 0) + 1 });
+    await vault.opened.services.metering.flush();
+    const requests = (before['api_requests'] ?? 0) + 2;
+    expect(await vault.usage(account)).toEqual({ ...before, list: 1, delete: 1, api_requests: requests });
   });
 });
 

@@ -43,6 +43,13 @@ const EVERYTHING = {
   },
 } as const;
 
+const SETTINGS = {
+  hide_card: true,
+  locale: 'es',
+  additional_fields: [{ name: 'note', label: 'Note', required: true }],
+  theme: { style: 'modern', primary_color: '#c0ffee' },
+} as const;
+
 let vault: TestVault;
 let owner: AccountClient;
 let other: AccountClient;
@@ -69,6 +76,9 @@ function remove(form_id: string, client = owner): Promise<Answer> {
 }
 async function page(form_id: string, at: Pick<TestVault, 'handle'> = vault): Promise<Response> {
   return at.handle(new Request(`http://localhost/v1${IFRAME}/${form_id}`));
+}
+function replace(id: string, body: unknown = {}, by = owner, base = IFRAME): Promise<Answer> {
+  return by.send('PUT', `${base}/${id}`, { body });
 }
 function idsOf(answer: Answer): string[] {
   return answer.as<Form[]>().map(({ id }) => id);
@@ -284,6 +294,73 @@ describe('an endpoint made as a page', () => {
     const listed = await owner.send('GET', '/retrieve', { query: { user: 'pages' } });
     expect(listed.text).not.toContain('unlocked');
   });
+});
+
+test('a replacement gives what a creation with the same settings would, of the same type, by either path', async () => {
+  const id = freshId();
+  await create(id, { additional_fields: [{ name: 'number' }], locale: 'de' });
+  const { form_type: type } = (await read(id)).as<Form>();
+  for (const [base, settings] of [
+    [IFRAME, SETTINGS],
+    ['/capture/iframe', {}],
+  ] as const) {
+    const answer = await replace(id, settings, owner, base);
+    expect(answer.outcome).toBe('200');
+    expect(answer.json).toEqual({ id, url: `/v1${base}/${id}`, form_type: type, ...settings });
+    expect((await read(id)).json).toMatchObject(settings);
+    expect((await page(id)).status).toBe(200);
+  }
+  expect((await read(id)).json).not.toHaveProperty('locale');
+  const log = (await owner.send('GET', '/audit', { query: { action: 'form.change' } })).as<object[]>();
+  expect(log).toMatchObject([{ object: `form/${id}` }, { object: `form/${id}` }]);
+  await remove(id);
+});
+
+test('a replacement is refused for forms of others, built-in and unknown ones, and for invalid settings', async () => {
+  const id = freshId();
+  await create(id, { locale: 'de' });
+  expect((await replace(id, {}, other)).outcome).toBe('404 form_not_found');
+  expect((await replace('pcd')).outcome).toBe('404 form_not_found');
+  expect((await replace('nowhere')).outcome).toBe('404 form_not_found');
+  expect((await replace(id, { locale: 'xx' })).outcome).toBe('400 invalid_request');
+  expect((await replace(id, { css_links: ['http://a.example/'] })).outcome).toBe('400 invalid_request');
+  expect((await read(id)).json).toMatchObject({ locale: 'de' });
+  await remove(id);
+});
+
+test('a replacement never brings a deleted form back, nor changes one that took its id since', async () => {
+  for (let round = 0; round < 20; round++) {
+    const id = freshId();
+    await create(id, { locale: 'de' });
+    const [changed] = await Promise.all([
+      replace(id, { locale: 'fr' }),
+      remove(id).then(() => create(id, { locale: 'es' }, other)),
+    ]);
+    expect(['200', '404 form_not_found']).toContain(changed.outcome);
+    expect((await read(id, other)).json).toMatchObject({ locale: 'es' });
+    expect((await read(id)).outcome).toBe('404 form_not_found');
+    await remove(id, other);
+  }
+});
+
+test.each([
+  [{ success_url: 'https://shop.example/thanks?a=1' }, '200'],
+  [{ success_url: 'https://evil.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example.evil.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example@evil.example/' }, 'body.success_url'],
+  [{ success_url: 'javascript:alert(1)' }, 'body.success_url'],
+  [{ success_url: '//shop.example/' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example/#x' }, 'body.success_url'],
+  [{ success_url: 'https://shop.example/', frame_ancestors: null }, 'body.success_url'],
+  [{ additional_fields: [{ name: 'a', type: 'select', options: ['x', { value: 'y', label: 'Y' }] }] }, '200'],
+  [{ additional_fields: [{ name: 'a', type: 'select' }] }, 'body.additional_fields[0].options'],
+  [{ additional_fields: [{ name: 'a', options: ['x'] }] }, 'body.additional_fields[0].options'],
+  [{ additional_fields: [{ name: 'a', type: 'password' }] }, 'body.additional_fields[0].type'],
+])('%j: %s', async (settings, expected) => {
+  const id = freshId();
+  const answer = await create(id, { frame_ancestors: ['https://shop.example'], ...settings });
+  expect(answer.field ?? answer.outcome).toBe(expected);
+  await remove(id);
 });
 
 test('a digest stays for 100 fetches, and goes with any change', async () => {

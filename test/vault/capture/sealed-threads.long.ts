@@ -51,17 +51,13 @@ async function sealElsewhere(key: object): Promise<string> {
   return (await child.stdout.text()).trim();
 }
 
-/** Every text that this thread's heap holds, by what a snapshot has of it. */
-function heapTexts(): string {
-  return Bun.generateHeapSnapshot('v8');
-}
-
 test('a number that was sealed is in no job for a thread, and in no text of this one', async () => {
   await capture(vault, shop, { body: { card_number: OPEN_NUMBER } });
   const sealed = await sealElsewhere(await sealingKey(vault));
   const answer = await postSealed(vault, shop, sealed);
   expect(answer.outcome).toBe('200');
-  const texts = heapTexts();
+  // Every text that this thread's heap holds.
+  const texts = Bun.generateHeapSnapshot('v8');
   const sent = Buffer.concat(frames);
   // Only now may this thread know the number.
   const number = SEALED_PARTS.join('');

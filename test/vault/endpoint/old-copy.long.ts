@@ -12,7 +12,7 @@ import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
-import { type AccountClient, type Answer, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
+import { type AccountClient, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
 import {
   capture,
   createCapture,
@@ -22,6 +22,7 @@ import {
 } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from '../maintenance/copies.ts';
+import { changePassphrase, ended } from './kinds.ts';
 
 const MASTER_KEY = new Uint8Array(32).fill(11);
 const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
@@ -59,7 +60,8 @@ function startRedis(name: string): Promise<EmbeddedRedis> {
   return startEmbeddedRedis({ dataDir: join(folder, name), log: () => undefined });
 }
 function openOn(redis: EmbeddedRedis, isCopy: boolean): Promise<TestVault> {
-  return openTestVault({ redis, join: isCopy, masterKey: MASTER_KEY, authFailuresMax: 0 });
+  // The attacker of these tests derives keys in this thread, at their real cost.
+  return openTestVault({ redis, join: isCopy, masterKey: MASTER_KEY, authFailuresMax: 0, realArgon2: true });
 }
 async function captureInto(made: MadeEndpoint, body: object, client: TestVault): Promise<Item> {
   const answer = await capture(client, made, { body });
@@ -81,8 +83,7 @@ async function fillBefore(): Promise<void> {
   locked = await createRetrieve(account, 'u', { token: since[0]?.token });
 }
 async function fillSince(): Promise<void> {
-  const body = { user: 'u', passphrase: PASSPHRASE, new_passphrase: NEW };
-  expect((await account.send('PUT', '/key', { body })).outcome).toBe('200');
+  expect((await changePassphrase(account, 'u', NEW)).outcome).toBe('200');
   const owner = account.sdkWith({ passphrase: NEW });
   for (const { token } of since) {
     await owner.vault.update({ user: 'u', token, data: { note: SINCE, cvv: '222' } });
@@ -120,9 +121,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function ended(reply: Promise<Answer>): Promise<Pick<Answer, 'outcome' | 'text'>> {
-  return reply.catch(() => ({ outcome: 'broke off', text: '' }));
-}
 /** How many of these items come out whole, by the old secret; nothing written since may come out at all. */
 async function openThroughEndpoint(server: Handle, items: readonly Item[]): Promise<number> {
   const answers = await Promise.all(
