@@ -266,19 +266,6 @@ describe('a refused request is not remembered', () => {
   });
 });
 
-describe('the key itself', () => {
-  test.each(['x', 'a b', '!"#$%&~', 'x'.repeat(255)])('%.20p is taken', async (key) => {
-    expect((await post(key)).outcome).toBe('200');
-    expect(isReplay(await post(key))).toBe(true);
-  });
-
-  test.each(['', 'x'.repeat(256), 'a\tb', 'ümlaut', '\u007f'])('%.20p is refused', async (key) => {
-    const answer = await post(key);
-    expect(answer.outcome).toBe('400 invalid_request');
-    expect(answer.field?.toLowerCase()).toBe('header.idempotency-key');
-  });
-});
-
 describe('what is kept of a repeatable request', () => {
   test('holds neither number nor secret nor reference in the clear', async () => {
     await post('canary-key-of-a-request', { query: { reference: 'canary-reference' } });

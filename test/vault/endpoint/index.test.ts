@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import type { AccountClient, Answer } from '../../helpers/clients.ts';
 import {
   capture,
   createCapture,
@@ -9,7 +9,6 @@ import {
   retrieve,
 } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
-import { changesOf } from '../tampering.ts';
 import { changePassphrase, ended } from './kinds.ts';
 
 const DAY = 86_400_000;
@@ -20,7 +19,7 @@ const LIMIT_MS = 30_000;
 let now = Date.now();
 let vault: TestVault;
 let account: AccountClient;
-let numbers = 0;
+const _numbers = 0;
 
 beforeAll(async () => {
   vault = await openTestVault({ now: () => now, authFailuresMax: 0 });
@@ -53,84 +52,6 @@ async function isThere({ unique_id }: MadeEndpoint): Promise<boolean> {
 function wrapOf({ unique_id }: MadeEndpoint): Promise<number> {
   return vault.raw.hexists(redisKeys.endpoint(unique_id), 'w');
 }
-
-describe('a rule', () => {
-  const HIDE = {
-    name: 'template',
-    input_field: '*',
-    output_field: '*',
-    arguments: { template: '{"number":"{{number}}","ruled":true}' },
-  };
-  const addRule = async (client: AccountClient, id: string, operation: object = HIDE): Promise<Buffer> => {
-    const sent = { query: { id }, body: [operation] };
-    expect((await client.send('POST', '/rule', sent)).outcome).toBe('200');
-    return (await vault.raw.hgetBuffer(redisKeys.rules(client.aid), id)) ?? Buffer.alloc(0);
-  };
-  const put = (id: string, bytes: Buffer) => vault.raw.hset(redisKeys.rules(account.aid), id, bytes);
-  /** One use of each kind that the rule takes part in. */
-  const usesOf = async (id: string): Promise<() => Promise<Answer[]>> => {
-    numbers += 1;
-    const number = `${numbers}`;
-    const token = await account.store('u', { number, note: 'not to be shown' });
-    const taking = await createCapture(account, 'u', { rules: id });
-    const giving = await createRetrieve(account, 'u', { rules: id });
-    const opening = { query: { user: 'u', token, rules: id }, passphrase: PASSPHRASE };
-    return async () => [
-      await capture(vault, taking, { body: { number: `9${number}`, note: 'not to be kept' } }),
-      await retrieve(vault, giving, { query: { token } }),
-      await account.send('GET', '/vault', opening),
-    ];
-  };
-  const stored = async (): Promise<number> => (await vault.raw.keys('*}i*')).length;
-
-  test('whose record was changed in any way is refused wherever it is used, and nothing is stored or shown', async () => {
-    const original = await addRule(account, 'damaged');
-    const uses = await usesOf('damaged');
-    expect((await uses()).map(({ outcome }) => outcome)).toEqual(['200', '200', '200']);
-    const before = await stored();
-    const wrong: string[] = [];
-    for (const [change, bytes] of changesOf(original, 5)) {
-      await put('damaged', bytes);
-      const answers = [...(await uses()), await account.send('GET', '/rule', { query: { id: 'damaged' } })];
-      wrong.push(
-        ...answers.flatMap(({ outcome }, n) => (outcome === REFUSED ? [] : [`${change}, ${n}: ${outcome}`])),
-      );
-    }
-    expect(wrong).toEqual([]);
-    expect((await account.send('GET', '/rule')).outcome).toBe(REFUSED);
-    expect(await stored()).toBe(before);
-    await put('damaged', original);
-    const [, shown] = await uses();
-    expect(shown?.text).not.toContain('not to be shown');
-  });
-
-  test('in the place of another, of this account or of another one, is refused', async () => {
-    const stranger = await vault.account();
-    const uses = await usesOf('place');
-    const own = await addRule(account, 'place');
-    for (const other of [
-      await addRule(account, 'lenient', { name: 'noop' }),
-      await addRule(stranger, 'place', { name: 'noop' }),
-    ]) {
-      await put('place', other);
-      expect((await uses()).map(({ outcome }) => outcome)).toEqual([REFUSED, REFUSED, REFUSED]);
-    }
-    await put('place', own);
-    expect((await uses()).map(({ outcome }) => outcome)).toEqual(['200', '200', '200']);
-  });
-
-  test('that is gone, or whose account has another type of record, stores and shows nothing', async () => {
-    await addRule(account, 'gone');
-    const uses = await usesOf('gone');
-    const before = await stored();
-    await vault.raw.hdel(redisKeys.rules(account.aid), 'gone');
-    expect((await uses()).map(({ outcome }) => outcome)).toEqual(Array(3).fill('404 rule_not_found'));
-    await vault.raw.set(redisKeys.rules(account.aid), 'text');
-    expect((await uses()).map(({ outcome }) => outcome)).toEqual(Array(3).fill(REFUSED));
-    await vault.raw.del(redisKeys.rules(account.aid));
-    expect(await stored()).toBe(before);
-  });
-});
 
 type Forge = (real: { readonly kid: string; readonly id: string; readonly nonce: string }) => Buffer;
 function written(text: (real: Parameters<Forge>[0]) => string): Forge {
