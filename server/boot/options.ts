@@ -23,6 +23,8 @@ export interface SystemOptions
   readonly settings: ServiceSettings;
   /** Milliseconds since 1970; the system clock by default. */
   readonly now?: () => number;
+  /** The first pause before a call to a third party is repeated; half a second by default. */
+  readonly retryMs?: number | undefined;
   /** Opens a vault with an unfinished restore, which is rejected by default. */
   readonly restoring?: boolean;
   /** Rejects a Redis that must not be written to. Called before the first write. */

@@ -1,5 +1,6 @@
 import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
+import { createRetryPause } from '../domain/proxy/retry-pause.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
 import { createAccounts } from '../services/account/account.ts';
@@ -257,7 +258,8 @@ function createProxyServices(
   { metering, idempotency, accounts, keys, rules, storing, rejections, queue }: Access & Items & Queued,
 ) {
   const { certStore, connectionStore, itemStore, jobStore, keyStore } = stores;
-  const { proxyAllow, proxyCa, networkTokenRequesters: requesters } = options;
+  const { proxyAllow, proxyCa, networkTokenRequesters: requesters, retryMs } = options;
+  const retryPause = createRetryPause(random, retryMs);
   const thirdParties = createThirdParties({
     policy: createAddressPolicy({ allow: proxyAllow }),
     caPem: proxyCa,
@@ -266,11 +268,11 @@ function createProxyServices(
   const certs = createCerts({ crypto, certStore, metering, randomId });
   const sending = createProxySending({
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
-    ...{ recordEvent, now, random, settings },
+    ...{ recordEvent, now, retryPause, settings },
   });
   const jobs = createProxyJobs({
     ...{ crypto, jobStore, keyStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
-    ...{ recordEvent, now, randomId, random },
+    ...{ recordEvent, now, randomId, random, retryPause },
   });
   const jobListing = createJobListing({
     ...{ crypto, jobStore, keys, jobs, cursors, metering, requesters, recordEvent, now, randomId, settings },

@@ -35,6 +35,8 @@ export interface JobQueueOptions {
   readonly run: (id: string) => Promise<number | undefined>;
   /** How many ids this process runs at the same time. */
   readonly concurrency: number;
+  /** The delay after `run` has thrown, from and to; one to five seconds by default. */
+  readonly thrownMs?: readonly [number, number];
   /** Called when Redis is disconnected or reconnected, when `run` throws, and for other errors; names only, no data. */
   readonly onEvent?: (event: string) => void;
 }
@@ -67,7 +69,6 @@ const TIMEOUT_MS = 2_000;
 /** After a process stops, another runs its ids within the lock and two intervals. */
 const LOCK_MS = 12_000;
 const STALLED_MS = 4_000;
-/** The delay after `run` has thrown, from and to. */
 const THROWN_MS = [1_000, 5_000] as const;
 /** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;
@@ -140,7 +141,7 @@ async function runOnce({ draining, options }: QueueState, id: string): Promise<n
     return await options.run(id);
   } catch {
     options.onEvent?.('job_queue_run_failed');
-    return randomInt(...THROWN_MS);
+    return randomInt(...(options.thrownMs ?? THROWN_MS));
   }
 }
 

@@ -7,6 +7,8 @@ import { openTestVault, type TestVault, type VaultSettings } from './vault.ts';
 import type { WebhookEvent } from './webhook.ts';
 
 const POLL_MS = 5;
+/** The first pause before a call is repeated. */
+export const RETRY_MS = 10;
 
 /** A card whose values stand nowhere else in a message. */
 export const CARD = {
@@ -21,11 +23,15 @@ export const CARD = {
 export const CHARGE = '{"pan":"{{card_number}}","cvc":"{{cvv}}","amount":1000}';
 export const CHARGED = `{"pan":"${CARD.card_number}","cvc":"${CARD.cvv}","amount":1000}`;
 
-/** What reaches this machine: the addresses of the tests, and the authority of their third parties. */
+/**
+ * A proxy that reaches this machine, trusts the authority of the tests' third parties, and repeats failed calls after
+ * milliseconds instead of half a second.
+ */
 export async function localProxy(): Promise<NonNullable<VaultSettings['proxy']>> {
   return {
     allow: ['127.0.0.0/8'],
     caPem: (await thirdPartyTrust()).authority.pem,
+    retryMs: RETRY_MS,
   };
 }
 

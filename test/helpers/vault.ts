@@ -62,6 +62,7 @@ interface ProxySettings {
   readonly allow: SystemOptions['proxyAllow'];
   readonly caPem: SystemOptions['proxyCa'];
   readonly requesters: SystemOptions['networkTokenRequesters'];
+  readonly retryMs: SystemOptions['retryMs'];
 }
 
 interface NewAccount {
@@ -172,6 +173,7 @@ function openSystem(
     proxyAllow: proxy.allow ?? [],
     proxyCa: proxy.caPem,
     networkTokenRequesters: proxy.requesters ?? [],
+    retryMs: proxy.retryMs,
     ...{ workers, prices, now },
     observer: traces?.observe(metrics.observer) ?? metrics.observer,
     recordEvent: (event, fields = {}) => {

@@ -1,6 +1,6 @@
 /** What follows from one attempt to send a proxied request. */
 import type { ErrorCode } from '../../core/errors.ts';
-import { parseRetryAfter, pauseMs } from './retry-pause.ts';
+import { parseRetryAfter, type RetryPause } from './retry-pause.ts';
 
 /** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
 export type AttemptResult =
@@ -29,8 +29,7 @@ export interface AttemptState {
   readonly repeatable: boolean;
   /** ms since 1970. */
   readonly now: number;
-  /** From 0 up to 1. */
-  readonly random: number;
+  readonly pause: RetryPause;
 }
 
 /** What follows from an attempt. */
@@ -67,7 +66,7 @@ export function judgeAttempt(attempt: AttemptResult, state: AttemptState): Verdi
     }
     const asked =
       attempt.retryAfter === undefined ? undefined : parseRetryAfter(attempt.retryAfter, state.now);
-    return { kind: 'again', pauseMs: pauseMs(state.made, state.random, asked) };
+    return { kind: 'again', pauseMs: state.pause(state.made, asked) };
   }
   const { code, sent, reason } = attempt;
   // A reply that is too large was given: the request has arrived, and a repeat would bring the same.
@@ -76,5 +75,5 @@ export function judgeAttempt(attempt: AttemptResult, state: AttemptState): Verdi
   const unknown = isOutcomeUnknown(attempt);
   return isFinal || isLast || (unknown && !state.repeatable)
     ? { kind: 'failure', code, unknown }
-    : { kind: 'again', pauseMs: pauseMs(state.made, state.random) };
+    : { kind: 'again', pauseMs: state.pause(state.made) };
 }

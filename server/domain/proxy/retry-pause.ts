@@ -7,14 +7,27 @@ const MAX_MS = 60_000;
 const JITTER = 0.5;
 
 /**
- * The pause after the `attempt`-th failed attempt (1, 2, ...), in whole milliseconds: half a second, doubling each
+ * The pause after the `attempt`-th failed attempt (1, 2, ...), in whole milliseconds: `firstMs`, doubling each
  * time, lengthened by up to a half by `random` (from 0 up to 1), at most 60 s. Until the bound is met, each
  * pause is longer than the one before. Where the other side asked for more (`retryAfterMs`), it is what was asked
  * for, still at most 60 s.
  */
-export function pauseMs(attempt: number, random: number, retryAfterMs = 0): number {
-  const step = Math.min(FIRST_MS * 2 ** (attempt - 1), MAX_MS / (1 + JITTER));
+export function pauseMs(
+  attempt: number,
+  random: number,
+  retryAfterMs = 0,
+  firstMs: number = FIRST_MS,
+): number {
+  const step = Math.min(firstMs * 2 ** (attempt - 1), MAX_MS / (1 + JITTER));
   return Math.min(MAX_MS, Math.ceil(Math.max(step * (1 + JITTER * random), retryAfterMs)));
+}
+
+/** The pause after the `attempt`-th failed attempt, at least what the other side asked for. */
+export type RetryPause = (attempt: number, retryAfterMs?: number) => number;
+
+/** Pauses as {@link pauseMs} gives them; the first is half a second by default. */
+export function createRetryPause(random: () => number, firstMs?: number): RetryPause {
+  return (attempt, retryAfterMs) => pauseMs(attempt, random(), retryAfterMs, firstMs);
 }
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

@@ -3,6 +3,7 @@ import { VaultError } from '../../core/errors.ts';
 import { failureFields } from '../../core/failure.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import { bindParts } from '../common/bind.ts';
+import type { RandomFraction } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
 import { recordFault } from './send.ts';
 import { createJobSlots, type JobSlots } from './slots.ts';
@@ -14,6 +15,7 @@ const EARLY_MS = 500;
 
 interface JobDependencies extends Omit<StepParts, 'unsent'> {
   readonly jobStore: JobStore;
+  readonly random: RandomFraction;
   /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
   readonly enqueue: (name: string, place: number) => Promise<void>;
 }

@@ -8,6 +8,7 @@ import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
+import type { RetryPause } from '../../domain/proxy/retry-pause.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
@@ -15,7 +16,7 @@ import type { ItemStore, StoredItem } from '../../store/item/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { ClientCredentials } from '../cert/cert.ts';
 import { bindParts } from '../common/bind.ts';
-import type { Clock, RandomFraction } from '../common/clock.ts';
+import type { Clock } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
 import {
   type Account,
@@ -70,7 +71,7 @@ interface SendingParts {
   readonly requesters: readonly ProxyRequester[];
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
-  readonly random: RandomFraction;
+  readonly retryPause: RetryPause;
   readonly settings: Pick<ServiceSettings, 'environment' | 'sadAfterProxy'>;
 }
 
@@ -257,7 +258,7 @@ function simulate(id: string, now: number): OutboundResult {
 
 /** What follows from an attempt; `made` counts it. */
 function judge(
-  { now, random }: SendingParts,
+  { now, retryPause }: SendingParts,
   { facts: { attempts, repeatable } }: ProxyJob,
   result: OutboundResult,
   made: number,
@@ -266,7 +267,7 @@ function judge(
     result.ok
       ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
       : result,
-    { made, attempts, repeatable, now: now(), random: random() },
+    { made, attempts, repeatable, now: now(), pause: retryPause },
   );
 }
 

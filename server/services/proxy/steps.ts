@@ -3,14 +3,14 @@ import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import { asVaultError } from '../../core/failure.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
-import { pauseMs } from '../../domain/proxy/retry-pause.ts';
+import type { RetryPause } from '../../domain/proxy/retry-pause.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { AttemptEntry, JobBill, JobStore, StoredJob } from '../../store/job/job.ts';
 import type { JobOutcome } from '../../store/job/list.ts';
 import type { KeyStore } from '../../store/key.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
-import type { Clock, RandomFraction, RandomId } from '../common/clock.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
@@ -46,7 +46,7 @@ export interface StepParts {
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
   readonly randomId: RandomId;
-  readonly random: RandomFraction;
+  readonly retryPause: RetryPause;
   /** Attempts of this process that are recorded, perhaps, and certainly not made. */
   readonly unsent: Set<string>;
 }
@@ -249,7 +249,7 @@ export async function tellStep(
   place: JobName,
   stored: StoredJob,
 ): Promise<number | undefined> {
-  const { crypto, jobStore, thirdParties, recordEvent, now, random } = parts;
+  const { crypto, jobStore, thirdParties, recordEvent, now, retryPause } = parts;
   const { aid, id } = place;
   const { facts, secret, body } = await crypto.openReport({ place, report: stored.record });
   const { url, maxAttempts } = facts;
@@ -277,7 +277,7 @@ export async function tellStep(
   const entry = 'status' in outcome ? { ms, status: outcome.status } : { ms, code: outcome.code };
   recordEvent('webhook_attempt', { ...names, attempt: made, ms, ...outcome });
   if (!outcome.delivered && made < maxAttempts) {
-    const waitMs = pauseMs(made, random());
+    const waitMs = retryPause(made);
     const over = { sent: true, entry, nextMs: now() + waitMs };
     await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
     return waitMs;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { type AttemptResult, type AttemptState, judgeAttempt } from '../../../server/domain/proxy/outcome.ts';
+import { createRetryPause } from '../../../server/domain/proxy/retry-pause.ts';
 
 function state(changes: Partial<AttemptState> = {}): AttemptState {
   return {
@@ -7,7 +8,7 @@ function state(changes: Partial<AttemptState> = {}): AttemptState {
     attempts: 8,
     repeatable: false,
     now: Date.UTC(2026, 10, 21),
-    random: 0,
+    pause: createRetryPause(() => 0),
     ...changes,
   };
 }
