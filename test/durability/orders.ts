@@ -62,7 +62,7 @@ export function planOrders(seed: number, count: number, sendMs: number): Order[]
 
 function json(body: unknown): Pick<Move, 'headers' | 'body'> {
   return {
-    headers: ['Content-Type: application/json'],
+    headers: [['Content-Type', 'application/json']],
     body: JSON.stringify(body),
   };
 }
@@ -81,7 +81,7 @@ export function targetMove(seed: number, path: string, n: number): Move {
     [12, { ...good, afterMs }],
     [15, busy],
     [6, { ...busy, afterMs }],
-    [12, { kind: 'reply', status: 429, headers: ['Retry-After: 1'], body: `slow down ${n}` }],
+    [12, { kind: 'reply', status: 429, headers: [['Retry-After', '1']], body: `slow down ${n}` }],
     [14, { kind: 'reset' }],
     [8, { kind: 'reset', afterMs }],
     [8, { ...good, kind: 'cut' }],

@@ -1,7 +1,7 @@
 /** Third parties on this machine: HTTPS servers that a test scripts call by call, and asks what they received. */
-import type net from 'node:net';
-import tls from 'node:tls';
+import type tls from 'node:tls';
 import { type Authority, type Credential, newAuthority } from '../outbound/certificates.ts';
+import { startSocketServer } from './socket-server.ts';
 import { createRequestReader, headerOf, type WireRequest } from './wire.ts';
 
 /** A request that a third party received. */
@@ -24,6 +24,8 @@ export interface PartyReply {
   readonly endless?: boolean;
   /** The head promises one byte more than the body has: then the connection is cut, or held open. */
   readonly unfinished?: 'cut' | 'held';
+  /** Called when a whole reply has been written. */
+  readonly onWritten?: () => void;
 }
 
 /**
@@ -31,6 +33,9 @@ export interface PartyReply {
  * read and no reply), or what a function says, when its promise settles.
  */
 export type Act = number | PartyReply | 'reset' | ((request: Received) => Act | Promise<Act>);
+
+/** Reads a request and never says anything. */
+export const SILENT: Act = () => new Promise<never>(() => undefined);
 
 /** A third party that runs. */
 export interface ThirdParty {
@@ -116,7 +121,12 @@ function writeReply(socket: tls.TLSSocket, request: Received, reply: PartyReply)
   const { unfinished } = reply;
   const shown = request.method === 'HEAD' ? Buffer.alloc(0) : body;
   const length = body.length + (unfinished === undefined ? 0 : 1);
-  socket.write(Buffer.concat([Buffer.from(headOf(reply, `Content-Length: ${length}`), 'latin1'), shown]));
+  const head = Buffer.from(headOf(reply, `Content-Length: ${length}`), 'latin1');
+  socket.write(Buffer.concat([head, shown]), (error) => {
+    if (!error && unfinished === undefined) {
+      reply.onWritten?.();
+    }
+  });
   if (unfinished === 'held') {
     return;
   }
@@ -172,94 +182,70 @@ function createRecord() {
   };
 }
 
-async function listen(server: net.Server, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(port, '127.0.0.1', resolve);
-  await promise;
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+/** What is special about a third party; the rest are options of its TLS server. */
+export interface PartyOptions extends tls.TlsOptions {
+  /** A free one when left out. */
+  readonly port?: number;
+  /** What becomes of requests to paths without a script, instead of 404. */
+  readonly otherwise?: Act;
+  /** Asked at each connection: whether it is closed before a byte was sent on it. */
+  readonly refuses?: () => boolean;
 }
 
-/** What a third party knows of its script and its connections. */
-interface State {
-  readonly scripts: Map<string, Act[]>;
-  readonly record: ReturnType<typeof createRecord>;
-  readonly sockets: Set<net.Socket>;
-  connections: number;
-  refused: number;
-}
-
-function nextAct({ scripts }: State, path: string): Act {
-  const acts = scripts.get(path) ?? [];
-  return (acts.length > 1 ? acts.shift() : acts[0]) ?? 404;
-}
-
-async function answer(state: State, socket: tls.TLSSocket, request: Received): Promise<void> {
-  const reply = await settle(request, nextAct(state, request.path));
-  if (reply === 'reset') {
-    socket.destroy();
-  } else if (!socket.destroyed) {
-    writeReply(socket, request, reply);
-  }
-}
-
-function serve(state: State, socket: tls.TLSSocket): void {
-  const read = createRequestReader();
-  socket.on('error', () => undefined);
-  socket.on('data', (chunk: Buffer) => {
-    for (const wire of read(chunk)) {
-      const request: Received = {
-        ...wire,
-        text: wire.body.toString(),
-        header: (name) => headerOf(wire, name),
-        client: clientOf(socket),
-        at: performance.now(),
-      };
-      // The act is taken before the request is recorded, so that a script may be changed from then on.
-      const answered = answer(state, socket, request);
-      state.record.add(request);
-      answered.catch(() => socket.destroy());
-    }
-  });
-}
-
-function accept(state: State, socket: net.Socket): void {
-  state.connections += 1;
-  socket.on('error', () => undefined);
-  state.sockets.add(socket);
-  socket.on('close', () => state.sockets.delete(socket));
-  if (state.refused > 0) {
-    state.refused -= 1;
-    socket.destroy();
-  }
-}
-
-/** Starts a third party on 127.0.0.1, at a free port unless one is given; `options` go to its TLS server. */
-export async function startThirdParty(options: tls.TlsOptions = {}, wanted = 0): Promise<ThirdParty> {
+/** Starts a third party on 127.0.0.1. */
+export async function startThirdParty(options: PartyOptions = {}): Promise<ThirdParty> {
+  const { port = 0, otherwise = 404, refuses, ...own } = options;
   const { credential } = await thirdPartyTrust();
+  const scripts = new Map<string, Act[]>();
   const record = createRecord();
-  const state: State = { scripts: new Map(), record, sockets: new Set(), connections: 0, refused: 0 };
-  const own = { cert: credential.certPem, key: credential.keyPem };
-  const server = tls.createServer({ ...own, ...options }, (socket) => serve(state, socket));
-  server.on('connection', (socket: net.Socket) => accept(state, socket));
-  server.on('tlsClientError', () => undefined);
-  const port = await listen(server, wanted);
+  let refused = 0;
+
+  const nextAct = (path: string): Act => {
+    const acts = scripts.get(path) ?? [];
+    return (acts.length > 1 ? acts.shift() : acts[0]) ?? otherwise;
+  };
+  const answer = async (socket: tls.TLSSocket, request: Received): Promise<void> => {
+    const reply = await settle(request, nextAct(request.path));
+    if (reply === 'reset') {
+      socket.destroy();
+    } else if (!socket.destroyed) {
+      writeReply(socket, request, reply);
+    }
+  };
+  const serve = (socket: tls.TLSSocket): void => {
+    const read = createRequestReader();
+    socket.on('data', (chunk: Buffer) => {
+      for (const wire of read(chunk)) {
+        const request: Received = {
+          ...wire,
+          text: wire.body.toString(),
+          header: (name) => headerOf(wire, name),
+          client: clientOf(socket),
+          at: performance.now(),
+        };
+        // The act is taken before the request is recorded, so that a script may be changed from then on.
+        const answered = answer(socket, request);
+        record.add(request);
+        answered.catch(() => socket.destroy());
+      }
+    });
+  };
+  const isRefused = (): boolean => {
+    refused -= 1;
+    return refused >= 0 || refuses?.() === true;
+  };
+  const server = await startSocketServer(
+    { port, refuses: isRefused, tls: { cert: credential.certPem, key: credential.keyPem, ...own } },
+    serve,
+  );
   return {
-    port,
-    url: (path) => `https://127.0.0.1:${port}${path}`,
-    script: (path, ...acts) => void state.scripts.set(path, acts),
+    ...{ port: server.port, connections: server.connections, stop: server.stop },
+    url: (path) => `https://127.0.0.1:${server.port}${path}`,
+    script: (path, ...acts) => void scripts.set(path, acts),
     calls: record.calls,
     call: (path, n = 1) => record.call(path, n),
-    connections: () => state.connections,
     refuse: (count) => {
-      state.refused = count;
-    },
-    stop: () => {
-      server.close();
-      for (const socket of state.sockets) {
-        socket.destroy();
-      }
+      refused = count;
     },
   };
 }

@@ -1,6 +1,6 @@
 /** A collector of syslog messages on loopback. */
-import { createServer, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import type { Socket } from 'node:net';
+import { startSocketServer } from '../helpers/socket-server.ts';
 import type { Credential } from './certificates.ts';
 
 export interface Collector {
@@ -21,12 +21,9 @@ export interface Manners {
 
 export async function startCollector(manners: Manners = {}): Promise<Collector> {
   const { tls, onConnection, onData, onEnd = (socket: Socket) => socket.end() } = manners;
-  const sockets = new Set<Socket>();
   const { promise, resolve } = Promise.withResolvers<void>();
   let text = '';
   const take = (socket: Socket): void => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
     socket.on('data', (bytes) => {
       text += String(bytes);
       resolve();
@@ -35,24 +32,17 @@ export async function startCollector(manners: Manners = {}): Promise<Collector> 
     socket.on('end', () => onEnd(socket));
     onConnection?.(socket);
   };
-  const options = { allowHalfOpen: true };
-  const server = tls
-    ? createTlsServer({ ...options, cert: tls.certPem, key: tls.keyPem }, take)
-    : createServer(options, take);
-  server.on('tlsClientError', () => undefined);
-  await new Promise<void>((listening) => server.listen(0, 'localhost', listening));
-  const address = server.address();
+  const credential = tls && { cert: tls.certPem, key: tls.keyPem };
+  const { port, stop, quiet } = await startSocketServer(
+    { host: 'localhost', allowHalfOpen: true, tls: credential },
+    take,
+  );
   return {
-    port: typeof address === 'object' && address ? address.port : 0,
-    received: () => text,
-    whenReceived: () => promise,
-    stop: () =>
-      new Promise((stopped) => {
-        for (const socket of sockets) {
-          socket.destroy();
-        }
-        server.close(() => stopped());
-      }),
+    ...{ port, received: () => text, whenReceived: () => promise },
+    stop: async () => {
+      stop();
+      await quiet();
+    },
   };
 }
 

@@ -1,13 +1,20 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createConnectionPool } from '../../server/outbound/connections.ts';
-import { asClientCert, newAuthority } from './certificates.ts';
-import { type Answer, always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
+import { asClientCert } from './certificates.ts';
+import {
+  type Answer,
+  always,
+  authority,
+  caPem,
+  good,
+  localOutbound,
+  OK,
+  postTo,
+  startTarget,
+  stopTargets,
+} from './target.ts';
 
 afterAll(stopTargets);
-
-const authority = await newAuthority();
-const caPem = authority.pem;
-const good = await authority.issue();
 
 /** One answer after the other, over all connections. */
 function inTurns(...answers: Answer[]): Answer {

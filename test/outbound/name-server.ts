@@ -1,6 +1,6 @@
 /** A name server on this machine, over UDP and TCP, whose answers a test decides by name and type. */
 import dgram from 'node:dgram';
-import net from 'node:net';
+import { startSocketServer } from '../helpers/socket-server.ts';
 
 /** Addresses of the type that is asked for; a word: no such name, no answer at all, or one that only fits TCP. */
 export type NameAnswer =
@@ -37,10 +37,7 @@ function readQuestion(message: Buffer): Question {
 function bytesOf(address: string): Buffer {
   return address.includes(':')
     ? Buffer.from(
-        address
-          .split(':')
-          .map((part) => part.padStart(4, '0'))
-          .join(''),
+        address.replaceAll(/\w+:?/g, (part) => part.replace(':', '').padStart(4, '0')),
         'hex',
       )
     : Buffer.from(address.split('.').map(Number));
@@ -48,21 +45,8 @@ function bytesOf(address: string): Buffer {
 
 function recordOf(address: string, ttlSeconds: number): Buffer {
   const data = bytesOf(address);
-  const head = Buffer.from([
-    0xc0,
-    12,
-    0,
-    data.length === 4 ? 1 : 28,
-    0,
-    1,
-    0,
-    0,
-    0,
-    ttlSeconds,
-    0,
-    data.length,
-  ]);
-  return Buffer.concat([head, data]);
+  const type = data.length === 4 ? 1 : 28;
+  return Buffer.concat([Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, ttlSeconds, 0, data.length]), data]);
 }
 
 const CODES = { none: 3, failure: 2 } as const;
@@ -101,8 +85,7 @@ export async function startNameServer(
     const found = answerFor(name, type);
     return found === 'silent' ? undefined : reply(message, end, found, over === 'tcp', ttlOf(name));
   };
-  const tcp = net.createServer((socket) => {
-    socket.on('error', () => undefined);
+  const tcp = await startSocketServer({}, (socket) => {
     socket.on('data', (data) => {
       const found = answer(data.subarray(2), 'tcp');
       const length = Buffer.alloc(2);
@@ -110,9 +93,6 @@ export async function startNameServer(
       socket.end(found === undefined ? '' : Buffer.concat([length, found]));
     });
   });
-  await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
-  const bound = tcp.address();
-  const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
   const udp = dgram.createSocket('udp4');
   udp.on('message', (message, { port: from, address }) => {
     const found = answer(message, 'udp');
@@ -120,13 +100,13 @@ export async function startNameServer(
       udp.send(found, from, address);
     }
   });
-  await new Promise<void>((resolve) => udp.bind(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => udp.bind(tcp.port, '127.0.0.1', resolve));
   return {
-    address: `127.0.0.1:${port}`,
+    address: `127.0.0.1:${tcp.port}`,
     questions,
     stop: () => {
       udp.close();
-      tcp.close();
+      tcp.stop();
     },
   };
 }

@@ -6,13 +6,21 @@ import { createOutbound } from '../../server/outbound/https.ts';
 import { type Resolve, resolveBySystem } from '../../server/outbound/resolve.ts';
 import { newAuthority } from './certificates.ts';
 import { sendAlone } from './send-alone.ts';
-import { always, localOutbound, OK, postTo, startListener, startTarget, stopTargets } from './target.ts';
+import {
+  always,
+  authority,
+  caPem,
+  good,
+  localOutbound,
+  OK,
+  postTo,
+  startListener,
+  startTarget,
+  stopTargets,
+} from './target.ts';
 
 afterAll(stopTargets);
 
-const authority = await newAuthority();
-const caPem = authority.pem;
-const good = await authority.issue();
 const REFUSED: OutboundFailure = { ok: false, code: 'destination_refused', sent: false, reason: 'address' };
 function unreachable(reason: OutboundFailure['reason']): OutboundFailure {
   return {

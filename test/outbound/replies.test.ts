@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import type { OutboundFailure, OutboundResult } from '../../server/outbound/call.ts';
-import { newAuthority } from './certificates.ts';
 import {
   type Answer,
   always,
+  caPem,
+  good,
   localOutbound,
   OK,
   postTo,
@@ -15,9 +16,6 @@ import {
 
 afterAll(stopTargets);
 
-const authority = await newAuthority();
-const caPem = authority.pem;
-const good = await authority.issue();
 const outbound = localOutbound({ caPem });
 const MIB = 1_048_576;
 

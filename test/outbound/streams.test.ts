@@ -1,14 +1,20 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import type { StreamingRequest } from '../../server/outbound/call.ts';
-import { newAuthority } from './certificates.ts';
-import { type Answer, always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
+import {
+  type Answer,
+  always,
+  caPem,
+  good,
+  localOutbound,
+  OK,
+  postTo,
+  startTarget,
+  stopTargets,
+} from './target.ts';
 
 afterAll(stopTargets);
 
-const authority = await newAuthority();
-const caPem = authority.pem;
-const good = await authority.issue();
 const MIB = 1_048_576;
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 

@@ -2,15 +2,22 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { asClientCert, type Credential, newAuthority, type Terms } from './certificates.ts';
-import { always, localOutbound, OK, postTo, startTarget, stopTargets } from './target.ts';
+import {
+  always,
+  authority,
+  caPem,
+  good,
+  localOutbound,
+  OK,
+  postTo,
+  startTarget,
+  stopTargets,
+} from './target.ts';
 
 afterAll(stopTargets);
 
 const DAY_MS = 86_400_000;
-const authority = await newAuthority();
 const stranger = await newAuthority('Some Other Root');
-const caPem = authority.pem;
-const good = await authority.issue();
 const { send } = localOutbound({ caPem });
 function dns(...values: string[]) {
   return values.map((value) => ({ type: 'dns' as const, value }));
