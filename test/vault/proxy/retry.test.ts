@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Answer, Query } from '../../helpers/clients.ts';
 import {
   acceptedId,
@@ -8,49 +8,20 @@ import {
   jobsDone,
   newItem,
   type OrderChanges,
-  openProxyVault,
   proxyPost,
+  RETRY_MS,
   requestTo,
   settled,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { type Act, type Received, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import type { Act, Received } from '../../helpers/third-party.ts';
 import { createReceiver, type WebhookEvent } from '../../helpers/webhook.ts';
 import { newAuthority } from '../../outbound/certificates.ts';
 import { startListener, stopTargets } from '../../outbound/target.ts';
 
-let vault: TestVault;
-let party: ThirdParty;
-const parties: ThirdParty[] = [];
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  parties.push(party);
-  vault = await openProxyVault();
-});
-afterAll(async () => {
-  await vault.close();
-  for (const { stop } of parties) {
-    stop();
-  }
-  stopTargets();
-});
-
-/** A third party of a test's own, for what happens before a path is known. */
-async function ownParty(): Promise<ThirdParty> {
-  const own = await startThirdParty();
-  parties.push(own);
-  return own;
-}
-
-let paths = 0;
-function freshPath(...acts: Act[]): string {
-  paths += 1;
-  const path = `/p${paths}`;
-  party.script(path, ...acts);
-  return path;
-}
+const { vault, party, newParty, freshPath, orderTo } = await openProxySetting();
+afterAll(stopTargets);
 
 interface Run {
   readonly item: Item;
@@ -61,8 +32,7 @@ interface Run {
 /** Sends to acts, synchronously, from an account of its own, so that what is billed and logged can be counted. */
 async function run(acts: Act[], changes: OrderChanges = {}, query: Query = {}): Promise<Run> {
   const [item, path] = [await newItem(vault), freshPath(...acts)];
-  const order = { request: requestTo(party.url(path), changes), synchronous: true };
-  const answer = await proxyPost(item, order, { attempts: 2, ...query });
+  const answer = await proxyPost(item, orderTo(path, changes), { attempts: 2, ...query });
   const calls = party.calls(path);
   expect(await attemptsBilled(vault, item.account)).toBe(calls.length);
   expect((await sourcesOf(item)).filter((source) => source === 'decrypt proxy')).toHaveLength(calls.length);
@@ -104,16 +74,14 @@ describe.concurrent('a request that failed is sent again', () => {
   test('with pauses that grow', async () => {
     const { calls } = await run([500, 500, 200], {}, { attempts: 3 });
     const [first = 0, second = 0, third = 0] = calls.map(({ at }) => at);
-    expect(second - first).toBeGreaterThanOrEqual(490);
-    expect(third - second).toBeGreaterThanOrEqual(990);
-    expect(third - first).toBeLessThan(4_000);
+    expect(second - first).toBeGreaterThanOrEqual(RETRY_MS - 1);
+    expect(third - second).toBeGreaterThanOrEqual(2 * RETRY_MS - 1);
   });
 
   test('no earlier than Retry-After asks for', async () => {
-    const { calls } = await run([{ status: 503, headers: [['Retry-After', '2']] }, 200]);
+    const { calls } = await run([{ status: 503, headers: [['Retry-After', '1']] }, 200]);
     const [first = 0, second = 0] = calls.map(({ at }) => at);
-    expect(second - first).toBeGreaterThanOrEqual(1_990);
-    expect(second - first).toBeLessThan(4_000);
+    expect(second - first).toBeGreaterThanOrEqual(990);
   });
 
   test.each([1, 2])(
@@ -127,7 +95,7 @@ describe.concurrent('a request that failed is sent again', () => {
   );
 
   test('when its connection broke before anything of it was sent', async () => {
-    const [own, item] = [await ownParty(), await newItem(vault)];
+    const [own, item] = [await newParty(), await newItem(vault)];
     own.script('/late', { body: 'paid' });
     own.refuse(1);
     const order = { request: requestTo(own.url('/late')), synchronous: true };
@@ -136,28 +104,25 @@ describe.concurrent('a request that failed is sent again', () => {
     expect(await attemptsBilled(vault, item.account)).toBe(2);
   });
 
-  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])(
-    'when its outcome is unknown and it is a %s, which may be repeated',
-    async (method) => {
-      const { answer, calls } = await run(['reset', 200], { method, body: undefined });
-      expect([answer.outcome, calls.length]).toEqual(['200', 2]);
-    },
-  );
-
-  test('when its outcome is unknown and it has an Idempotency-Key of its own', async () => {
-    const { answer, calls } = await run(['reset', 200], { headers: [{ 'idempotency-KEY': 'a' }] });
+  test.each<[string, OrderChanges]>([
+    ...['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'].map((method): [string, OrderChanges] => [
+      `is a ${method}, which may be repeated`,
+      { method, body: undefined },
+    ]),
+    ['has an Idempotency-Key of its own', { headers: [{ 'idempotency-KEY': 'a' }] }],
+  ])('when its outcome is unknown and it %s', async (_, changes) => {
+    const { answer, calls } = await run(['reset', 200], changes);
     expect([answer.outcome, calls.length]).toEqual(['200', 2]);
   });
 });
 
 describe.concurrent('a request that nobody answered', () => {
-  test.each(['POST', 'PATCH'])('is not sent again after a byte of it left: %s', async (method) => {
-    const { answer, calls } = await run(['reset', 200], { method });
-    expect([answer.outcome, calls.length]).toEqual(['502 outcome_unknown', 1]);
-  });
-
-  test('is not sent again when the reply broke off', async () => {
-    const { answer, calls } = await run([{ body: 'half', unfinished: 'cut' }, 200]);
+  test.each<[string, Act, OrderChanges]>([
+    ['after a byte of a POST left', 'reset', {}],
+    ['after a byte of a PATCH left', 'reset', { method: 'PATCH' }],
+    ['when the reply broke off', { body: 'half', unfinished: 'cut' }, {}],
+  ])('is not sent again %s', async (_, act, changes) => {
+    const { answer, calls } = await run([act, 200], changes);
     expect([answer.outcome, calls.length]).toEqual(['502 outcome_unknown', 1]);
   });
 
@@ -180,8 +145,7 @@ describe.concurrent('a request that nobody answered', () => {
     const stranger = await (await newAuthority('Stranger')).issue({
       names: [{ type: 'ip', value: '127.0.0.1' }],
     });
-    const own = await startThirdParty({ cert: stranger.certPem, key: stranger.keyPem });
-    parties.push(own);
+    const own = await newParty({ cert: stranger.certPem, key: stranger.keyPem });
     const item = await newItem(vault);
     const order = { request: requestTo(own.url('/x')), synchronous: true };
     expect((await proxyPost(item, order, { attempts: 1 })).outcome).toBe('502 target_unreachable');
