@@ -5,16 +5,16 @@ import {
   type Item,
   jobsDone,
   jobsOf,
+  localProxy,
   networkToken,
   newItem,
-  openProxyVault,
   proxyGet,
   proxyPost,
   requester,
   requestTo,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 import { startListener, stopTargets } from '../../outbound/target.ts';
@@ -22,79 +22,43 @@ import { startListener, stopTargets } from '../../outbound/target.ts';
 /** A public address that is never dialled here: the other place is refused first. */
 const PUBLIC = 'https://one.one.one.one.example.invalid/';
 
+/** `test/outbound/destination.test.ts` has the others. */
 const SPELLINGS = [
   'https://127.0.0.1:PORT/',
-  'https://127.1:PORT/',
   'https://2130706433:PORT/',
-  'https://0x7f000001:PORT/',
-  'https://0x7f.1:PORT/',
-  'https://017700000001:PORT/',
   'https://0177.0.0.1:PORT/',
-  'https://127.0.0.1.:PORT/',
   'https://①②⑦.⓪.⓪.①:PORT/',
   'https://0.0.0.0:PORT/',
-  'https://0:PORT/',
   'https://localhost:PORT/',
-  'https://LOCALHOST.:PORT/',
   'https://sub.localhost:PORT/',
   'https://[::1]:PORT/',
-  'https://[::]:PORT/',
   'https://[::ffff:127.0.0.1]:PORT/',
-  'https://[::ffff:7f00:1]:PORT/',
-  'https://[64:ff9b::7f00:1]:PORT/',
-];
-const NOT_PUBLIC = [
   'https://10.0.0.1/',
-  'https://172.16.0.1/',
-  'https://192.168.1.1/',
-  'https://100.64.0.1/',
   'https://169.254.169.254/latest/meta-data/',
-  'https://192.0.2.1/',
-  'https://198.18.0.1/',
-  'https://224.0.0.1/',
-  'https://255.255.255.255/',
-  'https://[fe80::1]/',
   'https://[fd00::1]/',
-  'https://[2001:db8::1]/',
-  'https://[ff02::1]/',
 ];
 const NO_DESTINATIONS = [
-  'http://127.0.0.1:PORT/',
   'http://example.com/',
-  'HTTP://example.com/',
-  'https://user@127.0.0.1:PORT/',
   'https://user:password@example.com/',
-  'https://:@example.com/',
   'https://example.com@127.0.0.1:PORT/',
   'https://',
-  'https:///127.0.0.1:PORT/',
-  'https:/127.0.0.1:PORT/',
   'https://127.0.0.1:PORT\\@example.com/',
   'https://exa\tmple.com/',
-  'https://127.0.0.1:0/',
-  'ftp://127.0.0.1:PORT/',
   'file:///etc/passwd',
-  'data:text/plain,x',
   '//127.0.0.1:PORT/',
-  '127.0.0.1:PORT',
 ];
 
 /** Listens on this machine in several ways at once, at one port. */
-interface Trap {
-  readonly port: number;
-  readonly connections: () => number;
-}
-
-async function setTrap(): Promise<Trap> {
-  const first = await startListener((socket) => socket.destroy(), '127.0.0.1');
-  const second = await startListener((socket) => socket.destroy(), '::1', first.port);
+async function setTrap() {
+  const first = await startListener();
+  const second = await startListener(undefined, '::1', first.port);
   return { port: first.port, connections: () => first.connections() + second.connections() };
 }
 
 describe('without leave to reach this machine', () => {
   let vault: TestVault;
   let item: Item;
-  let trap: Trap;
+  let trap: Awaited<ReturnType<typeof setTrap>>;
 
   beforeAll(async () => {
     trap = await setTrap();
@@ -135,25 +99,16 @@ describe('without leave to reach this machine', () => {
     ...['body.webhook.url', 'body.webhook.url', 'body.url', 'body.webhook.url'],
   ];
 
-  test.each([...SPELLINGS, ...NOT_PUBLIC])('%s is refused before anything is opened', async (url) => {
+  test.each([...SPELLINGS, ...NO_DESTINATIONS])('%j is refused before anything is opened', async (url) => {
     const answers = await Promise.all(attempts(at(url)));
-    for (const [index, { outcome, field }] of answers.entries()) {
+    for (const [index, { outcome, field, text }] of answers.entries()) {
       // What no URL parser takes for a host is refused as malformed.
       expect(outcome).toMatch(/^400 (?:destination_refused|invalid_request)$/);
       expect(field).toBe(FIELDS[index]);
-    }
-    if (url.startsWith('https://127.0.0.1:') || url.startsWith('https://localhost:')) {
-      expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['400 destination_refused']));
-    }
-    await untouched();
-  });
-
-  test.each(NO_DESTINATIONS)('%j is no destination', async (url) => {
-    const answers = await Promise.all(attempts(at(url)));
-    for (const [index, { outcome, field, text }] of answers.entries()) {
-      expect(outcome).toMatch(/^400 (?:destination_refused|invalid_request)$/);
-      expect(field).toBe(FIELDS[index]);
       expect(text).not.toContain('password@');
+    }
+    if (url.startsWith('https://127.0.0.1:PORT/') || url.startsWith('https://localhost:')) {
+      expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['400 destination_refused']));
     }
     await untouched();
   });
@@ -165,20 +120,9 @@ describe('without leave to reach this machine', () => {
   });
 });
 
-describe('hosts of an account', () => {
-  let vault: TestVault;
-  let party: ThirdParty;
-
-  beforeAll(async () => {
-    party = await startThirdParty();
-    party.script('/ok', 200);
-    vault = await openProxyVault();
-  });
-  afterAll(async () => {
-    await vault.close();
-    party.stop();
-  });
-
+describe('hosts of an account', async () => {
+  const { vault, party } = await openProxySetting();
+  party.script('/ok', 200);
   const named = (host: string): string => party.url('/ok').replace('127.0.0.1', host);
 
   test('are the only ones that it reaches, for targets and for webhooks', async () => {
@@ -237,22 +181,16 @@ describe('hosts of an account', () => {
     await jobsDone(vault, item.account);
     expect(receiver.events()).toEqual([]);
   });
-});
 
-describe('with leave to reach some addresses', () => {
-  test('the others are refused as ever', async () => {
-    const party = await startThirdParty();
-    const vault = await openProxyVault({ proxy: { allow: ['127.0.0.2/32'] } });
-    try {
-      const item = await newItem(vault);
-      for (const url of [party.url('/'), party.url('/').replace('127.0.0.1', 'localhost')]) {
-        const answer = await proxyPost(item, { request: requestTo(url), synchronous: true });
-        expect(answer.outcome).toBe('400 destination_refused');
-      }
-      expect(party.connections()).toBe(0);
-    } finally {
-      await vault.close();
-      party.stop();
+  test('count for nothing beside the addresses that the operator allows', async () => {
+    const other = await vault.secondServer({ proxy: { ...(await localProxy()), allow: ['127.0.0.2/32'] } });
+    const item = await newItem(other);
+    const before = party.connections();
+    for (const url of [party.url('/'), named('localhost')]) {
+      const answer = await proxyPost(item, { request: requestTo(url), synchronous: true });
+      expect(answer.outcome).toBe('400 destination_refused');
     }
+    expect(party.connections()).toBe(before);
+    await other.close();
   });
 });

@@ -1,24 +1,22 @@
 /** Proxied calls when a part of the vault fails for a moment, or attempts end in different ways. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import {
   acceptedId,
   attemptsBilled,
-  type Item,
   jobsDone,
   jobsOf,
   newItem,
   type OrderChanges,
-  openProxyVault,
   proxyGet,
   proxyPost,
   requestTo,
   settled,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import type { Act, ThirdParty } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 import { failNext } from '../hold.ts';
 
@@ -29,34 +27,17 @@ const PAID: Act = { status: 201, body: 'paid' };
 /** A reply that a thread makes the caller's reply of. */
 const LONG: Act = { status: 201, body: 'paid'.repeat(5_000) };
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-const parties: ThirdParty[] = [];
+const { vault, party, item, newParty, freshPath, orderTo } = await openProxySetting({ alone: true });
 
-beforeAll(async () => {
-  party = await startThirdParty();
-  parties.push(party);
-  vault = await openProxyVault({ alone: true });
-  item = await newItem(vault);
-});
-afterAll(async () => {
-  await vault.close();
-  for (const { stop } of parties) {
-    stop();
-  }
-});
-
-let names = 0;
-function freshName(): string {
-  names += 1;
-  return `p${names}`;
+let keys = 0;
+function freshKey(): string {
+  keys += 1;
+  return `k${keys}`;
 }
 
 /** A target of its own, which may be told to take no more connections. */
 async function newTarget(...acts: ((target: ThirdParty) => Act)[]): Promise<ThirdParty> {
-  const target = await startThirdParty();
-  parties.push(target);
+  const target = await newParty();
   target.script('/t', ...acts.map((act) => () => act(target)));
   return target;
 }
@@ -121,7 +102,7 @@ describe('a request that certainly was not sent is not called unknown: its certi
   });
 
   test('while its caller waited; the repeat sends it', async () => {
-    const [target, key] = [await newTarget(() => PAID), freshName()];
+    const [target, key] = [await newTarget(() => PAID), freshKey()];
     failNext(vault.opened.stores.certStore, 'readCertificate', AWAY());
     const first = await now(target, changes, key);
     expect([first.outcome, first.headers.get('x-vault-request-id')]).toEqual(['503 store_unavailable', null]);
@@ -173,47 +154,19 @@ describe('when attempts run out', () => {
   });
 });
 
-test('a repeat that would send something else is not sent', async () => {
-  const [own, key] = [await newItem(vault), freshName()];
-  const target = await newTarget(
-    () => 'reset',
-    () => PAID,
-  );
-  const headers = [{ 'Idempotency-Key': 'order-1' }];
-  const order = { request: requestTo(target.url('/t'), { headers, body: '{{amount}}' }), synchronous: true };
-  const send = () => proxyPost(own, order, { attempts: 1 }, { idempotencyKey: key });
-  const update = (amount: number) =>
-    own.account.send('POST', '/vault/update', {
-      query: { user: own.user, token: own.token },
-      passphrase: PASSPHRASE,
-      body: { amount },
-    });
-  expect((await update(10)).outcome).toBe('200');
-  expect((await send()).outcome).toBe('502 outcome_unknown');
-  await update(9_999);
-  expect((await send()).outcome).toBe('502 outcome_unknown');
-  expect(target.calls('/t').map(({ text }) => text)).toEqual(['10']);
-  await update(10);
-  expect((await send()).json).toMatchObject({ status_code: 201 });
-});
-
 describe('what an item holds decides that its request is refused', () => {
   const headers = [{ 'X-A': 'fine' }, { 'X-B': '{{card_holder}}' }];
   const refused = async (unmasked: boolean) => {
     const own = await newItem(vault, { card_number: '4111111111111111', card_holder: 'Ł' }, { unmasked });
     const before = (await sourcesOf(own)).length;
-    const order = { request: requestTo(party.url('/never'), { headers }), synchronous: true };
-    const { outcome, field } = await proxyPost(own, order);
+    const { outcome, field } = await proxyPost(own, orderTo('/never', { headers }));
     expect((await sourcesOf(own)).slice(0, -before)).toEqual([expect.stringMatching(/^decrypt proxy \w+$/)]);
     expect(await attemptsBilled(vault, own.account)).toBe(0);
     return [outcome, field];
   };
 
-  test('the place is told to an account that sees it anyway', async () => {
+  test('the place is told to an account that sees it anyway, and not to one that sees masks', async () => {
     expect(await refused(true)).toEqual(['400 invalid_request', 'body.request.headers[1]']);
-  });
-
-  test('and not to one that sees masks', async () => {
     expect(await refused(false)).toEqual(['400 invalid_request', undefined]);
   });
 });
@@ -227,8 +180,7 @@ test.each([
   ['..;/x', '/a/{{{value}}}'],
 ])('the value %s never climbs out of its place in the path %s', async (value, path) => {
   const own = await newItem(vault, { number: '4111111111111111', value });
-  const order = { request: requestTo(party.url('').concat(path)), synchronous: true };
-  const { outcome, field } = await proxyPost(own, order);
+  const { outcome, field } = await proxyPost(own, orderTo(path));
   expect([outcome, field]).toEqual(['400 invalid_request', 'body.request.url']);
 });
 
@@ -236,8 +188,7 @@ test('a fetch whose key was changed between two attempts is not made again', asy
   const owner = await vault.account();
   await owner.key('u');
   const receiver = createReceiver(party);
-  const path = `/${freshName()}`;
-  party.script(path, async () => {
+  const path = freshPath(async () => {
     const change = { user: 'u', passphrase: PASSPHRASE, new_passphrase: 'another passphrase by now' };
     await owner.send('PUT', '/key', { body: change });
     return 503;
@@ -250,8 +201,7 @@ test('a fetch whose key was changed between two attempts is not made again', asy
 describe('a job', () => {
   test('that has fallen out of the queue is found by the sweep', async () => {
     const receiver = createReceiver(party);
-    const path = `/${freshName()}`;
-    party.script(path, PAID);
+    const path = freshPath(PAID);
     failNext(vault.opened.stores.jobStore, 'read', AWAY());
     const own = await newItem(vault);
     const asleep = await vault.secondServer({ jobs: false });
@@ -269,8 +219,7 @@ describe('a job', () => {
   test('whose record was tampered with is noted and set aside, and others go on', async () => {
     const own = await newItem(vault);
     const receiver = createReceiver(party);
-    const path = `/${freshName()}`;
-    party.script(path, 503, PAID);
+    const path = freshPath({ status: 503, headers: [['Retry-After', '1']] }, PAID);
     const order = { request: requestTo(party.url(path)), webhook: receiver.webhook };
     const id = acceptedId(await proxyPost(own, order));
     await party.call(path);

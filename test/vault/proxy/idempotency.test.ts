@@ -1,60 +1,33 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
-import {
-  type AccountClient,
-  type Answer,
-  PASSPHRASE,
-  type Query,
-  type Sending,
-} from '../../helpers/clients.ts';
+import { type Answer, PASSPHRASE, type Query, type Sending } from '../../helpers/clients.ts';
 import {
   acceptedId,
   attemptsBilled,
   CARD,
-  type Item,
   jobsDone,
   networkToken,
   newItem,
   type OrderChanges,
-  openProxyVault,
   proxyGet,
   proxyPost,
   requestTo,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { type Act, createActGate, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import { type Act, createActGate } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 import { canariesIn, dumpRedis } from '../canaries.ts';
 import { failNext } from '../hold.ts';
 
 const SECRET_REPLY = 'reply-canary-of-the-third-party';
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault({ alone: true });
-  item = await newItem(vault);
-});
-afterAll(async () => {
-  await vault.close();
-  party.stop();
-});
+const { vault, party, item, newParty, freshPath, orderTo } = await openProxySetting({ alone: true });
 
 let keys = 0;
 function freshKey(): string {
   keys += 1;
   return `request ${keys}`;
-}
-let paths = 0;
-function freshPath(...acts: Act[]): string {
-  paths += 1;
-  const path = `/p${paths}`;
-  party.script(path, ...acts);
-  return path;
 }
 function isReplay({ headers }: Answer): boolean {
   return headers.get('idempotency-replayed') === 'true';
@@ -65,20 +38,19 @@ interface Repeated {
   readonly send: (query?: Query, sending?: Sending) => Promise<Answer>;
 }
 /** The same synchronous request under one key, as often as it is called. */
-function repeated(acts: Act[], changes: OrderChanges = {}, of: () => Item = () => item): Repeated {
+function repeated(acts: Act[], changes: OrderChanges = {}, of = item): Repeated {
   const [path, idempotencyKey] = [freshPath(...acts), freshKey()];
-  const order = { request: requestTo(party.url(path), changes), synchronous: true };
   return {
     path,
     send: (query = {}, sending = {}) =>
-      proxyPost(of(), order, { attempts: 1, ...query }, { idempotencyKey, ...sending }),
+      proxyPost(of, orderTo(path, changes), { attempts: 1, ...query }, { idempotencyKey, ...sending }),
   };
 }
 
 describe('repeating a synchronous request', () => {
   test('gives the first reply again, and sends, bills and logs nothing', async () => {
     const own = await newItem(vault);
-    const { path, send } = repeated([{ status: 402, body: SECRET_REPLY }], {}, () => own);
+    const { path, send } = repeated([{ status: 402, body: SECRET_REPLY }], {}, own);
     const first = await send();
     expect([first.json, isReplay(first)]).toMatchObject([{ status_code: 402, body: SECRET_REPLY }, false]);
     for (let n = 0; n < 3; n++) {
@@ -101,7 +73,7 @@ describe('repeating a synchronous request', () => {
 
   test('works under the passphrase of its time', async () => {
     const own = await newItem(vault);
-    const { path, send } = repeated([{ body: SECRET_REPLY }], {}, () => own);
+    const { path, send } = repeated([{ body: SECRET_REPLY }], {}, own);
     const first = await send();
     const change = { user: 'u', passphrase: PASSPHRASE, new_passphrase: 'the new passphrase of it' };
     await own.account.send('PUT', '/key', { body: change });
@@ -116,9 +88,7 @@ describe('repeating a synchronous request', () => {
     for (const query of [{ attempts: 2 }, { debug: true }, { rules: 'x' }]) {
       expect((await send(query)).outcome).toBe('409 idempotency_conflict');
     }
-    expect(
-      (await send({}, { body: { request: requestTo(party.url('/x')), synchronous: true } })).outcome,
-    ).toBe('409 idempotency_conflict');
+    expect((await send({}, { body: orderTo('/x') })).outcome).toBe('409 idempotency_conflict');
     expect((await send()).text).toBe(first.text);
     expect(party.calls(path)).toHaveLength(1);
   });
@@ -141,25 +111,15 @@ describe('repeating a synchronous request', () => {
     try {
       const { path, send } = repeated([{ body: SECRET_REPLY }]);
       const first = await send();
-      const there = repeatedVia(item.account.via(second.handle), path, keys);
-      const again = await there();
+      const there = { ...item, account: item.account.via(second.handle) };
+      const sending = { idempotencyKey: `request ${keys}` };
+      const again = await proxyPost(there, orderTo(path), { attempts: 1 }, sending);
       expect([again.text, isReplay(again), party.calls(path).length]).toEqual([first.text, true, 1]);
     } finally {
       await second.close();
     }
   });
 });
-
-/** The request of `repeated` once more, from another client of the account. */
-function repeatedVia(account: AccountClient, path: string, key: number): () => Promise<Answer> {
-  return () =>
-    proxyPost(
-      { ...item, account },
-      { request: requestTo(party.url(path)), synchronous: true },
-      { attempts: 1 },
-      { idempotencyKey: `request ${key}` },
-    );
-}
 
 describe('a request whose reply was lost', () => {
   test('is not sent again: what became of it is unknown, and the repeat is told so', async () => {
@@ -190,48 +150,35 @@ describe('a request whose reply was lost', () => {
   });
 
   test('before anything was sent may be made again', async () => {
-    const own = await startThirdParty();
-    try {
-      own.script('/x', { body: 'in the end' });
-      own.refuse(1);
-      const order = { request: requestTo(own.url('/x')), synchronous: true };
-      const send = (idempotencyKey: string) => proxyPost(item, order, { attempts: 1 }, { idempotencyKey });
-      const key = freshKey();
-      expect((await send(key)).outcome).toBe('502 target_unreachable');
-      expect((await send(key)).json).toMatchObject({ body: 'in the end' });
-      expect([isReplay(await send(key)), own.calls('/x').length]).toEqual([true, 1]);
-    } finally {
-      own.stop();
-    }
+    const [own, key] = [await newParty(), freshKey()];
+    own.script('/x', { body: 'in the end' });
+    own.refuse(1);
+    const order = { request: requestTo(own.url('/x')), synchronous: true };
+    const send = () => proxyPost(item, order, { attempts: 1 }, { idempotencyKey: key });
+    expect((await send()).outcome).toBe('502 target_unreachable');
+    expect((await send()).json).toMatchObject({ body: 'in the end' });
+    expect([isReplay(await send()), own.calls('/x').length]).toEqual([true, 1]);
   });
 
   test('stays unknown when the repeat reaches nobody, and is then sent as it was or not at all', async () => {
-    const own = await startThirdParty();
-    try {
-      const stored = await newItem(vault);
-      own.script('/x', 'reset', { body: 'in the end' });
-      const changes = { headers: [{ 'Idempotency-Key': 'order' }], body: '{{expiry_year}}' };
-      const order = { request: requestTo(own.url('/x'), changes), synchronous: true };
-      const key = freshKey();
-      const send = () => proxyPost(stored, order, { attempts: 1 }, { idempotencyKey: key });
-      expect((await send()).outcome).toBe('502 outcome_unknown');
-      own.refuse(1);
-      expect((await send()).outcome).toBe('502 outcome_unknown');
-      const { token, reference } = stored;
-      const change = (expiry_year: string) =>
-        stored.account.send('POST', '/vault/update', {
-          query: { user: 'u', token, reference },
-          passphrase: PASSPHRASE,
-          body: { expiry_year },
-        });
-      expect((await change('2032')).status).toBe(200);
-      expect((await send()).outcome).toBe('502 outcome_unknown');
-      expect(own.calls('/x')).toHaveLength(1);
-      expect((await change(CARD.expiry_year)).status).toBe(200);
-      expect((await send()).json).toMatchObject({ body: 'in the end' });
-    } finally {
-      own.stop();
-    }
+    const [own, stored, key] = [await newParty(), await newItem(vault), freshKey()];
+    own.script('/x', 'reset', { body: 'in the end' });
+    const changes = { headers: [{ 'Idempotency-Key': 'order' }], body: '{{expiry_year}}' };
+    const order = { request: requestTo(own.url('/x'), changes), synchronous: true };
+    const send = () => proxyPost(stored, order, { attempts: 1 }, { idempotencyKey: key });
+    expect((await send()).outcome).toBe('502 outcome_unknown');
+    own.refuse(1);
+    expect((await send()).outcome).toBe('502 outcome_unknown');
+    const { account, token } = stored;
+    const change = async (expiry_year: string) => {
+      const sending = { query: { user: 'u', token }, passphrase: PASSPHRASE, body: { expiry_year } };
+      expect((await account.send('POST', '/vault/update', sending)).status).toBe(200);
+    };
+    await change('2032');
+    expect((await send()).outcome).toBe('502 outcome_unknown');
+    expect(own.calls('/x').map(({ text }) => text)).toEqual([JSON.stringify(CARD.expiry_year)]);
+    await change(CARD.expiry_year);
+    expect((await send()).json).toMatchObject({ body: 'in the end' });
   });
 
   test('and that was refused is not remembered', async () => {
@@ -281,14 +228,9 @@ describe('repeating an asynchronous request', () => {
 describe('the other kinds', () => {
   test('a fetch is repeated without being made again', async () => {
     const [path, idempotencyKey] = [freshPath({ body: '{"number":"5555555555554444"}' }), freshKey()];
-    const request = requestTo(party.url(path), { method: 'GET', body: undefined });
+    const order = orderTo(path, { method: 'GET', body: undefined });
     const send = (query: Query = {}) =>
-      proxyGet(
-        item.account,
-        { request, synchronous: true },
-        { algorithm: 'uuid', ...query },
-        { idempotencyKey },
-      );
+      proxyGet(item.account, order, { algorithm: 'uuid', ...query }, { idempotencyKey });
     const first = await send();
     expect(first.outcome).toBe('200');
     const again = await send();
@@ -310,8 +252,7 @@ describe('the other kinds', () => {
 
   test('one key does for each of the routes', async () => {
     const idempotencyKey = freshKey();
-    const request = requestTo(party.url(freshPath({ body: '{"number":"5555555555554444"}' })));
-    const order = { request, synchronous: true };
+    const order = orderTo(freshPath({ body: '{"number":"5555555555554444"}' }));
     const answers = [
       await proxyPost(item, order, {}, { idempotencyKey }),
       await proxyGet(item.account, order, {}, { idempotencyKey }),

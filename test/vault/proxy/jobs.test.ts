@@ -1,5 +1,5 @@
 /** Asynchronous requests as their account sees them: listed, cancelled before they begin, and reported again. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
@@ -17,8 +17,7 @@ import {
   proxyPost,
   requestTo,
 } from '../../helpers/proxy.ts';
-import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { createReceiver, expectedSignature } from '../../helpers/webhook.ts';
 
 const DAY_MS = 86_400_000;
@@ -46,24 +45,13 @@ interface Shown {
   readonly finished_at?: string;
 }
 
-let vault: TestVault;
-let idle: TestVault;
-let party: ThirdParty;
 let skewMs = 0;
-function now(): number {
-  return Date.now() + skewMs;
-}
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault({ now, jobRetentionMs: 30 * DAY_MS });
-  idle = await openProxyVault({ jobs: false });
+const { vault, party } = await openProxySetting({
+  now: () => Date.now() + skewMs,
+  jobRetentionMs: 30 * DAY_MS,
 });
-afterAll(async () => {
-  await vault.close();
-  await idle.close();
-  party.stop();
-});
+const idle = await openProxyVault({ jobs: false });
+afterAll(() => idle.close());
 
 function list(account: AccountClient, query: Query = {}): Promise<Answer> {
   return account.send('GET', '/proxy/job', { query });

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { AccountClient, Answer } from '../../helpers/clients.ts';
 import {
   CHARGED,
-  type Item,
   localProxy,
   networkToken,
   newItem,
@@ -13,11 +12,10 @@ import {
   requestTo,
   settled,
 } from '../../helpers/proxy.ts';
-import { startTestRedis } from '../../helpers/redis.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import type { Act } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
-import { type Authority, newAuthority } from '../../workers/crypto/authority.ts';
+import { newAuthority } from '../../workers/crypto/authority.ts';
 
 /** A payment service that takes charges from clients alone whose certificate its own authority issued. */
 const charge: Act = ({ client, text }) =>
@@ -25,26 +23,19 @@ const charge: Act = ({ client, text }) =>
     ? { status: 403, body: 'who are you?' }
     : { status: 201, body: JSON.stringify({ charged: text === CHARGED, client }) };
 
-let authority: Authority;
-let service: ThirdParty;
-let reports: ThirdParty;
-let vault: TestVault;
-let item: Item;
+const { vault, party: reports, item, newParty } = await openProxySetting();
+const authority = await newAuthority('Payment Service Clients');
+const asking = { requestCert: true, rejectUnauthorized: false, ca: [authority.pem] };
+const service = await newParty(asking);
+service.script('/charge', charge);
 
-beforeAll(async () => {
-  authority = await newAuthority('Payment Service Clients');
-  service = await startThirdParty({ requestCert: true, rejectUnauthorized: false, ca: [authority.pem] });
-  service.script('/charge', charge);
-  reports = await startThirdParty();
-  vault = await openProxyVault();
-  item = await newItem(vault);
-});
-afterAll(async () => {
-  await vault.close();
-  service.stop();
-  reports.stop();
-});
-
+interface Csr {
+  readonly id: string;
+  readonly data: string;
+}
+async function createCsr(account: AccountClient, cn: string, key_type = 'ec-p256'): Promise<Csr> {
+  return (await account.send('POST', '/proxy/csr', { body: { cn, key_type } })).as<Csr>();
+}
 function upload(account: AccountClient, csr_id: string, body: string): Promise<Answer> {
   return account.send('POST', '/proxy/cert', { query: { csr_id }, body });
 }
@@ -58,10 +49,7 @@ async function certified(
     notAfter,
   }: { cn?: string; key_type?: string; notAfter?: Date } = {},
 ): Promise<{ id: string; csrId: string }> {
-  const csr = (await account.send('POST', '/proxy/csr', { body: { cn, key_type } })).as<{
-    id: string;
-    data: string;
-  }>();
+  const csr = await createCsr(account, cn, key_type);
   const pem = await authority.issue(csr.data, notAfter === undefined ? {} : { notAfter });
   return { id: (await upload(account, csr.id, pem)).as<{ id: string }>().id, csrId: csr.id };
 }
@@ -103,10 +91,7 @@ describe('a payment service that asks for a client certificate', () => {
   test('refuses who shows none, or nothing of its own authority', async () => {
     expect(bodyOf(await charged(undefined))).toEqual(REFUSED);
     const stranger = await newAuthority('Stranger');
-    const csr = (await item.account.send('POST', '/proxy/csr', { body: { cn: 'a' } })).as<{
-      id: string;
-      data: string;
-    }>();
+    const csr = await createCsr(item.account, 'a');
     const made = await upload(item.account, csr.id, await stranger.issue(csr.data));
     expect(bodyOf(await charged(made.as<{ id: string }>().id))).toEqual(REFUSED);
   });
@@ -152,54 +137,37 @@ describe('a payment service that asks for a client certificate', () => {
   });
 
   test('that takes no connection without one is not reached without one', async () => {
-    const strict = await startThirdParty({
-      requestCert: true,
-      rejectUnauthorized: true,
-      ca: [authority.pem],
-    });
-    try {
-      strict.script('/charge', charge);
-      const { id } = await certified(item.account, { cn: 'strict' });
-      const send = (changes: object) =>
-        proxyPost(
-          item,
-          { request: requestTo(strict.url('/charge'), changes), synchronous: true },
-          { attempts: 1 },
-        );
-      expect(bodyOf(await send({ client_cert_id: id }))).toEqual([201, '{"charged":true,"client":"strict"}']);
-      expect((await send({})).outcome).toMatch(/^502 /);
-      expect(strict.calls('/charge')).toHaveLength(1);
-    } finally {
-      strict.stop();
-    }
+    const strict = await newParty({ ...asking, rejectUnauthorized: true });
+    strict.script('/charge', charge);
+    const { id } = await certified(item.account, { cn: 'strict' });
+    const send = (changes: object) => {
+      const request = requestTo(strict.url('/charge'), changes);
+      return proxyPost(item, { request, synchronous: true }, { attempts: 1 });
+    };
+    expect(bodyOf(await send({ client_cert_id: id }))).toEqual([201, '{"charged":true,"client":"strict"}']);
+    expect((await send({})).outcome).toMatch(/^502 /);
+    expect(strict.calls('/charge')).toHaveLength(1);
   });
 });
 
-describe('a requester of network tokens', () => {
-  test('is shown the certificate that the operator named, of the account that asks', async () => {
-    const redis = await startTestRedis({ durable: true });
-    // The certificate is there before the server that is told of the requester.
-    const first = await openProxyVault({ redis, jobs: false });
-    const theirs = await newItem(first);
-    const { id } = await certified(theirs.account, { cn: 'requester-cert' });
-    const psp = requester('mtls', service.url('/tokens'), { client_cert_id: id });
-    const second = await first.secondServer({
-      proxy: { ...(await localProxy()), requesters: [psp] },
-      jobs: true,
-    });
-    try {
-      const grant = { token: '4895370012003478', expiry_month: '11', expiry_year: '2033', status: 'active' };
-      service.script('/tokens', ({ client }) =>
-        client === 'requester-cert' ? { body: JSON.stringify(grant) } : 403,
-      );
-      const receiver = createReceiver(reports);
-      const via = { ...theirs, account: theirs.account.via(second.handle) };
-      const answer = networkToken(via, receiver.webhook, { requester_id: 'mtls' });
-      expect((await settled(answer, receiver)).json).toMatchObject({ network_token: { token: grant.token } });
-    } finally {
-      await second.close();
-      await first.close();
-      await redis.stop();
-    }
+test('a requester of network tokens is shown the certificate that the operator named, of the account that asks', async () => {
+  // The certificate is there before the server that is told of the requester. Only that one runs jobs.
+  const first = await openProxyVault({ jobs: false });
+  const theirs = await newItem(first);
+  const { id } = await certified(theirs.account, { cn: 'requester-cert' });
+  const psp = requester('mtls', service.url('/tokens'), { client_cert_id: id });
+  const second = await first.secondServer({
+    proxy: { ...(await localProxy()), requesters: [psp] },
+    jobs: true,
   });
+  const grant = { token: '4895370012003478', expiry_month: '11', expiry_year: '2033', status: 'active' };
+  service.script('/tokens', ({ client }) =>
+    client === 'requester-cert' ? { body: JSON.stringify(grant) } : 403,
+  );
+  const receiver = createReceiver(reports);
+  const via = { ...theirs, account: theirs.account.via(second.handle) };
+  const answer = networkToken(via, receiver.webhook, { requester_id: 'mtls' });
+  expect((await settled(answer, receiver)).json).toMatchObject({ network_token: { token: grant.token } });
+  await second.close();
+  await first.close();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Query } from '../../helpers/clients.ts';
 import {
   anotherItem,
@@ -8,13 +8,12 @@ import {
   jobsDone,
   networkToken,
   newItem,
-  openProxyVault,
   requester,
   settled,
   sourcesOf,
 } from '../../helpers/proxy.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import type { Act } from '../../helpers/third-party.ts';
 import { createReceiver, expectedSignature, type WebhookEvent } from '../../helpers/webhook.ts';
 
 const NETWORK_TOKEN = '4895370012003478';
@@ -27,21 +26,9 @@ const GRANTED = {
   eci: '05',
 };
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  const psp = requester('psp', party.url('/tokens'), {
-    headers: { Authorization: 'Bearer of the operator', 'X-Merchant': 'm 1' },
-  });
-  vault = await openProxyVault({ proxy: { requesters: [psp] } });
-  item = await newItem(vault);
-});
-afterAll(async () => {
-  await vault.close();
-  party.stop();
+const { vault, party, item } = await openProxySetting((party) => {
+  const headers = { Authorization: 'Bearer of the operator', 'X-Merchant': 'm 1' };
+  return { proxy: { requesters: [requester('psp', party.url('/tokens'), { headers })] } };
 });
 
 /** Asks the requester, which does `acts`, for a token of an item, and gives what the webhook is told. */
@@ -140,7 +127,6 @@ describe('a network token', () => {
   });
 
   test.each<[string, Act]>([
-    ['no JSON', { body: 'active' }],
     ['no token', { body: '{"status":"active"}' }],
     ['a refusal', { status: 422, body: '{"error":"card not eligible"}' }],
   ])('that was answered with %s is told as a failure', async (_, act) => {
@@ -200,16 +186,5 @@ describe('a network token is refused, and nobody asked', () => {
     const wrong = await networkToken(item, webhook, query, { passphrase: 'not the passphrase' });
     const missing = await networkToken({ ...item, token: 'nothing' }, webhook, query);
     expect([wrong.outcome, missing.outcome]).toEqual(['403 passphrase_wrong', '404 token_not_found']);
-  });
-
-  test('of the built-in requester in production', async () => {
-    const production = await openProxyVault({ environment: 'production' });
-    try {
-      const theirs = await newItem(production, { number: '123' });
-      const answer = await networkToken(theirs, { url: party.url('/never') }, { requester_id: 'sim' });
-      expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.requester_id']);
-    } finally {
-      await production.close();
-    }
   });
 });

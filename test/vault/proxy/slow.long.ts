@@ -1,5 +1,5 @@
 /** What third parties that are slow come to. The time is real here: all of it passes at once. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Answer } from '../../helpers/clients.ts';
 import {
   attemptsBilled,
@@ -7,41 +7,25 @@ import {
   jobsDone,
   newItem,
   type OrderChanges,
-  openProxyVault,
   proxyPost,
   requestTo,
 } from '../../helpers/proxy.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
+import { type Act, SILENT } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 
 const SLOW_MS = 90_000;
-/** A third party that reads a request and says nothing. */
-const SILENT: Act = () => new Promise<never>(() => undefined);
 
-let vault: TestVault;
-let party: ThirdParty;
+// With the pauses of a server.
+const { vault, party, freshPath, orderTo } = await openProxySetting({ proxy: { retryMs: undefined } });
 
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault();
-});
-afterAll(async () => {
-  await vault.close();
-  party.stop();
-});
-
-let paths = 0;
 async function timed(
   act: Act,
   changes: OrderChanges = {},
 ): Promise<{ item: Item; answer: Answer; seconds: number; calls: number }> {
-  paths += 1;
-  const path = `/p${paths}`;
-  const item = await newItem(vault);
-  party.script(path, act);
+  const [path, item] = [freshPath(act), await newItem(vault)];
   const from = performance.now();
-  const answer = await proxyPost(item, { request: requestTo(party.url(path), changes), synchronous: true });
+  const answer = await proxyPost(item, orderTo(path, changes));
   const seconds = (performance.now() - from) / 1_000;
   return { item, answer, seconds, calls: party.calls(path).length };
 }

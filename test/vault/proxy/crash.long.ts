@@ -8,6 +8,7 @@ import {
   type Act,
   createActGate,
   type Received,
+  SILENT,
   startThirdParty,
   type ThirdParty,
   thirdPartyTrust,
@@ -16,8 +17,6 @@ import { createReceiver, expectedSignature, type Receiver } from '../../helpers/
 
 const SETTLED_MS_MAX = 60_000;
 const POLL_MS = 5;
-/** A third party that has read a request and says nothing for as long as the tests take. */
-const SILENT: Act = () => new Promise<never>(() => undefined);
 const DONE: Act = { status: 200, body: 'done' };
 
 interface Accepted {

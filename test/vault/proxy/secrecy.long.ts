@@ -7,7 +7,13 @@ import type Redis from 'ioredis';
 import { type MortalVault, newMortalVault } from '../../durability/server.ts';
 import type { Sending } from '../../helpers/clients.ts';
 import { acceptedId, type OrderChanges, requestTo } from '../../helpers/proxy.ts';
-import { type Act, startThirdParty, type ThirdParty, thirdPartyTrust } from '../../helpers/third-party.ts';
+import {
+  type Act,
+  SILENT,
+  startThirdParty,
+  type ThirdParty,
+  thirdPartyTrust,
+} from '../../helpers/third-party.ts';
 import { type Canaries, canariesIn, dumpRedis } from '../canaries.ts';
 
 const SIGNING = Buffer.from('canary bytes of a signing key 81');
@@ -63,7 +69,6 @@ const GRANTED = JSON.stringify({
   eci: '05',
 });
 
-const SILENT: Act = () => new Promise<never>(() => undefined);
 function LATER(body: string): Act {
   return {
     status: 429,
