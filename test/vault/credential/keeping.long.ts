@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rotateRoot } from '../../../server/services/maintenance/rotate-root.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
-import { commandJson, runCommand } from '../../helpers/command.ts';
+import { commandJson } from '../../helpers/command.ts';
 import { clientOf, type MadeCredential, makeCredential } from '../../helpers/credentials.ts';
 import { startTestRedis, type TestRedis } from '../../helpers/redis.ts';
 import { restoreInto } from '../../helpers/restore.ts';
@@ -80,24 +79,6 @@ test('a restore brings back both secrets with their limits, and credentials that
   nowMs += HOUR_MS + 1;
   expect([await rightsOf(copy, before), await rightsOf(copy, after)]).toEqual([NONE, ITS_OWN]);
   await copy.close();
-});
-
-test('an account that is deleted takes its credentials along, and a sweep their digests', async () => {
-  const digests = () => vault.raw.hlen('{credentials}');
-  await vault.opened.services.accounts.sweepCredentials();
-  const others = await digests();
-  const made = await newCredential();
-  expect(await digests()).toBe(others + 2);
-  const ran = await runCommand(['account', 'delete', account.name, '--yes'], { vault });
-  expect([ran.code, ran.err]).toEqual([0, '']);
-  for (const one of made) {
-    expect(await rightsOf(vault, one)).toBe(NONE);
-  }
-  const { credentials, credentialUses } = redisKeys;
-  expect(await vault.raw.exists(credentials(account.aid), credentialUses(account.aid))).toBe(0);
-  nowMs += 2 * HOUR_MS;
-  await vault.opened.services.accounts.sweepCredentials();
-  expect(await digests()).toBe(others);
 });
 
 // The last: the servers before it have the old key alone.
