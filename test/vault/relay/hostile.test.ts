@@ -1,33 +1,20 @@
 /** What somebody tries who may send through a connection, and sees nothing of cards and credentials. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
+import { basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
+import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
-import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { CARD, newItem } from '../../helpers/proxy.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { connect, placeholder, relay } from '../../helpers/relay.ts';
-import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
 
 const KEY = 'sk_test_the-key-of-the-shop';
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-let psp: string;
-let sender: AccountClient;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault();
-  item = await newItem(vault);
-  psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
-  sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
-  party.script('/echo', ({ text }) => ({ headers: [['Content-Type', 'application/json']], body: text }));
-});
-afterAll(async () => {
-  await vault.close();
-  party.stop();
-});
+const { vault, party, item } = await openProxySetting();
+const psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
+const sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
+party.script('/echo', ({ text }) => ({ headers: [['Content-Type', 'application/json']], body: text }));
+const PAN = placeholder(item.token, 'card_number');
 
 /** Numbers that pass Luhn, with the last four digits of the card. */
 function guesses(count: number): string[] {
@@ -50,7 +37,7 @@ describe('a caller who may use and not see', () => {
     const wrong = guesses(40);
     const all = [...wrong.slice(0, 20), CARD.card_number, ...wrong.slice(20)];
     const listed = all.map((number) => `a guess: ${number}, `);
-    const body = JSON.stringify({ guesses: listed, pan: placeholder(item.token, 'card_number') });
+    const body = JSON.stringify({ guesses: listed, pan: PAN });
     const answer = await relay(sender, psp, '/echo', { body });
     expect(answer.outcome).toBe('200');
     expect(new Set(Object(answer.json).guesses)).toEqual(new Set(['a guess: ************1111, ']));
@@ -79,7 +66,7 @@ describe('a caller who may use and not see', () => {
       headers: [['Content-Type', `text/plain; charset=${charset}`]],
       body: encode(text),
     }));
-    const body = `{"n":"${placeholder(item.token, 'card_number')}","cvc":"${placeholder(item.token, 'cvv')}"}`;
+    const body = `{"n":"${PAN}","cvc":"${placeholder(item.token, 'cvv')}"}`;
     const answer = await relay(sender, psp, '/wide', { body });
     expect([answer.outcome, answer.text]).toEqual(['200', '********']);
   });
@@ -92,7 +79,7 @@ describe('a caller who may use and not see', () => {
       ],
       body: gzipSync(text),
     }));
-    const body = `{"n":"${placeholder(item.token, 'card_number')}"}`;
+    const body = `{"n":"${PAN}"}`;
     expect((await relay(sender, psp, '/twice', { body })).text).toBe('********');
   });
 
@@ -130,7 +117,7 @@ describe('the credentials of a connection', () => {
       headers: [['X-Mirror', request.header('authorization') ?? '']],
       body: `{"headers":${JSON.stringify(request.head)}}`,
     }));
-    const body = isFilled ? `{"n":"${placeholder(item.token, 'card_number')}"}` : '{}';
+    const body = isFilled ? `{"n":"${PAN}"}` : '{}';
     for (const account of [sender, item.account]) {
       const answer = await relay(account, psp, '/mirror', { body });
       expect(answer.outcome).toBe('200');
@@ -156,7 +143,7 @@ describe('the credentials of a connection', () => {
       ['Content-Encoding', coding],
     ] as const;
     party.script('/packed', { headers, body: packed });
-    for (const body of [`{"n":"${placeholder(item.token, 'card_number')}"}`, '{}']) {
+    for (const body of [`{"n":"${PAN}"}`, '{}']) {
       expect((await relay(item.account, psp, '/packed', { body })).text).toBe(shown);
     }
     const mayOnlySend = await relay(sender, psp, '/packed', { body: '{}' });
@@ -176,10 +163,10 @@ test('lists in headers take no time that grows with the square of their blanks',
   const list = `a${' '.repeat(30_000)}b`;
   party.script('/list', { headers: [['Connection', list]], body: '{}' });
   const headers = { connection: list, 'accept-encoding': list };
-  const from = performance.now();
+  const cpuMs = startCpuClock();
   expect((await relay(sender, psp, '/list', { body: '{}', headers })).outcome).toBe('200');
   // With a pattern each list took more than that.
-  expect(performance.now() - from).toBeLessThan(1_000);
+  expect(cpuMs()).toBeLessThan(1_000);
 });
 
 test('replies that are still being read take places, which are free again when nobody reads them any more', async () => {
@@ -197,8 +184,8 @@ test('replies that are still being read take places, which are free again when n
       }),
     );
   const replies: Response[] = [];
-  for (let at = 0; at < 256; at++) {
-    replies.push(await open());
+  for (let at = 0; at < 256; at += 32) {
+    replies.push(...(await Promise.all(Array.from({ length: 32 }, open))));
   }
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
   expect((await relay(account, connection, '/endless', { method: 'GET' })).outcome).toBe('503 overloaded');

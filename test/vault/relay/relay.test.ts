@@ -1,54 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { LogEntry } from '../../../sdk/index.ts';
 import type { Answer } from '../../helpers/clients.ts';
-import {
-  anotherItem,
-  attemptsBilled,
-  CARD,
-  type Item,
-  newItem,
-  openProxyVault,
-} from '../../helpers/proxy.ts';
+import { anotherItem, attemptsBilled, CARD, type Item } from '../../helpers/proxy.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { connect, placeholder, type RelayChanges, relay } from '../../helpers/relay.ts';
-import { type Act, type Received, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import type { Act, Received } from '../../helpers/third-party.ts';
 
 const KEY = 'sk_test_the-key-of-the-shop';
 const NUMBER = CARD.card_number;
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-let psp: string;
-let paths = 0;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault();
-  item = await newItem(vault);
-  psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
-});
-afterAll(async () => {
-  await vault.close();
-  party.stop();
-});
-
-function freshPath(...acts: Act[]): string {
-  paths += 1;
-  party.script(`/r${paths}`, ...(acts.length === 0 ? [{ body: '{}' }] : acts));
-  return `/r${paths}`;
-}
+const { vault, party, item, freshPath } = await openProxySetting();
+const psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
+const PAN = placeholder(item.token, 'card_number');
 
 /** The one request that the third party receives. */
 async function sent(changes: RelayChanges, query = '', connection = psp): Promise<Received> {
   const path = freshPath();
   const answer = await relay(item.account, connection, path + query, changes);
   expect(answer.outcome).toBe('200');
-  const calls = party.calls(path);
-  expect(calls).toHaveLength(1);
-  return calls[0] as Received; // There is one.
+  expect(party.calls(path)).toHaveLength(1);
+  return party.call(path);
 }
 
 async function refused(changes: RelayChanges, rest?: string, connection = psp): Promise<Answer> {
@@ -64,12 +37,11 @@ async function logOf({ account, user, token }: Item): Promise<readonly LogEntry[
 
 describe('a relayed request', () => {
   test('is sent as it came, but for placeholders and the headers of its connection', async () => {
-    const pan = placeholder(item.token, 'card_number');
-    const body = `{"amount": 10.00,"amount":11, "card":{"number":"${pan}","holder":"${placeholder(item.token, 'card_holder')}"}}`;
+    const body = `{"amount": 10.00,"amount":11, "card":{"number":"${PAN}","holder":"${placeholder(item.token, 'card_holder')}"}}`;
     const path = freshPath();
-    const rest = `${path}?a=1&&x=%20&n=${encodeURIComponent(pan)}`;
+    const rest = `${path}?a=1&&x=%20&n=${encodeURIComponent(PAN)}`;
     party.script(path, { status: 201, body: '{"id":"ch_1"}', headers: [['Request-Id', 'req_1']] });
-    const headers = { 'idempotency-key': 'theirs', 'x-number': pan, 'user-agent': 'psp-sdk/1.0' };
+    const headers = { 'idempotency-key': 'theirs', 'x-number': PAN, 'user-agent': 'psp-sdk/1.0' };
     const answer = await relay(item.account, psp, rest, { body, headers });
     expect([answer.status, answer.text, answer.headers.get('request-id')]).toEqual([
       201,
@@ -96,16 +68,15 @@ describe('a relayed request', () => {
   });
 
   test('may be a form, XML, multipart or bytes', async () => {
-    const pan = placeholder(item.token, 'card_number');
-    const form = `card[number]=${encodeURIComponent(pan)}&card%5Bcvc%5D=${encodeURIComponent(placeholder(item.token, 'cvv'))}`;
+    const form = `card[number]=${encodeURIComponent(PAN)}&card%5Bcvc%5D=${encodeURIComponent(placeholder(item.token, 'cvv'))}`;
     const typed = async (type: string, body: string | Uint8Array) =>
       sent({ body, headers: { 'content-type': type } });
     expect((await typed('application/x-www-form-urlencoded', form)).text).toBe(
       `card[number]=${NUMBER}&card%5Bcvc%5D=${CARD.cvv}`,
     );
-    expect((await typed('text/xml', `<n>${pan}</n>`)).text).toBe(`<n>${NUMBER}</n>`);
-    const parts = `--b\r\nContent-Disposition: form-data; name="n"\r\n\r\n${pan}\r\n--b--\r\n`;
-    expect((await typed('multipart/form-data; boundary=b', parts)).text).toBe(parts.replace(pan, NUMBER));
+    expect((await typed('text/xml', `<n>${PAN}</n>`)).text).toBe(`<n>${NUMBER}</n>`);
+    const parts = `--b\r\nContent-Disposition: form-data; name="n"\r\n\r\n${PAN}\r\n--b--\r\n`;
+    expect((await typed('multipart/form-data; boundary=b', parts)).text).toBe(parts.replace(PAN, NUMBER));
     const bytes = new Uint8Array([0xff, 0xfe, 0, 1, 2, 0x80]);
     expect((await typed('application/octet-stream', bytes)).body).toEqual(Buffer.from(bytes));
   });
@@ -134,11 +105,7 @@ describe('a relayed request', () => {
       payload: '{{timestamp}}.{{method}}.{{path}}.{{body}}',
     };
     const signed = await connect(item.account, party, { sign });
-    const { header, text, target } = await sent(
-      { body: `{"n":"${placeholder(item.token, 'card_number')}"}` },
-      '?a=1',
-      signed,
-    );
+    const { header, text, target } = await sent({ body: `{"n":"${PAN}"}` }, '?a=1', signed);
     const timestamp = header('x-vault-timestamp') ?? '';
     expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60);
     expect(text).toContain(NUMBER);
@@ -172,7 +139,6 @@ describe('the reply', () => {
   });
 
   test('has placeholders for the numbers that were sent, in body and headers', async () => {
-    const pan = placeholder(item.token, 'card_number');
     const body = `{"number":"${NUMBER}","spaced":"4111 1111 1111 1111","bare":${NUMBER}}`;
     const path = freshPath({
       headers: [
@@ -181,13 +147,12 @@ describe('the reply', () => {
       ],
       body,
     });
-    const answer = await relay(item.account, psp, path, { body: `{"number":"${pan}"}` });
-    expect(answer.text).toBe(`{"number":"${pan}","spaced":"${pan}","bare":"${pan}"}`);
-    expect(answer.headers.get('x-echo')).toBe(pan);
+    const answer = await relay(item.account, psp, path, { body: `{"number":"${PAN}"}` });
+    expect(answer.text).toBe(`{"number":"${PAN}","spaced":"${PAN}","bare":"${PAN}"}`);
+    expect(answer.headers.get('x-echo')).toBe(PAN);
   });
 
   test('is searched also where it is compressed, and only asked for as the caller and the vault can read it', async () => {
-    const pan = placeholder(item.token, 'card_number');
     const path = freshPath({
       headers: [
         ['Content-Encoding', 'gzip'],
@@ -196,8 +161,8 @@ describe('the reply', () => {
       body: gzipSync(`echo ${NUMBER}`),
     });
     const headers = { 'accept-encoding': 'zstd, gzip' };
-    const answer = await relay(item.account, psp, path, { body: `"${pan}"`, headers });
-    expect([answer.text, answer.headers.get('content-encoding')]).toEqual([`echo ${pan}`, null]);
+    const answer = await relay(item.account, psp, path, { body: `"${PAN}"`, headers });
+    expect([answer.text, answer.headers.get('content-encoding')]).toEqual([`echo ${PAN}`, null]);
     expect(party.calls(path)[0]?.header('accept-encoding')).toBe('gzip');
   });
 
@@ -218,15 +183,14 @@ describe('the reply', () => {
   });
 
   test('is limited in size, as it comes and unpacked', async () => {
-    const pan = placeholder(item.token, 'card_number');
     const bomb = {
       headers: [['Content-Encoding', 'gzip']],
       body: gzipSync(Buffer.alloc(5_000_000, 'a')),
     } as const;
-    const answer = await relay(item.account, psp, freshPath(bomb), { body: `"${pan}"` });
+    const answer = await relay(item.account, psp, freshPath(bomb), { body: `"${PAN}"` });
     expect(answer.outcome).toBe('502 reply_too_large');
     const endless = freshPath({ body: Buffer.alloc(65_536, 'a'), endless: true });
-    expect((await relay(item.account, psp, endless, { body: `"${pan}"` })).outcome).toBe(
+    expect((await relay(item.account, psp, endless, { body: `"${PAN}"` })).outcome).toBe(
       '502 reply_too_large',
     );
   });
@@ -258,18 +222,15 @@ describe('nothing is sent', () => {
   });
 
   test('with a placeholder in the path, however it is written', async () => {
-    for (const text of [
-      placeholder(item.token, 'card_number'),
-      encodeURIComponent(placeholder(item.token, 'card_number')),
-    ]) {
+    for (const text of [PAN, encodeURIComponent(PAN)]) {
       const answer = await refused({ body: '{}' }, `/v1/${text}/x`);
-      expect([answer.outcome, Object(answer.json).field]).toEqual(['400 invalid_request', 'path']);
+      expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'path']);
     }
   });
 
   test('without user or passphrase, or with a wrong one', async () => {
     const [userPlace, passphrasePlace] = ['header.X-Vault-User', 'header.X-Vault-Passphrase'];
-    const at = (answer: Answer) => [answer.outcome, Object(answer.json).field];
+    const at = (answer: Answer) => [answer.outcome, answer.field];
     expect(at(await refused({ body: '{}', user: '' }))).toEqual(['400 invalid_request', userPlace]);
     expect(at(await refused({ body: '{}', user: 'other' }))).toEqual(['404 key_not_found', userPlace]);
     expect((await refused({ body: '{}', passphrase: 'a wrong one, and long' })).outcome).toBe(
@@ -292,8 +253,8 @@ describe('nothing is sent', () => {
       ['GET', '/v1/charges/..%2frefunds', 'path'],
       ['GET', '', 'path'],
     ] as const) {
-      const { outcome, json } = await refused({ method }, rest, limited);
-      expect([outcome, Object(json).field]).toEqual(['403 not_allowed', field]);
+      const { outcome, json, field: at } = await refused({ method }, rest, limited);
+      expect([outcome, at]).toEqual(['403 not_allowed', field]);
       expect(Object(json).error).toContain(`among the \`${field}s\` of the connection`);
     }
     party.script('/v1/charges/ch_1', { body: '{}' });

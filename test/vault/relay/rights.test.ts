@@ -1,39 +1,20 @@
 /** What a relayed request may use, and what its caller sees of it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Scope } from '../../../server/http/schema/credential.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { credentialClient, type WantedCredential } from '../../helpers/credentials.ts';
-import { anotherItem, CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { anotherItem, CARD, newItem } from '../../helpers/proxy.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { connect, placeholder, relay } from '../../helpers/relay.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-let psp: string;
-let paths = 0;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault({ sadAfterProxy: true });
-  item = await newItem(vault);
-  psp = await connect(item.account, party, { headers: [{ 'X-Key': 'sk_canary' }] });
-});
+const setting = await openProxySetting({ sadAfterProxy: true });
+const { vault, party, freshPath } = setting;
+let { item } = setting;
+const psp = await connect(item.account, party, { headers: [{ 'X-Key': 'sk_canary' }] });
 // A payment that went through takes the code of its card.
 beforeEach(async () => {
   item = await anotherItem(item, CARD);
 });
-afterAll(async () => {
-  await vault.close();
-  party.stop();
-});
-
-function freshPath(...acts: Act[]): string {
-  paths += 1;
-  party.script(`/r${paths}`, ...(acts.length === 0 ? [{ body: '{}' }] : acts));
-  return `/r${paths}`;
-}
 
 async function using(scopes: readonly Scope[], wanted: WantedCredential = {}): Promise<AccountClient> {
   return credentialClient(vault.handle, item.account, scopes, wanted);
@@ -72,7 +53,7 @@ describe('a credential that may use and not see', () => {
     const sender = await using(['proxy:send']);
     const path = freshPath();
     const answer = await relay(sender, psp, path, { body: `["${placeholder(item.token, 'cvv')}"]` });
-    expect([answer.outcome, Object(answer.json).field]).toEqual(['403 not_allowed', 'scope']);
+    expect([answer.outcome, answer.field]).toEqual(['403 not_allowed', 'scope']);
     expect(party.calls(path)).toEqual([]);
   });
 
@@ -95,7 +76,7 @@ describe('a credential', () => {
       [['proxy:send'], { hosts: ['pay.example.com'] }],
     ] as const) {
       const answer = await relay(await using(scopes, wanted), psp, path, { body: '{}' });
-      expect([answer.outcome, Object(answer.json).field]).toEqual(['403 not_allowed', 'scope']);
+      expect([answer.outcome, answer.field]).toEqual(['403 not_allowed', 'scope']);
     }
     expect(party.calls(path)).toEqual([]);
     const fitting = await using(['proxy:send'], { keys: ['u'], hosts: ['127.0.0.1'] });

@@ -1,53 +1,33 @@
 /** The SDK of a payment service as its maker publishes it, which is given the relay's `fetch`. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import Stripe from 'stripe';
 import { type Relay, Vault, vaultPlaceholder } from '../../../sdk/index.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
-import { CARD, type Item, newItem, openProxyVault } from '../../helpers/proxy.ts';
+import { credentialClient } from '../../helpers/credentials.ts';
+import { CARD } from '../../helpers/proxy.ts';
+import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import { connect, placeholder } from '../../helpers/relay.ts';
-import { type PartyReply, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import type { PartyReply } from '../../helpers/third-party.ts';
 import { ALL_BLOCKS } from '../../pages/code-blocks.ts';
 
 const NUMBER = CARD.card_number;
 
-let vault: TestVault;
-let party: ThirdParty;
-let item: Item;
-let client: Vault;
-let front: Bun.Server<undefined>;
-
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault();
-  item = await newItem(vault);
-  front = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => vault.handle(request) });
-  const { secret } = await item.account
-    .send('POST', '/credential', { body: { name: 'shop', scopes: ['proxy:send'] } })
-    .then((answer) => answer.as<{ readonly secret: string }>());
-  client = new Vault({ baseUrl: front.url.origin, credential: secret, passphrase: PASSPHRASE });
-});
-afterAll(async () => {
-  await front.stop(true);
-  await vault.close();
-  party.stop();
-});
+const { vault, party, item } = await openProxySetting();
+const front = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => vault.handle(request) });
+const { made } = await credentialClient(vault.handle, item.account, ['proxy:send']);
+const client = new Vault({ baseUrl: front.url.origin, credential: made.secret, passphrase: PASSPHRASE });
+afterAll(() => front.stop(true));
 
 function json(body: object, status = 200, headers: PartyReply['headers'] = []): PartyReply {
   return { status, body: JSON.stringify(body), headers: [['Content-Type', 'application/json'], ...headers] };
 }
 
-describe('stripe', () => {
-  let stripe: Stripe;
-
-  beforeAll(async () => {
-    const headers = [{ Authorization: 'Bearer sk_test_of_the_shop' }];
-    const id = await connect(item.account, party, { headers, paths: ['/v1'] });
-    const { fetch } = client.relay(id, { user: item.user });
-    stripe = new Stripe('unused', {
-      httpClient: Stripe.createFetchHttpClient(fetch as typeof globalThis.fetch),
-    });
-  });
+describe('stripe', async () => {
+  const headers = [{ Authorization: 'Bearer sk_test_of_the_shop' }];
+  const id = await connect(item.account, party, { headers, paths: ['/v1'] });
+  const { fetch } = client.relay(id, { user: item.user });
+  const httpClient = Stripe.createFetchHttpClient(fetch as typeof globalThis.fetch);
+  const stripe = new Stripe('unused', { httpClient });
 
   const card = () => ({
     number: vaultPlaceholder(item.token, 'card_number'),
