@@ -33,11 +33,9 @@ describe('without anything allowed', () => {
     expect(new Set(REFUSED).size).toBeGreaterThan(90);
     expect(new Set(PERMITTED).size).toBeGreaterThan(20);
   });
-  test.each(REFUSED)('%s is refused', (address) => {
-    expect(open.permits(address)).toBe(false);
-  });
-  test.each(PERMITTED)('%s is permitted', (address) => {
-    expect(open.permits(address)).toBe(true);
+  test('public addresses are permitted, and no others', () => {
+    expect(REFUSED.filter((address) => open.permits(address))).toEqual([]);
+    expect(PERMITTED.filter((address) => !open.permits(address))).toEqual([]);
   });
   test('empty, blank and over-long texts are refused', () => {
     for (const text of ['', ' ', ' 8.8.8.8', '8.8.8.8\n', '8'.repeat(10_000), '8.8.8.8\0']) {
@@ -48,14 +46,20 @@ describe('without anything allowed', () => {
 
 describe('with blocks allowed', () => {
   const policy = createAddressPolicy({ allow: ['10.1.0.0/16', 'fd00::/8', '127.0.0.1/32'] });
-  test.each(['10.1.0.1', '10.1.255.255', '::ffff:10.1.2.3', 'fd12::1', '127.0.0.1', '8.8.8.8'])(
-    '%s is permitted',
-    (address) => expect(policy.permits(address)).toBe(true),
-  );
-  test.each(['10.2.0.1', '10.0.255.255', 'fc00::1', '127.0.0.2', '::1', '64:ff9b::10.1.0.1', 'fd12::1%lo'])(
-    '%s is refused',
-    (address) => expect(policy.permits(address)).toBe(false),
-  );
+  test('they are permitted besides', () => {
+    const inside = ['10.1.0.1', '10.1.255.255', '::ffff:10.1.2.3', 'fd12::1', '127.0.0.1', '8.8.8.8'];
+    expect(inside.filter((address) => !policy.permits(address))).toEqual([]);
+    const outside = [
+      '10.2.0.1',
+      '10.0.255.255',
+      'fc00::1',
+      '127.0.0.2',
+      '::1',
+      '64:ff9b::10.1.0.1',
+      'fd12::1%lo',
+    ];
+    expect(outside.filter((address) => policy.permits(address))).toEqual([]);
+  });
 });
 
 test('an IPv4 address and the same mapped into IPv6 are judged alike and have one spelling', () => {

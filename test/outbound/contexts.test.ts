@@ -36,12 +36,9 @@ describe('a context with a client certificate', () => {
   test('is forgotten after its time, used or not', async () => {
     const contextOf = createContexts({ authorities, keptMs: 100 });
     const first = contextOf({ owner: 'a', clientCert: one });
-    const end = performance.now() + 200;
-    while (performance.now() < end) {
-      contextOf({ owner: 'a', clientCert: one });
+    while (contextOf({ owner: 'a', clientCert: one }) === first) {
       await Bun.sleep(10);
     }
-    expect(contextOf({ owner: 'a', clientCert: one })).not.toBe(first);
   });
 
   test('makes room for newer ones, the oldest first', () => {

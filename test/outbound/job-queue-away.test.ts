@@ -36,14 +36,14 @@ test('a Redis that ends by force has every id when it is back', async () => {
   queue.start();
   const asked = Date.now();
   const ids = Array.from({ length: 50 }, (_, i) => `a.${i}`);
-  await Promise.all(ids.map((id) => queue.add(id, { delayMs: 2_500 })));
+  await Promise.all(ids.map((id) => queue.add(id, { delayMs: 1_000 })));
   const { promise, resolve } = Promise.withResolvers<void>();
   redis.onExit(resolve);
   process.kill(redis.pid, 'SIGKILL');
   await promise;
   await runs.until(ids.length);
   expect(runs.ids().sort()).toEqual([...ids].sort());
-  expect(Math.min(...runs.begun.map(({ at }) => at)) - asked).toBeGreaterThanOrEqual(2_500 - EARLY_MS);
+  expect(Math.min(...runs.begun.map(({ at }) => at)) - asked).toBeGreaterThanOrEqual(1_000 - EARLY_MS);
   await untilEmpty(queue);
   expect(runs.begun).toHaveLength(ids.length);
 }, 60_000);
@@ -119,22 +119,4 @@ test('a Redis that stays away lets the queue close', async () => {
   await queue.close();
   expect(Date.now() - asked).toBeLessThan(20_000);
   redis = await start();
-}, 60_000);
-
-test('a Redis that was never there fails who adds, and nothing is added later', async () => {
-  const runs = createRuns();
-  await redis.stop();
-  const queue = openQueue(redis, runs);
-  queue.start();
-  const asked = Date.now();
-  await expect(queue.add('a.never')).rejects.toMatchObject(AWAY);
-  expect(Date.now() - asked).toBeLessThan(20_000);
-  redis = await start();
-  while ((await queue.size().catch(() => -1)) < 0) {
-    // Not reached yet.
-  }
-  await queue.add('a.now');
-  await runs.until(1);
-  await untilEmpty(queue);
-  expect(runs.ids()).toEqual(['a.now']);
 }, 60_000);

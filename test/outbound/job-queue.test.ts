@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type Redis from 'ioredis';
 import type { JobQueue } from '../../server/outbound/job-queue.ts';
 import { openRaw, startTestRedis, type TestRedis } from '../helpers/redis.ts';
-import { holdAlone } from './hold-job.ts';
 import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
 
 let redis: TestRedis;
@@ -71,7 +70,7 @@ describe('an id', () => {
     expect(runs.begun).toHaveLength(3);
   });
 
-  test('whose run throws runs again within seconds, while others go on', async () => {
+  test('whose run throws runs again after a pause, while others go on', async () => {
     const runs = createRuns();
     const events: string[] = [];
     const run = async (id: string) => {
@@ -83,6 +82,7 @@ describe('an id', () => {
     const queue = openQueue(redis, runs, {
       run,
       concurrency: 1,
+      thrownMs: [100, 200],
       onEvent: (event) => events.push(event),
     });
     await queue.add('a.bad');
@@ -91,10 +91,10 @@ describe('an id', () => {
     await runs.until(3);
     expect(runs.ids()).toEqual(['a.bad', 'a.good', 'a.bad']);
     const pause = (runs.begun[2]?.at ?? 0) - (runs.begun[0]?.at ?? 0);
-    expect(pause).toBeWithin(1_000 - EARLY_MS, 30_000);
+    expect(pause).toBeGreaterThanOrEqual(100 - EARLY_MS);
     expect(events).toEqual(['job_queue_run_failed']);
     await untilEmpty(queue);
-  }, 60_000);
+  });
 
   test('is not run by a queue that was not started', async () => {
     const runs = createRuns();
@@ -204,27 +204,6 @@ describe('closing', () => {
   });
 });
 
-describe('a process that is killed', () => {
-  test('loses its job to another one', async () => {
-    const runs = createRuns();
-    const queue = openQueue(redis, runs);
-    await queue.add('a.held');
-    const { child, id } = await holdAlone(redis);
-    expect(id).toBe('a.held');
-    queue.start();
-    await queue.add('a.free');
-    await runs.until(1);
-    expect(runs.ids()).toEqual(['a.free']);
-    child.kill('SIGKILL');
-    await child.exited;
-    const killed = Date.now();
-    await runs.until(2);
-    expect(runs.ids()).toEqual(['a.free', 'a.held']);
-    expect(Date.now() - killed).toBeLessThan(40_000);
-    await untilEmpty(queue);
-  }, 60_000);
-});
-
 /** Everything that Redis holds, as text. */
 async function contents(): Promise<string> {
   const parts: string[] = [];
@@ -255,7 +234,7 @@ describe('Redis', () => {
       }
       return id === 'a.later' ? 30_000 : undefined;
     };
-    const queue = openQueue(redis, runs, { run });
+    const queue = openQueue(redis, runs, { run, thrownMs: [10, 20] });
     queue.start();
     await Promise.all(['a.throws', 'a.later', 'a.done'].map((id) => queue.add(id)));
     await runs.until(4);
@@ -271,7 +250,7 @@ describe('Redis', () => {
       expect(data).toBe('{}');
       expect(Object.keys(job)).not.toContainAnyValues(['failedReason', 'stacktrace', 'returnvalue']);
     }
-  }, 60_000);
+  });
 
   test('keeps nothing of ids that are done, in one slot of a Cluster', async () => {
     const runs = createRuns();

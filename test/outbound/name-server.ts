@@ -15,6 +15,8 @@ export interface NameServer {
   readonly address: string;
   /** Every question so far: `udp A name`. */
   readonly questions: readonly string[];
+  /** Answers the silent questions so far after all: there are no such names. */
+  answerSilent(): void;
   stop(): void;
 }
 
@@ -79,6 +81,7 @@ export async function startNameServer(
   ttlOf: (name: string) => number = () => 0,
 ): Promise<NameServer> {
   const questions: string[] = [];
+  const silent: (() => void)[] = [];
   const answer = (message: Buffer, over: 'udp' | 'tcp'): Buffer | undefined => {
     const { name, type, end } = readQuestion(message);
     questions.push(`${over} ${type} ${name}`);
@@ -96,7 +99,10 @@ export async function startNameServer(
   const udp = dgram.createSocket('udp4');
   udp.on('message', (message, { port: from, address }) => {
     const found = answer(message, 'udp');
-    if (found !== undefined) {
+    if (found === undefined) {
+      const { end } = readQuestion(message);
+      silent.push(() => udp.send(reply(message, end, 'none', false, 0), from, address));
+    } else {
       udp.send(found, from, address);
     }
   });
@@ -104,6 +110,7 @@ export async function startNameServer(
   return {
     address: `127.0.0.1:${tcp.port}`,
     questions,
+    answerSilent: () => silent.splice(0).forEach((answer) => void answer()),
     stop: () => {
       udp.close();
       tcp.stop();

@@ -47,11 +47,20 @@ function codeOf(asked: Promise<unknown>): Promise<unknown> {
 function countEnds(asked: readonly Promise<unknown>[]): () => number {
   let ends = 0;
   for (const each of asked) {
-    each.finally(() => {
+    const end = () => {
       ends += 1;
-    });
+    };
+    each.then(end, end);
   }
   return () => ends;
+}
+/** Has the server answer what it was silent about, until all of these have ended. */
+async function endSilent(asked: readonly Promise<unknown>[]): Promise<void> {
+  const ended = countEnds(asked);
+  while (ended() < asked.length) {
+    server.answerSilent();
+    await Bun.sleep(5);
+  }
 }
 /** Settles when the server has heard of a name. */
 async function heardOf(name: string): Promise<void> {
@@ -107,23 +116,23 @@ describe('a name is asked for', () => {
 
 describe('names that nobody answers for', () => {
   test('hold up neither other names nor the files of the process', async () => {
-    const resolve = resolver({ timeoutMs: 3_000 });
+    const resolve = resolver({ timeoutMs: 60_000 });
     const slow = Array.from({ length: 100 }, (_, at) => resolve(`silent${at}.example`));
-    const givenUp = countEnds(slow);
-    await heardOf('silent0.example');
+    const ended = countEnds(slow);
+    await heardOf('silent99.example');
     expect(await resolve('four.example')).toEqual(['10.1.1.1']);
     expect((await readFile(import.meta.path)).length).toBeGreaterThan(0);
-    expect(givenUp()).toBe(0);
-    expect(await Promise.all(slow)).toEqual(Array(100).fill(undefined));
+    expect(ended()).toBe(0);
+    await endSilent(slow);
   });
   test('are bounded: a new one is refused at once while those before it are young', async () => {
-    const resolve = resolver({ lookupsMax: 3, timeoutMs: 2_000 });
+    const resolve = resolver({ lookupsMax: 3, timeoutMs: 60_000 });
     const slow = [1, 2, 3].map((at) => resolve(`silent-young${at}.example`));
-    const givenUp = countEnds(slow);
+    const ended = countEnds(slow);
     await heardOf('silent-young3.example');
     expect(await resolve('four.example')).toBeUndefined();
-    expect(givenUp()).toBe(0);
-    expect(await Promise.all(slow)).toEqual([undefined, undefined, undefined]);
+    expect(ended()).toBe(0);
+    await endSilent(slow);
     expect(await resolve('four.example')).toEqual(['10.1.1.1']);
   });
   test('give their place to a new one when they have had time enough, the oldest first', async () => {

@@ -96,11 +96,11 @@ function checkXml(value: string): void {
 describe('values come back whole and change nothing around them', () => {
   test('200 hostile values', () => {
     expect(HOSTILE).toHaveLength(200);
-  });
-  test.each(HOSTILE.map((value) => [value] as const))('%j', (value) => {
-    checkJson(value);
-    checkForm(value);
-    checkXml(value);
+    for (const value of HOSTILE) {
+      checkJson(value);
+      checkForm(value);
+      checkXml(value);
+    }
   });
 
   test('any text, in JSON and forms', () => {
@@ -109,22 +109,24 @@ describe('values come back whole and change nothing around them', () => {
         checkJson(value);
         checkForm(value);
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 
   test('any text that XML can hold, in XML', () => {
     const holds = (value: string): boolean =>
       !/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(value);
-    fc.assert(fc.property(text.filter(holds), checkXml), { numRuns: 1000 });
+    fc.assert(fc.property(text.filter(holds), checkXml), { numRuns: 500 });
   });
 
-  test.each(NOT_IN_XML)('XML refuses %j', (value) => {
-    expect(refusal(() => bodyOf({ type: XML_TYPE, body: XML_BODY }, x(value)))).toEqual([
-      'invalid_request',
-      'body.request.body',
-    ]);
-    checkJson(value);
+  test('what XML cannot hold it refuses', () => {
+    for (const value of NOT_IN_XML) {
+      expect(refusal(() => bodyOf({ type: XML_TYPE, body: XML_BODY }, x(value)))).toEqual([
+        'invalid_request',
+        'body.request.body',
+      ]);
+      checkJson(value);
+    }
   });
 });
 
@@ -208,16 +210,13 @@ describe('the URL', () => {
       checkUrl(value);
     }
   };
-  test.each(HOSTILE.map((value) => [value] as const))(
-    'holds %j, or is refused where it takes a step',
-    checkText,
-  );
+  test('holds hostile values, or is refused where they take a step', () => HOSTILE.forEach(checkText));
   test('holds any text, or is refused where it takes a step', () => {
-    fc.assert(fc.property(text, checkText), { numRuns: 1000 });
+    fc.assert(fc.property(text, checkText), { numRuns: 500 });
   });
   test('holds any text of dots and separators, or is refused where it takes a step', () => {
     const steps = fc.string({ unit: fc.constantFrom('.', '/', '\\', ';', 'a', '%2e', '%2f'), maxLength: 6 });
-    fc.assert(fc.property(steps, checkText), { numRuns: 1000 });
+    fc.assert(fc.property(steps, checkText), { numRuns: 500 });
   });
 
   test.each([
@@ -310,14 +309,14 @@ describe('bounds', () => {
   test('nothing is kept of distinct templates', () => {
     const view = x('value');
     const run = (from: number): void => {
-      for (let at = from; at < from + 20_000; at++) {
-        fill({ body: `{"n${at}":"{{x}}","filler":"${'f'.repeat(1000)}"}` }, view);
+      for (let at = from; at < from + 3_000; at++) {
+        fill({ body: `{"n${at}":"{{x}}","filler":"${'f'.repeat(1_000)}"}` }, view);
       }
       Bun.gc(true);
     };
     run(0);
     const before = process.memoryUsage().heapUsed;
-    run(20_000);
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+    run(3_000);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(2_000_000);
   });
 });

@@ -10,6 +10,7 @@ import {
 } from '../../../server/domain/relay/headers.ts';
 import { maskRelayText, sentNumber, staysAsItIs } from '../../../server/domain/relay/mask.ts';
 import { findPlaceholders, placeholderText, tokensOf } from '../../../server/domain/relay/placeholder.ts';
+import { startCpuClock } from '../../helpers/cpu-clock.ts';
 
 const NUMBER = '4111111111111111';
 const VALUES: Readonly<Record<string, JsonValue>> = {
@@ -69,13 +70,13 @@ describe('placeholders', () => {
   });
 
   test('take linear time, and are limited', () => {
-    const startedAt = performance.now();
+    const cpuMs = startCpuClock();
     expect(() => findPlaceholders('{{vault:'.repeat(130_000), 'body', 'plain')).toThrow();
     expect(() => findPlaceholders('{{vault:t:x}}'.repeat(80_000), 'body', 'plain')).toThrow();
     expect(
       findPlaceholders(`${'{{ '.repeat(300_000)}${' '.repeat(100_000)}vault`, 'body', 'encoded'),
     ).toEqual([]);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(cpuMs()).toBeLessThan(1_000);
     const texts = Array.from({ length: 21 }, (_, at) => `{{vault:t${at}:x}}`);
     expect(() => tokensOf([{ text: texts.join(), field: 'body', writing: 'plain' }])).toThrow('20 tokens');
     expect(tokensOf([{ text: texts.slice(1).join(), field: 'body', writing: 'plain' }])).toHaveLength(20);
@@ -141,23 +142,17 @@ describe('headers', () => {
   test('of the connection, the vault and proxies before it stay behind', () => {
     expect(
       headersToSend([
-        ...([
-          ['accept', 'a'],
-          ['connection', 'close, x-hop'],
-          ['x-hop', '1'],
-          ['expect', '100-continue'],
-        ] as const),
-        ...([
-          ['authorization', 'Bearer vak1_x'],
-          ['x-vault-passphrase', 'p'],
-          ['x-vault-user', 'u'],
-        ] as const),
-        ...([
-          ['host', 'vault'],
-          ['te', 'trailers'],
-          ['x-forwarded-for', '10.0.0.1'],
-          ['idempotency-key', 'k'],
-        ] as const),
+        ['accept', 'a'],
+        ['connection', 'close, x-hop'],
+        ['x-hop', '1'],
+        ['expect', '100-continue'],
+        ['authorization', 'Bearer vak1_x'],
+        ['x-vault-passphrase', 'p'],
+        ['x-vault-user', 'u'],
+        ['host', 'vault'],
+        ['te', 'trailers'],
+        ['x-forwarded-for', '10.0.0.1'],
+        ['idempotency-key', 'k'],
       ]),
     ).toEqual([
       ['Accept', 'a'],
@@ -165,17 +160,13 @@ describe('headers', () => {
     ]);
     expect(
       headersToReturn([
-        ...([
-          ['Content-Type', 'text/html'],
-          ['Set-Cookie', 'a=1'],
-          ['Transfer-Encoding', 'chunked'],
-        ] as const),
-        ...([
-          ['Access-Control-Allow-Origin', '*'],
-          ['Connection', 'X-Own'],
-          ['x-own', '1'],
-          ['Request-Id', 'r'],
-        ] as const),
+        ['Content-Type', 'text/html'],
+        ['Set-Cookie', 'a=1'],
+        ['Transfer-Encoding', 'chunked'],
+        ['Access-Control-Allow-Origin', '*'],
+        ['Connection', 'X-Own'],
+        ['x-own', '1'],
+        ['Request-Id', 'r'],
       ]),
     ).toEqual([
       ['Content-Type', 'text/html'],
