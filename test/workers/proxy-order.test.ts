@@ -63,48 +63,15 @@ describe.each(KINDS)('an order of %s', (what) => {
     expect((await bench.order(what, order)).facts.repeatable).toBe(true);
   });
 
+  // What the members of an order may be, test/domain/proxy/request.test.ts says.
   test.each<[string, unknown, string]>([
     ['no JSON', '{"a":', 'invalid_json'],
     ['an empty body', '', 'invalid_json'],
     ['a repeated name', '{"request":{},"request":{}}', 'invalid_json'],
     ['a list', [], 'invalid_request body'],
-    ['no request', { synchronous: true }, 'invalid_request body.request'],
     ['a plain URL', { request: request({ url: 'http://a.example' }) }, 'invalid_request body.request.url'],
-    ['an unknown method', { request: request({ method: 'TRACE' }) }, 'invalid_request body.request.method'],
-    [
-      'a header of the connection',
-      { request: request({ headers: [{ A: 'b' }, { Host: 'x' }] }) },
-      'invalid_request body.request.headers[1]',
-    ],
-    [
-      'a header with a line feed',
-      { request: request({ headers: [{ A: 'b\nc: d' }] }) },
-      'invalid_request body.request.headers[0]',
-    ],
-    ['a body that is no text', { request: request({ body: {} }) }, 'invalid_request body.request.body'],
-    [
-      'a certificate id that is none',
-      { request: request({ client_cert_id: '../x' }) },
-      'invalid_request body.request.client_cert_id',
-    ],
-    ['a flag that is none', { request: request(), synchronous: 'yes' }, 'invalid_request body.synchronous'],
     ['nobody to tell', { request: request() }, 'invalid_request body.webhook'],
     ['null for nobody to tell', { request: request(), webhook: null }, 'invalid_request body.webhook'],
-    [
-      'a webhook without TLS',
-      { request: request(), webhook: { url: 'http://a.example' } },
-      'invalid_request body.webhook.url',
-    ],
-    [
-      'nine calls of the webhook',
-      { request: request(), webhook: { ...webhook, max_attempts: 9 } },
-      'invalid_request body.webhook.max_attempts',
-    ],
-    [
-      'metadata that is no object',
-      { request: request(), webhook: { ...webhook, metadata: [] } },
-      'invalid_request body.webhook.metadata',
-    ],
   ])('is refused for %s', async (_what, body, outcome) => {
     expect(await codeOf(bench.order(what, body))).toBe(outcome);
   });
@@ -137,15 +104,6 @@ describe('an order of a network token', () => {
       repeatable: false,
       hasSections: false,
     });
-  });
-
-  test.each<[unknown, string]>([
-    [{}, 'body.url'],
-    [{ webhook: {} }, 'body.webhook.url'],
-    [{ url: 'https://a.example', secret: 'a\nb' }, 'body.secret'],
-    [{ webhook: { url: 'https://a.example', max_attempts: 0 } }, 'body.webhook.max_attempts'],
-  ])('%j is refused at %s', async (body, field) => {
-    expect(await codeOf(bench.order('network_token', body))).toBe(`invalid_request ${field}`);
   });
 });
 

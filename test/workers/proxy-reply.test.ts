@@ -17,22 +17,12 @@ const REPLY = '{"status_code":200,"body":"kept-reply-canary-51"}';
 const DIGEST = 'x'.repeat(43);
 
 describe('a reply that is kept for repeats', () => {
-  const keep = async (text = REPLY) =>
-    opened(
-      await bench.crypto.sealReply({
-        name: { ...KEY, digest: DIGEST },
-        blob: bench.blob,
-        passphrase: bench.passphrase,
-        reply: utf8(text),
-      }),
-    ).record;
-  const open = (record: Uint8Array, key = KEY, digest = DIGEST) =>
-    bench.crypto.openReply({
-      name: { ...key, digest },
-      blob: bench.blob,
-      passphrase: bench.passphrase,
-      record,
-    });
+  const NAME = { ...KEY, digest: DIGEST };
+  const seal = (passphrase = bench.passphrase, text = REPLY) =>
+    bench.crypto.sealReply({ name: NAME, blob: bench.blob, passphrase, reply: utf8(text) });
+  const keep = async (text?: string) => opened(await seal(undefined, text)).record;
+  const open = (record: Uint8Array, passphrase = bench.passphrase, name = NAME, blob = bench.blob) =>
+    bench.crypto.openReply({ name, blob, passphrase, record });
 
   test.each([REPLY, '', 'ü'.repeat(1_000_000)])('comes back to the byte', async (text) => {
     expect(textOf(opened(await open(await keep(text))).reply)).toBe(text);
@@ -45,32 +35,15 @@ describe('a reply that is kept for repeats', () => {
 
   test('is neither sealed nor opened under another passphrase', async () => {
     const other = secretOf('another passphrase, äöü');
-    const record = await keep();
-    expect(
-      await bench.crypto.openReply({
-        name: { ...KEY, digest: DIGEST },
-        blob: bench.blob,
-        passphrase: other,
-        record,
-      }),
-    ).toEqual({
-      kind: 'warm_miss',
-    });
-    expect(
-      await bench.crypto.sealReply({
-        name: { ...KEY, digest: DIGEST },
-        blob: bench.blob,
-        passphrase: other,
-        reply: utf8(REPLY),
-      }),
-    ).toEqual({
-      kind: 'warm_miss',
-    });
+    expect(await open(await keep(), other)).toEqual({ kind: 'warm_miss' });
+    expect(await seal(other)).toEqual({ kind: 'warm_miss' });
   });
 
   test('opens for its own request alone', async () => {
     const record = await keep();
-    expect(await codeOf(open(record, KEY, 'y'.repeat(43)))).toBe('integrity_failed');
+    expect(await codeOf(open(record, undefined, { ...NAME, digest: 'y'.repeat(43) }))).toBe(
+      'integrity_failed',
+    );
   });
 
   test('with a bit turned, cut or made longer is not used', async () => {
@@ -110,16 +83,8 @@ describe('a reply that is kept for repeats', () => {
       ...{ key: KEY, record: bench.record, recovery: undefined, from, to },
     });
     const { blob } = await bench.crypto.unlockKey({ key: KEY, record: changed, passphrase: to });
-    expect(
-      textOf(
-        opened(
-          await bench.crypto.openReply({ name: { ...KEY, digest: DIGEST }, blob, passphrase: to, record }),
-        ).reply,
-      ),
-    ).toBe(REPLY);
-    expect(
-      await bench.crypto.openReply({ name: { ...KEY, digest: DIGEST }, blob, passphrase: from, record }),
-    ).toEqual({ kind: 'warm_miss' });
+    expect(textOf(opened(await open(record, to, NAME, blob)).reply)).toBe(REPLY);
+    expect(await open(record, from, NAME, blob)).toEqual({ kind: 'warm_miss' });
   });
 });
 
@@ -130,17 +95,11 @@ describe('a client credential', () => {
   const issued = async (csrId: string, certId: string) => {
     const authority = await newAuthority();
     const middle = await authority.below('Middle');
-    const asked = await bench.crypto.createCsr({
-      place: { aid: AID, id: csrId },
-      keyType: 'ec-p256',
-      subject: { cn: 'shop.example' },
-    });
+    const csrPlace = { aid: AID, id: csrId };
+    const subject = { cn: 'shop.example' };
+    const asked = await bench.crypto.createCsr({ place: csrPlace, keyType: 'ec-p256', subject });
     const pem = utf8((await middle.issue(asked.csr.data)) + middle.pem);
-    const read = await bench.crypto.readCertificate({
-      place: { aid: AID, id: csrId },
-      csr: asked.record,
-      pem,
-    });
+    const read = await bench.crypto.readCertificate({ place: csrPlace, csr: asked.record, pem });
     const certificate = { id: certId, csr_id: csrId, ...read };
     const record = await bench.crypto.sealRecord({
       place: place('certificate', certId),
@@ -165,14 +124,13 @@ describe('a client credential', () => {
 
   test('is not made of records of other places', async () => {
     const [one, other] = [await issued('csr-1', 'cert-1'), await issued('csr-2', 'cert-2')];
-    const find = (certId: string, csrId: string, record: Uint8Array, keyRecord: Uint8Array, aid = AID) =>
-      codeOf(
-        bench.crypto.clientCredential({
-          place: { aid, certId, csrId },
-          certificate: record,
-          privateKey: keyRecord,
-        }),
-      );
+    const find = (
+      certId: string,
+      csrId: string,
+      certificate: Uint8Array,
+      privateKey: Uint8Array,
+      aid = AID,
+    ) => codeOf(bench.crypto.clientCredential({ place: { aid, certId, csrId }, certificate, privateKey }));
     expect(await find('cert-1', 'csr-1', one.record, one.keyRecord)).toBe('ok');
     const refused = [
       find('cert-1', 'csr-1', other.record, one.keyRecord),
@@ -210,16 +168,13 @@ describe('sensitive authentication data that is dropped', () => {
 
   test('is nothing of an item that has none, and takes its own metadata alone', async () => {
     const [bare, item] = [await bench.store({ n: '4242424242424242' }), await bench.store(CARD)];
-    expect(
-      await bench.crypto.dropSad({ name: { aid: AID, kid: KID, token: bare.token }, meta: bare.fields.meta }),
-    ).toBeUndefined();
+    const drop = (token: string, meta: Uint8Array, kid = KID) =>
+      bench.crypto.dropSad({ name: { aid: AID, kid, token }, meta });
+    expect(await drop(bare.token, bare.fields.meta)).toBeUndefined();
     const refused = [
-      bench.crypto.dropSad({ name: { aid: AID, kid: KID, token: bare.token }, meta: item.fields.meta }),
-      bench.crypto.dropSad({ name: { aid: AID, kid: 'key-2', token: item.token }, meta: item.fields.meta }),
-      bench.crypto.dropSad({
-        name: { aid: AID, kid: KID, token: item.token },
-        meta: flipped(item.fields.meta, 50),
-      }),
+      drop(bare.token, item.fields.meta),
+      drop(item.token, item.fields.meta, 'key-2'),
+      drop(item.token, flipped(item.fields.meta, 50)),
     ];
     expect(await Promise.all(refused.map(codeOf))).toEqual(refused.map(() => 'integrity_failed'));
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { EMPTY, utf8 } from '../../workers/crypto/primitives/bytes.ts';
+import type { ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import { AID, codeOf, JOB, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 
 const NUMBER = '5555555555554444';
@@ -7,6 +8,8 @@ const webhook = { url: 'https://shop.example/hooks', metadata: { order: 1.1, sta
 const ORDER = { request: request({ method: 'GET' }), webhook };
 const INFO = { token: 'tok', user: 'customers', stored_at: '2026-01-31T12:00:00.123Z' };
 const HEADERS = [['Content-Type', 'application/json']] as const;
+
+const PLACE = { aid: AID, id: JOB };
 
 let bench: ProxyBench;
 let plain: Uint8Array;
@@ -17,6 +20,11 @@ beforeAll(async () => {
   [plain, smart] = [await bench.fetch(ORDER), await bench.fetch(ORDER, { smartParse: true })];
 });
 afterAll(() => bench.close());
+
+/** What becomes of sealing a report. */
+function sealed(job: Uint8Array, outcome: ProxyOutcome): Promise<string> {
+  return codeOf(bench.crypto.sealReport({ place: PLACE, job, outcome, content: EMPTY }));
+}
 
 describe('the report', () => {
   const stored = { kind: 'stored', statusCode: 201, headers: HEADERS, tokenInfo: INFO } as const;
@@ -84,44 +92,20 @@ describe('the report', () => {
   test('tells the webhook and its secret, and needs one', async () => {
     const hook = { ...webhook, secret: 'whsec_c2VjcmV0', max_attempts: 3 };
     const job = await bench.fetch({ ...ORDER, webhook: hook });
-    const { sealed } = await bench.reports(job, stored, EMPTY);
-    const report = await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: sealed });
+    const told = await bench.reports(job, stored, EMPTY);
+    const report = await bench.crypto.openReport({ place: PLACE, report: told.sealed });
     expect(report.facts).toMatchObject({ url: webhook.url, maxAttempts: 3, account: 'shop' });
     expect(report.secret?.expose()).toBe(hook.secret);
     const bare = await bench.fetch({ request: request(), synchronous: true });
-    expect(
-      await codeOf(
-        bench.crypto.sealReport({
-          place: { aid: AID, id: JOB },
-          job: bare,
-          outcome: stored,
-          content: EMPTY,
-        }),
-      ),
-    ).toBe('internal');
+    expect(await sealed(bare, stored)).toBe('internal');
     const unsigned = (await bench.reports(plain, stored, EMPTY)).sealed;
-    expect(
-      (await bench.crypto.openReport({ place: { aid: AID, id: JOB }, report: unsigned })).secret,
-    ).toBeUndefined();
+    expect((await bench.crypto.openReport({ place: PLACE, report: unsigned })).secret).toBeUndefined();
   });
 
   test('is of an outcome that its job can have', async () => {
     const reply = { kind: 'reply', statusCode: 200, headers: [] } as const;
-    expect(
-      await codeOf(
-        bench.crypto.sealReport({
-          place: { aid: AID, id: JOB },
-          job: plain,
-          outcome: reply,
-          content: EMPTY,
-        }),
-      ),
-    ).toBe('internal');
+    expect(await sealed(plain, reply)).toBe('internal');
     const { job } = await bench.fill(await bench.store({ n: NUMBER }), ORDER);
-    expect(
-      await codeOf(
-        bench.crypto.sealReport({ place: { aid: AID, id: JOB }, job, outcome: stored, content: EMPTY }),
-      ),
-    ).toBe('internal');
+    expect(await sealed(job, stored)).toBe('internal');
   });
 });
