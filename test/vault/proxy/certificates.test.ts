@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import type { AccountClient, Answer } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
-import { type Authority, newAuthority } from '../../workers/crypto/authority.ts';
+import type { Answer } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
+import { newAuthority } from '../../workers/crypto/authority.ts';
 
 interface Csr {
   readonly id: string;
@@ -18,17 +18,10 @@ interface Certificate {
 
 const SUBJECT = { cn: 'shop.example', o: 'Größe & Co', ou: 'Payments', l: 'Köln', st: 'NRW', c: 'DE' };
 
-let vault: TestVault;
-let account: AccountClient;
-let stranger: AccountClient;
-let authority: Authority;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  [account, stranger] = [await vault.account(), await vault.account()];
-  authority = await newAuthority();
-});
+const vault = await openTestVault();
 afterAll(() => vault.close());
+const [account, stranger] = [await vault.account(), await vault.account()];
+const authority = await newAuthority();
 
 async function createCsr(body: object = { cn: 'shop.example' }, who = account): Promise<Csr> {
   return (await who.send('POST', '/proxy/csr', { body })).as<Csr>();

@@ -227,10 +227,13 @@ describe('a job that waits', () => {
     const item = await newItem(vault);
     const receiver = createReceiver(party);
     const counted: Record<string, number> = {};
-    for (let round = 0; round < 100; round++) {
+    const race = async (): Promise<void> => {
       const id = await accept(item, '/raced', receiver.webhook);
       const { outcome } = await cancel(item.account, id);
       counted[outcome] = (counted[outcome] ?? 0) + 1;
+    };
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([race(), race(), race(), race(), race()]);
     }
     await jobsDone(vault, item.account);
     const jobs = await listed(item.account, { limit: -1 });
