@@ -56,7 +56,7 @@ export function createBell(): Bell {
 
 /** What a third party does for a move. */
 function actOf({ move }: Arrival, onWritten: () => void): Act {
-  const { kind, status, headers, body } = move;
+  const { kind, status = 200, headers = [], body = '' } = move;
   if (kind === 'reset') {
     return 'reset';
   }

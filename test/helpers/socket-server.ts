@@ -27,21 +27,15 @@ export interface SocketServerOptions {
 }
 
 /** The port of a server that listens. */
-export function portOf(server: net.Server): number {
+function portOf(server: net.Server): number {
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** Starts a server that gives each connection to `take`, over TLS once its handshake is done. */
-export async function startSocketServer<Tls extends tls.TlsOptions | undefined>(
-  {
-    host = '127.0.0.1',
-    port = 0,
-    allowHalfOpen = false,
-    refuses,
-    ...options
-  }: SocketServerOptions & { tls?: Tls },
-  take: (socket: Tls extends tls.TlsOptions ? tls.TLSSocket : net.Socket) => void,
+export async function startSocketServer<S extends net.Socket = net.Socket>(
+  { host = '127.0.0.1', port = 0, allowHalfOpen = false, refuses, ...options }: SocketServerOptions,
+  take: (socket: S) => void,
 ): Promise<SocketServer> {
   const sockets = new Set<net.Socket>();
   let connections = 0;
@@ -56,10 +50,10 @@ export async function startSocketServer<Tls extends tls.TlsOptions | undefined>(
   };
   const greet = (socket: net.Socket): void => {
     socket.on('error', () => undefined);
-    take(socket as Parameters<typeof take>[0]);
+    take(socket as S);
   };
   const server = options.tls
-    ? tls.createServer({ ...options.tls, allowHalfOpen } as tls.TlsOptions, greet)
+    ? tls.createServer({ ...options.tls, allowHalfOpen } as tls.TlsOptions & net.ServerOpts, greet)
     : net.createServer({ allowHalfOpen });
   server.on('connection', accept);
   if (options.tls === undefined) {

@@ -47,7 +47,7 @@ describe('the item of a request', () => {
 });
 
 test.each([0, 16_383, 16_384, 16_385])('a reply of %d bytes comes as it is', async (bytes) => {
-  const sent = Buffer.from(X.slice(0, bytes), 'latin1');
+  const sent = Buffer.from(`é"\\\u0001\u2028€${'x'.repeat(bytes)}`.slice(0, bytes), 'latin1');
   const headers: [string, string][] = [
     ['Content-Type', 'text/plain; charset=latin1'],
     ['x-A', '1'],
