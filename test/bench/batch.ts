@@ -1,10 +1,8 @@
 /** Batches of 1,000 items: cards a second, and what another account notices of them. */
-import { openConfigured } from '../../server/boot/open.ts';
-import { loadConfig } from '../../server/config/config.ts';
-import { Secret } from '../../server/core/secret.ts';
-import { SMALL, send, storing } from '../flood/world.ts';
+import { makeAccounts, makeKey as makeFloodKey, SMALL, storing } from '../flood/world.ts';
 import { CARD, type Holding } from './cards.ts';
-import { residentBytes } from './cpu.ts';
+import { withGrowth } from './cpu.ts';
+import { send } from './load.ts';
 import { httpPhase, type OperationRow, type Phase, summarize } from './phases.ts';
 import { LINE, type Plan, SEQUENCE, sequenceText } from './plan.ts';
 import type { Bench } from './sections.ts';
@@ -22,7 +20,6 @@ const STORE_AIM = 25_000;
 const DECRYPT_AIM = 60_000;
 const FAIR_AIM = 3;
 const MIB = 1_048_576;
-const SAMPLE_MS = 10;
 /** Some hundreds of stores of the other account: the p99 of fewer would be the slowest one. */
 const OTHER_PER_SECOND = 100;
 const OTHER_SECONDS = 10;
@@ -87,34 +84,17 @@ async function measurePhases(
   for (const phase of phases) {
     await phase.run(options.warmUpSeconds, CONNECTIONS);
   }
-  const before = residentBytes(vault.pid);
-  let most = before;
-  const sampler = setInterval(() => {
-    most = Math.max(most, residentBytes(vault.pid));
-  }, SAMPLE_MS);
   const rows: OperationRow[] = [];
-  for (const phase of phases) {
-    const rounds = [];
-    for (let round = 0; round < options.rounds; round++) {
-      rounds.push(await phase.run(options.seconds, CONNECTIONS));
+  const { grown } = await withGrowth(vault.pid, async () => {
+    for (const phase of phases) {
+      const rounds = [];
+      for (let round = 0; round < options.rounds; round++) {
+        rounds.push(await phase.run(options.seconds, CONNECTIONS));
+      }
+      rows.push(summarize(phase.name, CONNECTIONS, rounds));
     }
-    rows.push(summarize(phase.name, CONNECTIONS, rounds));
-  }
-  clearInterval(sampler);
-  return { rows, grown: most - before };
-}
-
-/** Makes the account that is to notice nothing, as the operator's command line does. */
-async function makeOther(vault: Vault): Promise<void> {
-  const opened = await openConfigured(loadConfig(vault.settings, []));
-  const [, password = ''] = atob(SMALL.Authorization.slice('Basic '.length)).split(':');
-  try {
-    const secret = new Secret(new TextEncoder().encode(password));
-    await opened.vault.services.accounts.create('small', secret, { unmasked: true });
-  } finally {
-    await opened.close();
-  }
-  await call(vault, SMALL, '/v1/key/', { user: 'own', passphrase: SMALL['X-Vault-Passphrase'] });
+  });
+  return { rows, grown };
 }
 
 /** The p99 of another account's stores beside batches, over that beside nothing. */
@@ -123,7 +103,8 @@ async function measureFairness(
   vault: Vault,
   plans: readonly (readonly [string, Plan])[],
 ): Promise<Figure[]> {
-  await makeOther(vault);
+  await makeAccounts(vault, ['small']);
+  await makeFloodKey(vault, SMALL, 'own', 0);
   const seconds = options.isQuick ? MARGIN_SECONDS : OTHER_SECONDS;
   const store = () =>
     send(folder, {

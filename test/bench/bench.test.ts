@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { Worker } from 'node:worker_threads';
 import { addSplits, withCpu } from './cpu.ts';
-import { createReplyReader } from './http-reply.ts';
 import { parseOptions, SECTIONS } from './options.ts';
 import type { OperationRow } from './phases.ts';
-import { createRequests, LINE, type Plan, requestText, SEQUENCE } from './plan.ts';
+import { LINE, type Plan, requestsOf, requestText, SEQUENCE } from './plan.ts';
+import { createReplyEnd } from './reply-end.ts';
 import {
   formatNumber,
   ratioOf,
@@ -162,13 +162,14 @@ describe('plans', () => {
     body: `{"n":"4${SEQUENCE}"}`,
   };
 
-  test('every request has the length that the plan states', () => {
-    const next = createRequests(requestText(plan), ['token=t'], 41);
-    const [first, second] = [next(), next()];
-    expect(first).toStartWith('POST /v1/vault/?reference=0000000041&token=t HTTP/1.1\r\nHost: localhost\r\n');
+  test('there is a request for each line, of the length that the plan states', () => {
+    const [first = '', second] = requestsOf({ ...plan, lines: ['token=t', 'token=u'] });
+    expect(first).toStartWith(
+      `POST /v1/vault/?reference=${SEQUENCE}&token=t HTTP/1.1\r\nHost: localhost\r\n`,
+    );
     expect(first).toContain('\r\nAuthorization: Basic x\r\n');
-    expect(first).toEndWith('Content-Length: 19\r\n\r\n{"n":"40000000041"}');
-    expect(second).toContain('{"n":"40000000042"}');
+    expect(first).toEndWith(`Content-Length: 19\r\n\r\n{"n":"4${SEQUENCE}"}`);
+    expect(second).toBe(first.replace('token=t', 'token=u'));
   });
 
   test('a body of changing length is refused', () => {
@@ -177,28 +178,20 @@ describe('plans', () => {
   });
 });
 
-describe('replies', () => {
-  const feed = (text: string, step: number): (number | undefined)[] => {
-    const read = createReplyReader();
-    const pieces = text.match(new RegExp(`[^]{1,${step}}`, 'g')) ?? [];
-    return pieces.map((piece) => read(Buffer.from(piece)));
-  };
+describe('the end of a reply', () => {
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
   test.each([
-    ['by length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
-    ['in chunks', 'HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n', 503],
-    ['in no chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 200],
-    ['without a body', 'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n', 404],
-  ])('%s, in one piece or byte by byte', (_, text, status) => {
-    expect(feed(text, 10_000)).toEqual([status]);
-    const pieces = feed(text, 1);
-    expect(pieces.at(-1)).toBe(status);
-    expect(pieces.slice(0, -1).every((piece) => piece === undefined)).toBeTrue();
-  });
-
-  test('one reader serves reply after reply', () => {
-    const read = createReplyReader();
-    const reply = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-    expect([read(reply), read(reply)]).toEqual([200, 200]);
+    ['of known length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
+    ['without a body', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n0ab\r\n2\r\nab\r\n0\r\n\r\n'],
+    ['of no chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ])('%s is found wherever it is cut, and not before', (_, text) => {
+    for (let cut = 1; cut < text.length; cut++) {
+      const read = createReplyEnd();
+      expect([read(bytes(text.slice(0, cut))), read(bytes(text.slice(cut)))]).toEqual([undefined, 200]);
+    }
+    const read = createReplyEnd();
+    expect([read(bytes(text)), read(bytes(text.replace('200', '503')))]).toEqual([200, 503]);
   });
 });

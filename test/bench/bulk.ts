@@ -1,11 +1,10 @@
 /** Decrypting everything under a key in one reply, with what must have been written down for it. */
 import { PLAIN } from './cards.ts';
-import { residentBytes, withCpu } from './cpu.ts';
+import { withCpu, withGrowth } from './cpu.ts';
 import type { OperationRow } from './phases.ts';
 import { call, type Vault } from './servers.ts';
 import { type Figure, median } from './stats.ts';
 
-const SAMPLE_MS = 10;
 const SCAN_STEP = 5_000;
 const MIB = 1_048_576;
 const RATE_AIM = 55_000;
@@ -55,16 +54,9 @@ async function readWritten(vault: Vault): Promise<Written> {
 interface Run {
   readonly seconds: number;
   readonly firstByteMs: number;
-  readonly residentBefore: number;
-  readonly residentPeak: number;
 }
 
 async function runOnce(vault: Vault, cards: number): Promise<Run> {
-  const residentBefore = residentBytes(vault.pid);
-  let residentPeak = residentBefore;
-  const sampler = setInterval(() => {
-    residentPeak = Math.max(residentPeak, residentBytes(vault.pid));
-  }, SAMPLE_MS);
   const from = performance.now();
   const response = await call(
     vault,
@@ -80,7 +72,6 @@ async function runOnce(vault: Vault, cards: number): Promise<Run> {
     chunks.push(chunk);
   }
   const seconds = (performance.now() - from) / 1_000;
-  clearInterval(sampler);
   const text = Buffer.concat(chunks);
   const items = (JSON.parse(text.toString('utf8')) as Record<string, { data: { card_number: string } }[]>)[
     PLAIN.user
@@ -89,7 +80,7 @@ async function runOnce(vault: Vault, cards: number): Promise<Run> {
   if (whole !== cards) {
     throw new Error(`decrypt_all gave ${whole} cards instead of ${cards}`);
   }
-  return { seconds, firstByteMs, residentBefore, residentPeak };
+  return { seconds, firstByteMs };
 }
 
 function checkWritten(before: Written, after: Written, expected: number): void {
@@ -112,26 +103,27 @@ export async function measureDecryptAll(
   repeats: number,
 ): Promise<{ readonly figures: Figure[]; readonly row: OperationRow }> {
   const before = await readWritten(vault);
-  const runs: Run[] = [await runOnce(vault, cards)];
-  const own = process.cpuUsage();
-  const { split } = await withCpu({ serverPid: vault.pid, redisPid: vault.redisPid }, async () => {
-    for (let i = 0; i < repeats; i++) {
-      runs.push(await runOnce(vault, cards));
-    }
+  const warm: Run[] = [];
+  const { result, grown } = await withGrowth(vault.pid, async () => {
+    await runOnce(vault, cards);
+    const own = process.cpuUsage();
+    const { split } = await withCpu({ serverPid: vault.pid, redisPid: vault.redisPid }, async () => {
+      for (let i = 0; i < repeats; i++) {
+        warm.push(await runOnce(vault, cards));
+      }
+    });
+    // The benchmark itself is the client here.
+    const { user, system } = process.cpuUsage(own);
+    return { ...split, load: (user + system) / 1e6 };
   });
-  // The benchmark itself is the client here.
-  const { user, system } = process.cpuUsage(own);
-  checkWritten(before, await readWritten(vault), runs.length * cards);
-  const warm = runs.slice(1);
-  const residentBefore = runs[0]?.residentBefore ?? Number.NaN;
-  const growth = Math.max(...runs.map(({ residentPeak }) => residentPeak)) - residentBefore;
+  checkWritten(before, await readWritten(vault), (1 + repeats) * cards);
   const name = `decrypt_all of ${cards.toLocaleString('en-US')}`;
   const rates = warm.map(({ seconds }) => cards / seconds);
   return {
     figures: [
       { name, value: median(rates), unit: 'cards/s', aim: { least: RATE_AIM } },
       { name: `${name}, first byte`, value: median(warm.map((run) => run.firstByteMs)), unit: 'ms' },
-      { name: `${name}, growth of the server's memory`, value: growth / MIB, unit: 'MiB' },
+      { name: `${name}, growth of the server's memory`, value: grown / MIB, unit: 'MiB' },
     ],
     row: {
       name: 'decrypt_all, a card: Cardvault',
@@ -139,7 +131,7 @@ export async function measureDecryptAll(
       rates,
       seconds: warm.reduce((sum, { seconds }) => sum + seconds, 0),
       requests: warm.length * cards,
-      split: { ...split, load: (user + system) / 1e6 },
+      split: result,
     },
   };
 }

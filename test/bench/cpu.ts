@@ -95,3 +95,22 @@ export async function withCpu<T>(
 export function residentBytes(pid: number): number {
   return 1_024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(readOr(`/proc/${pid}/status`, ''))?.[1] ?? 0);
 }
+
+const SAMPLE_MS = 10;
+
+/** Runs work; also the most by which the memory of a process has grown meanwhile, in bytes. */
+export async function withGrowth<T>(
+  pid: number,
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly grown: number }> {
+  const before = residentBytes(pid);
+  let most = before;
+  const sampler = setInterval(() => {
+    most = Math.max(most, residentBytes(pid));
+  }, SAMPLE_MS);
+  try {
+    return { result: await work(), grown: Math.max(most, residentBytes(pid)) - before };
+  } finally {
+    clearInterval(sampler);
+  }
+}

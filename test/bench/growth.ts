@@ -2,6 +2,7 @@
 import { addressesAt, decryptPlan, GROWN, listPlan, storePlan, usedMemory } from './cards.ts';
 import { residentBytes } from './cpu.ts';
 import type { Load } from './load.ts';
+import { say } from './processes.ts';
 import { makeKey, type Vault } from './servers.ts';
 
 /** How many cards are stored when the requests are measured. */
@@ -27,11 +28,7 @@ export interface GrowthRow {
 export async function measureGrowth(
   vault: Vault,
   load: Load,
-  {
-    seconds,
-    most,
-    say,
-  }: { readonly seconds: number; readonly most: number; readonly say: (text: string) => void },
+  { seconds, most }: { readonly seconds: number; readonly most: number },
 ): Promise<GrowthRow[]> {
   await makeKey(vault, GROWN.credentials, GROWN.user);
   const empty = await usedMemory(vault);

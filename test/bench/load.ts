@@ -1,9 +1,9 @@
 /** The load generator: wrk, or a client of our own where there is none. One for all that is compared. */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { ClientOrder } from './client.ts';
-import { type Plan, requestText } from './plan.ts';
-import { startPiped } from './processes.ts';
+import { type Plan, requestsOf, requestText } from './plan.ts';
+import { resultOf } from './processes.ts';
+import type { SendOrder, Sent } from './sender.ts';
 
 const ROOT = resolve(import.meta.dir, '../..');
 /** Connections that store a given number of cards. */
@@ -37,55 +37,65 @@ function findWrk(): string | null {
   return Bun.which('wrk') ?? Bun.which(join(ROOT, '.vendor/wrk/wrk'));
 }
 
+let runs = 0;
+
+/** The first number of the sequence of a new run, and the files of it in `folder`. */
+function newRun(folder: string) {
+  runs += 1;
+  const fileOf = (name: string): string => join(folder, `${name}-${runs}.txt`);
+  return { first: runs * SEQUENCE_STEP, fileOf };
+}
+
+/** Sends requests in a process of its own; resolves when it is done. */
+export async function send(
+  folder: string,
+  order: Omit<SendOrder, 'first'>,
+): Promise<Sent & { readonly cpuSeconds: number }> {
+  const { first, fileOf } = newRun(folder);
+  writeFileSync(fileOf('order'), JSON.stringify({ ...order, first }));
+  const command = [process.execPath, join(import.meta.dir, 'sender.ts'), fileOf('order')];
+  const { result, cpuSeconds } = await resultOf<Sent>(command);
+  return { ...result, cpuSeconds };
+}
+
+function checked(result: LoadResult): LoadResult {
+  if (result.errors > 0) {
+    throw new Error(`${result.errors} of ${result.requests} requests failed`);
+  }
+  return result;
+}
+
 /** Prepares the load; plans are written into `folder` for the generator to read. */
 export function createLoad(folder: string): Load {
   const wrk = findWrk();
-  let runs = 0;
 
-  const prepare = (plan: Plan) => {
-    runs += 1;
-    const requestFile = join(folder, `request-${runs}.txt`);
-    writeFileSync(requestFile, requestText(plan));
-    const linesFile = plan.lines && join(folder, `lines-${runs}.txt`);
-    if (linesFile !== undefined) {
-      writeFileSync(linesFile, `${plan.lines?.join('\n')}\n`);
+  const runWrk = async (wrkPath: string, port: number, plan: Plan, seconds: number, connections: number) => {
+    const { first, fileOf } = newRun(folder);
+    writeFileSync(fileOf('request'), requestText(plan));
+    if (plan.lines !== undefined) {
+      writeFileSync(fileOf('lines'), `${plan.lines.join('\n')}\n`);
     }
-    return { requestFile, linesFile, first: runs * SEQUENCE_STEP };
+    const { result, cpuSeconds } = await resultOf<Omit<LoadResult, 'cpuSeconds'>>([
+      wrkPath,
+      ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '20s'],
+      ...['-s', join(import.meta.dir, 'load.lua'), `http://127.0.0.1:${port}`, '--'],
+      ...[fileOf('request'), plan.lines === undefined ? '-' : fileOf('lines'), String(first)],
+    ]);
+    return checked({ ...result, cpuSeconds });
   };
 
-  const collect = async (command: string[]): Promise<LoadResult> => {
-    const child = startPiped(command);
-    const output = await new Response(child.stdout).text();
-    await child.exited;
-    const line = /^RESULT (.*)$/m.exec(output)?.[1];
-    if (line === undefined) {
-      throw new Error(`the load generator failed: ${output.slice(-500)}`);
-    }
-    const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
-    const result: LoadResult = { ...(JSON.parse(line) as Omit<LoadResult, 'cpuSeconds'>), cpuSeconds };
-    if (result.errors > 0) {
-      throw new Error(`${result.errors} of ${result.requests} requests failed`);
-    }
-    return result;
+  const ownClient = async (plan: Plan, order: Omit<SendOrder, 'first' | 'requests'>): Promise<LoadResult> => {
+    const { statuses, ...sent } = await send(folder, { ...order, requests: requestsOf(plan) });
+    const requests = Object.values(statuses).reduce((sum, each) => sum + each, 0);
+    return checked({ ...sent, requests, errors: requests - (statuses['200'] ?? 0) });
   };
-
-  const ownClient = (order: ClientOrder): Promise<LoadResult> =>
-    collect([process.execPath, join(import.meta.dir, 'client.ts'), JSON.stringify(order)]);
 
   return {
     generator: wrk === null ? 'own client' : 'wrk',
-    forSeconds(port, plan, seconds, connections) {
-      const { requestFile, linesFile, first } = prepare(plan);
-      if (wrk === null) {
-        return ownClient({ port, connections, requestFile, linesFile, first, seconds });
-      }
-      return collect([
-        wrk,
-        ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '20s'],
-        ...['-s', join(import.meta.dir, 'load.lua'), `http://127.0.0.1:${port}`, '--'],
-        ...[requestFile, linesFile ?? '-', String(first)],
-      ]);
-    },
-    times: (port, plan, count) => ownClient({ port, connections: STORING, ...prepare(plan), count }),
+    forSeconds: (port, plan, seconds, connections) =>
+      wrk === null
+        ? ownClient(plan, { port, connections, seconds })
+        : runWrk(wrk, port, plan, seconds, connections),
+    times: (port, plan, count) => ownClient(plan, { port, connections: STORING, count }),
   };
 }

@@ -40,11 +40,8 @@ export function requestText({ method, target, headers, body, lines }: Plan): str
   return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** Makes the requests of a plan one after the other, the sequence beginning with `first`. */
-export function createRequests(text: string, lines: readonly string[], first: number): () => string {
-  let n = first;
-  return () => {
-    const line = lines[Math.floor(Math.random() * lines.length)] ?? '';
-    return text.replaceAll(SEQUENCE, sequenceText(n++)).replaceAll(LINE, line);
-  };
+/** The requests of a plan as text, one for each of its lines. */
+export function requestsOf(plan: Plan): readonly string[] {
+  const text = requestText(plan);
+  return plan.lines?.map((line) => text.replaceAll(LINE, () => line)) ?? [text];
 }

@@ -64,6 +64,44 @@ export function startPiped(command: string[], options: StartOptions = {}) {
   return guardChild(Bun.spawn(command, { ...options, stdio: ['ignore', 'pipe', 'inherit'] }));
 }
 
+/** Tells what happens now. */
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Runs a benchmark to its end, whose processes then end too. */
+export function runMain(name: string, main: () => Promise<void>): void {
+  main().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      say(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      process.exit(1);
+    },
+  );
+}
+
+/** Runs a program to its end; gives what it printed behind `RESULT`, and the seconds of CPU that it used. */
+export async function resultOf<Result>(
+  command: string[],
+): Promise<{ readonly result: Result; readonly cpuSeconds: number }> {
+  const child = startPiped(command);
+  const output = await new Response(child.stdout).text();
+  await child.exited;
+  const line = /^RESULT (.*)$/m.exec(output)?.[1];
+  if (line === undefined) {
+    throw new Error(`a program failed: ${output.slice(-500)}`);
+  }
+  return {
+    result: JSON.parse(line) as Result,
+    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
+  };
+}
+
+/** Ends this process with a result for `resultOf`. */
+export function endWith(result: object): void {
+  process.stdout.write(`RESULT ${JSON.stringify(result)}\n`, () => process.exit(0));
+}
+
 /** Ends a process in good order, and by force when it takes too long. */
 export async function stop(child: Bun.Subprocess): Promise<void> {
   child.kill('SIGTERM');

@@ -13,7 +13,7 @@ import { createLoad } from './load.ts';
 import { weighCards } from './memory.ts';
 import { parseOptions, SECTIONS, type Section, USAGE } from './options.ts';
 import { hasPostgres, startPgcrypto } from './pgcrypto.ts';
-import { makeFolder } from './processes.ts';
+import { makeFolder, runMain, say } from './processes.ts';
 import { measureProxied } from './proxied.ts';
 import { type BenchResult, renderTable, tablesOf } from './report.ts';
 import {
@@ -25,7 +25,6 @@ import {
   measureColdUnlock,
   measureGrown,
   measureList,
-  say,
   storeCards,
   type World,
 } from './sections.ts';
@@ -148,10 +147,4 @@ async function main(): Promise<void> {
   report(bench);
 }
 
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    say(`bench: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
-  },
-);
+runMain('bench', main);

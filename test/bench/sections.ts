@@ -49,11 +49,6 @@ export interface World extends Compared {
   readonly pgcrypto: Pgcrypto | undefined;
 }
 
-/** Tells what happens now. */
-export function say(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
 async function compare(bench: Bench, phases: readonly Phase[]): Promise<void> {
   bench.operations.push(...(await comparePhases(phases, bench.options)));
 }
@@ -157,7 +152,7 @@ export async function measureGrown(bench: Bench): Promise<void> {
   mkdirSync(folder);
   const vault = await startVault(folder);
   try {
-    bench.growth.push(...(await measureGrowth(vault, bench.load, { seconds, most: cards, say })));
+    bench.growth.push(...(await measureGrowth(vault, bench.load, { seconds, most: cards })));
   } finally {
     await vault.stop();
   }

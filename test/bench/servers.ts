@@ -66,17 +66,16 @@ export function settingsOf(folder: string): Record<string, string> {
   };
 }
 
-/** Starts a vault on a folder, its log in a file there, with the runtime's `flags`. */
+/** Starts a vault on a folder, its log in a file there. */
 export async function startVault(
   folder: string,
   extra: Readonly<Record<string, string>> = {},
-  flags: readonly string[] = [],
 ): Promise<Vault> {
   const { PATH, HOME, LD_LIBRARY_PATH, TMPDIR } = process.env;
   const settings = { ...settingsOf(folder), ...extra };
   const logPath = join(folder, `vault-${performance.now()}.log`);
   const log = openSync(logPath, 'w', 0o600);
-  const child = start([process.execPath, ...flags, join(ROOT, 'server/main.ts')], log, {
+  const child = start([process.execPath, join(ROOT, 'server/main.ts')], log, {
     cwd: folder,
     env: { PATH, HOME, LD_LIBRARY_PATH, TMPDIR, ...settings },
   });

@@ -2,6 +2,7 @@
  * Connections that send long bodies, in a process of its own. Its argument is an order in JSON; its result how many
  * connections got which status.
  */
+import { endWith } from '../bench/processes.ts';
 
 /** How many connections, and what each sends for how long. */
 export interface BodiesOrder {
@@ -70,6 +71,5 @@ async function sendAll(order: BodiesOrder): Promise<BodiesResult> {
 }
 
 if (import.meta.main) {
-  const result = await sendAll(JSON.parse(process.argv[2] ?? '{}') as BodiesOrder);
-  process.stdout.write(`BODIES ${JSON.stringify(result)}\n`, () => process.exit(0));
+  endWith(await sendAll(JSON.parse(process.argv[2] ?? '{}') as BodiesOrder));
 }

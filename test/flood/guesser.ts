@@ -1,9 +1,9 @@
 /** One source that guesses the password of an account, beside another source that has the right one. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { makeFolder } from '../bench/processes.ts';
+import { withCpu } from '../bench/cpu.ts';
+import { makeFolder, say } from '../bench/processes.ts';
+import { startVault, type Vault } from '../bench/servers.ts';
 import { run, type World } from './traffic.ts';
-import { decrypting, makeAccounts, makeKey, requestOf, SMALL, startVault, type Vault } from './world.ts';
+import { decrypting, makeAccounts, makeKey, requestOf, SMALL } from './world.ts';
 
 const GUESSES = 1_000;
 const PER_SECOND = 50;
@@ -12,17 +12,8 @@ const SECONDS = GUESSES / PER_SECOND;
 const LOCKED_MIN = 985;
 /** Of a core. */
 const CPU_MAX = 0.3;
-const TICKS_PER_SECOND = 100;
 const GUESSER = '198.18.0.1';
 const OWNER = '198.18.0.2';
-
-function cpuSeconds(...pids: readonly number[]): number {
-  const ticks = pids.map((pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return Number(fields[11]) + Number(fields[12]);
-  });
-  return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND;
-}
 
 function guessing(count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) =>
@@ -42,9 +33,8 @@ async function guess(world: World, addresses: readonly string[]) {
     perSecond: PER_SECOND,
   };
   const spent = async <T>(work: () => Promise<T>) => {
-    const before = cpuSeconds(pid, redisPid);
-    const done = await work();
-    return { done, cpu: (cpuSeconds(pid, redisPid) - before) / SECONDS };
+    const { result, split } = await withCpu({ serverPid: pid, redisPid }, work);
+    return { done: result, cpu: Object.values(split).reduce((sum, part) => sum + part, 0) / SECONDS };
   };
   const alone = await spent(() => run(world, owner, SECONDS));
   const guesses = { requests: guessing(GUESSES), connections: 8, perSecond: PER_SECOND };
@@ -60,16 +50,16 @@ async function oneMore({ port }: Vault): Promise<number> {
 }
 
 /** A vault of its own, for it is killed: the lock is there afterwards. */
-export async function besideOneGuesser({ say, rows, seconds }: World): Promise<void> {
+export async function besideOneGuesser({ rows, seconds }: World): Promise<void> {
   const flood = `${GUESSES} wrong passwords of one source, ${PER_SECOND}/s`;
   say(flood);
   const folder = makeFolder();
   const settings = { VAULT_TRUSTED_PROXIES: '127.0.0.1' };
-  let vault = await startVault(join(folder), settings);
+  let vault = await startVault(folder, settings);
   try {
-    await makeAccounts(vault);
+    await makeAccounts(vault, ['small']);
     const addresses = await makeKey(vault, SMALL, 'own', 10);
-    const { wrong, right, cpu } = await guess({ vault, folder, seconds, say, rows }, addresses);
+    const { wrong, right, cpu } = await guess({ vault, folder, seconds, rows }, addresses);
     const locked = wrong.statuses['429'] ?? 0;
     const add = (measured: string, value: string, aim: string, isReached: boolean): void => {
       rows.push({ flood, measured, value, aim, isReached });

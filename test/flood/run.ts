@@ -6,11 +6,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeFolder } from '../bench/processes.ts';
+import { makeFolder, runMain } from '../bench/processes.ts';
 import { renderTable } from '../bench/report.ts';
+import { startVault } from '../bench/servers.ts';
 import { FLOODS } from './scenes.ts';
 import { prepare, type Row, type World } from './traffic.ts';
-import { makeAccounts, startVault } from './world.ts';
+import { makeAccounts } from './world.ts';
 
 const RESULTS = resolve(import.meta.dir, '../../bench-results');
 
@@ -22,10 +23,6 @@ const { values } = parseArgs({
   },
 });
 
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
 function verdict({ isReached }: Row): string {
   return isReached === undefined ? '' : isReached ? 'yes' : 'NO';
 }
@@ -35,9 +32,9 @@ async function main(): Promise<void> {
   // Senders name the addresses that they come from.
   const vault = await startVault(folder, { VAULT_TRUSTED_PROXIES: '127.0.0.1' });
   const rows: Row[] = [];
-  const world: World = { vault, folder, seconds: Number(values.seconds), say, rows };
+  const world: World = { vault, folder, seconds: Number(values.seconds), rows };
   try {
-    await makeAccounts(vault);
+    await makeAccounts(vault, ['flood', 'small']);
     const prepared = await prepare(world, Number(values.listed));
     for (const name of values.only.split(',')) {
       const flood = FLOODS[name];
@@ -59,10 +56,4 @@ async function main(): Promise<void> {
   }
 }
 
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    say(`flood: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
-  },
-);
+runMain('flood', main);

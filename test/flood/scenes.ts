@@ -1,17 +1,15 @@
 /** The floods, and what each must leave to others. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startPiped } from '../bench/processes.ts';
+import { withGrowth } from '../bench/cpu.ts';
+import { resultOf, say } from '../bench/processes.ts';
+import type { Sent } from '../bench/sender.ts';
 import type { BodiesOrder, BodiesResult } from './bodies.ts';
 import { besideOneGuesser } from './guesser.ts';
-import type { Sent } from './sender.ts';
 import type { SlowResult } from './slow.ts';
 import { HEALTH, type Prepared, run, type Traffic, type World } from './traffic.ts';
 import { FLOOD, storing } from './world.ts';
 
-function residentMb(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
-}
+const MIB = 1_048_576;
 
 function round(value: number | null): string {
   return value === null ? 'none' : value >= 100 ? value.toFixed(0) : value.toFixed(1);
@@ -27,17 +25,13 @@ async function under(
   flood: Traffic,
   traffic: readonly Traffic[],
 ): Promise<{ readonly flood: Sent; readonly sent: readonly Sent[]; readonly grownMb: number }> {
-  const before = residentMb(world.vault.pid);
-  let most = before;
-  const watch = setInterval(() => {
-    most = Math.max(most, residentMb(world.vault.pid));
-  }, 100);
-  const flooding = run(world, flood, world.seconds + 2);
-  await Bun.sleep(1_000);
-  const sent = await Promise.all(traffic.map((each) => run(world, each)));
-  const done = await flooding;
-  clearInterval(watch);
-  return { flood: done, sent, grownMb: most - before };
+  const { result, grown } = await withGrowth(world.vault.pid, async () => {
+    const flooding = run(world, flood, world.seconds + 2);
+    await Bun.sleep(1_000);
+    const sent = await Promise.all(traffic.map((each) => run(world, each)));
+    return { flood: await flooding, sent };
+  });
+  return { ...result, grownMb: grown / MIB };
 }
 
 function timesIdle(
@@ -70,7 +64,7 @@ function floodLine(world: World, flood: string, { statuses, okPerSecond, p99Ms, 
 }
 
 /** Adds a line: whether a value is at most what it may be. */
-export function isAtMost(
+function isAtMost(
   world: World,
   flood: string,
   measured: string,
@@ -135,16 +129,10 @@ export const FLOODS: Readonly<Record<string, (world: World, prepared: Prepared) 
       await calmAfter(world, prepared, name);
     }
   },
-  secrets: async (world, prepared) => {
-    await besideGuesses(world, prepared);
-  },
-  passwords: async (world, prepared) => {
-    await besideWrongPasswords(world, prepared);
-  },
+  secrets: besideGuesses,
+  passwords: besideWrongPasswords,
   guesses: besideOneGuesser,
-  slow: async (world, prepared) => {
-    await besideSlow(world, prepared);
-  },
+  slow: besideSlow,
   bodies: async (world, prepared) => {
     const wrong = { Authorization: `Basic ${btoa('nobody:a wrong password')}` };
     const long = '1 MB with wrong credentials';
@@ -172,7 +160,7 @@ async function beside(
   flood: Traffic,
   most: number,
 ): Promise<Sent> {
-  world.say(name);
+  say(name);
   const [idleStore, idleDecrypt] = await idleOf(world, prepared);
   const { small } = prepared;
   const loud = await under(world, flood, [small.store, small.decrypt, HEALTH]);
@@ -201,7 +189,7 @@ async function calmAfter(world: World, { small }: Prepared, name: string): Promi
 
 async function besideGuesses(world: World, { captures, guesses }: Prepared): Promise<void> {
   const name = 'wrong endpoint secrets, 500/s';
-  world.say(name);
+  say(name);
   const idle = await run(world, captures);
   const loud = await under(world, guesses, [captures]);
   const [sent] = loud.sent;
@@ -216,7 +204,7 @@ const IDLE_SECONDS_MAX = 20;
 /** Everything that an account does is slowed a little by wrong passwords of a thousand sources, and nothing is refused. */
 async function besideWrongPasswords(world: World, { passwords, small }: Prepared): Promise<void> {
   const name = 'wrong passwords of 1,000 sources, 200/s';
-  world.say(name);
+  say(name);
   const parts = [
     ['stores', small.store],
     ['warm decrypts', small.decrypt],
@@ -239,12 +227,11 @@ async function besideWrongPasswords(world: World, { passwords, small }: Prepared
 const SLOW_EACH = 500;
 
 async function besideSlow(world: World, prepared: Prepared): Promise<void> {
-  const { vault, seconds, say, rows } = world;
+  const { vault, seconds, rows } = world;
   const { small } = prepared;
   const name = `${SLOW_EACH} slow senders, ${SLOW_EACH} who do not read`;
   say(name);
   const [idleStore, idleDecrypt] = await idleOf(world, prepared);
-  const before = residentMb(vault.pid);
   const [slowRequest] = storing(FLOOD, 'new').map((text) =>
     text.replace(/Content-Length: \d+\r\n\r\n.*$/, 'Content-Length: 100000\r\n\r\n'),
   );
@@ -256,15 +243,20 @@ async function besideSlow(world: World, prepared: Prepared): Promise<void> {
     slowRequest,
     unreadRequest,
   };
-  const child = startPiped([process.execPath, join(import.meta.dir, 'slow.ts'), JSON.stringify(order)]);
-  await Bun.sleep(4_000);
-  const [store, decrypt] = await Promise.all([run(world, small.store), run(world, small.decrypt)]);
-  const grownMb = residentMb(vault.pid) - before;
+  const { result, grown } = await withGrowth(vault.pid, async () => {
+    const ended = resultOf<SlowResult>([
+      process.execPath,
+      join(import.meta.dir, 'slow.ts'),
+      JSON.stringify(order),
+    ]);
+    await Bun.sleep(4_000);
+    return { others: await Promise.all([run(world, small.store), run(world, small.decrypt)]), ended };
+  });
+  const [store, decrypt] = result.others;
   timesIdle(world, name, 'stores of another account', idleStore, store, 3);
   timesIdle(world, name, 'warm decrypts of another account', idleDecrypt, decrypt, 3);
-  isAtMost(world, name, 'growth of memory', grownMb, 200, 'MB');
-  const output = await new Response(child.stdout).text();
-  const { slowCut, unreadCut } = JSON.parse(/^SLOW (.*)$/m.exec(output)?.[1] ?? '{}') as SlowResult;
+  isAtMost(world, name, 'growth of memory', grown / MIB, 200, 'MB');
+  const { slowCut, unreadCut } = (await result.ended).result;
   rows.push({
     flood: name,
     measured: `cut off after ${order.seconds} s`,
@@ -283,22 +275,16 @@ async function besideBodies(
   kind: string,
   bodies: Omit<BodiesOrder, 'port' | 'seconds'>,
 ): Promise<void> {
-  const { vault, say, rows } = world;
+  const { vault, rows } = world;
   const name = `${bodies.connections} times ${kind}`;
   say(name);
-  const before = residentMb(vault.pid);
-  let most = before;
-  const watch = setInterval(() => {
-    most = Math.max(most, residentMb(vault.pid));
-  }, 20);
   const order: BodiesOrder = { ...bodies, port: vault.port, seconds: BODIES_SECONDS };
-  const child = startPiped([process.execPath, join(import.meta.dir, 'bodies.ts'), JSON.stringify(order)]);
-  const others = run(world, small.store);
-  const output = await new Response(child.stdout).text();
-  const sent = await others;
-  clearInterval(watch);
-  const statuses = JSON.parse(/^BODIES (.*)$/m.exec(output)?.[1] ?? '{}') as BodiesResult;
-  isAtMost(world, name, 'growth of memory', most - before, 64, 'MB');
+  const command = [process.execPath, join(import.meta.dir, 'bodies.ts'), JSON.stringify(order)];
+  const { result, grown } = await withGrowth(vault.pid, () =>
+    Promise.all([resultOf<BodiesResult>(command), run(world, small.store)]),
+  );
+  const [{ result: statuses }, sent] = result;
+  isAtMost(world, name, 'growth of memory', grown / MIB, 64, 'MB');
   isAtMost(world, name, 'stores of others that are refused', refusalsOf(sent), 0, 'requests');
   rows.push({
     flood: name,

@@ -2,6 +2,7 @@
  * Connections that send a byte in five seconds, and connections that ask for much and read nothing, in a process of its
  * own. Its argument is an order in JSON; its result how many of each the server has cut off.
  */
+import { endWith } from '../bench/processes.ts';
 
 /** Which connections, how many of each kind, and for how long. */
 export interface SlowOrder {
@@ -56,6 +57,5 @@ async function holdAll(order: SlowOrder): Promise<SlowResult> {
 }
 
 if (import.meta.main) {
-  const result = await holdAll(JSON.parse(process.argv[2] ?? '{}') as SlowOrder);
-  process.stdout.write(`SLOW ${JSON.stringify(result)}\n`, () => process.exit(0));
+  endWith(await holdAll(JSON.parse(process.argv[2] ?? '{}') as SlowOrder));
 }

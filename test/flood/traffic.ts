@@ -1,6 +1,8 @@
 /** What is sent in floods and beside them, and what has to be stored first. */
-import { call } from '../bench/servers.ts';
-import type { SendOrder, Sent } from './sender.ts';
+import { send } from '../bench/load.ts';
+import { say } from '../bench/processes.ts';
+import type { SendOrder, Sent } from '../bench/sender.ts';
+import { call, type Vault } from '../bench/servers.ts';
 import {
   decrypting,
   FLOOD,
@@ -9,10 +11,8 @@ import {
   requestOf,
   SMALL,
   SMALL_COLD,
-  send,
   signingIn,
   storing,
-  type Vault,
 } from './world.ts';
 
 /** One line of the table. */
@@ -30,7 +30,6 @@ export interface World {
   readonly folder: string;
   /** Seconds of each flood. */
   readonly seconds: number;
-  readonly say: (text: string) => void;
   readonly rows: Row[];
 }
 
@@ -60,7 +59,8 @@ export function run(
   traffic: Traffic,
   forSeconds = seconds,
 ): Promise<Sent> {
-  return send(folder, { port: vault.port, seconds: forSeconds, ...traffic });
+  const isLow = traffic.perSecond === undefined;
+  return send(folder, { port: vault.port, seconds: forSeconds, isLow, ...traffic });
 }
 
 /** The longest that the thread of HTTP kept anybody waiting: what health answered at its slowest. */
@@ -72,22 +72,19 @@ export const HEALTH: Traffic = {
 
 /** Everything that the floods are made of, and the small account's traffic. */
 export async function prepare(world: World, listed: number) {
-  const { vault, say } = world;
+  const { vault } = world;
   say('making keys');
   const warm = await makeKey(vault, FLOOD, 'warm', 100);
-  const cold = [];
+  const own = await makeKey(vault, SMALL, 'own', 100);
+  const [cold, ownCold]: [string[], string[]] = [[], []];
   for (let n = 0; n < COLD_KEYS; n++) {
     cold.push(...(await makeKey(vault, FLOOD_COLD, `cold-${n}`, 1)));
-  }
-  const own = await makeKey(vault, SMALL, 'own', 100);
-  const ownCold = [];
-  for (let n = 0; n < COLD_KEYS; n++) {
     ownCold.push(...(await makeKey(vault, SMALL_COLD, `cold-${n}`, 1)));
   }
   await makeKey(vault, SMALL, 'new', 1);
-  await makeKey(vault, FLOOD, 'new', 1);
-  await makeKey(vault, FLOOD, 'big', 1);
-  await makeKey(vault, FLOOD, 'some', 1);
+  for (const user of ['new', 'big', 'some']) {
+    await makeKey(vault, FLOOD, user, 1);
+  }
   say(`storing ${listed} cards to list`);
   const fill = async (user: string, many: number): Promise<void> => {
     for (let left = many; left > 0; ) {

@@ -1,16 +1,13 @@
 /** A vault under floods: its accounts, its keys, and who sends what. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { openConfigured } from '../../server/boot/open.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { startPiped } from '../bench/processes.ts';
-import { type Credentials, call, startVault, type Vault } from '../bench/servers.ts';
-import type { SendOrder, Sent } from './sender.ts';
+import { type Plan, requestText } from '../bench/plan.ts';
+import { type Credentials, call, type Vault } from '../bench/servers.ts';
 
 /** Long enough for the vault to keep a key unlocked, and too short for that. */
-export const WARM = 'a-passphrase-for-floods-only';
-export const COLD = 'short-passphrase';
+const WARM = 'a-passphrase-for-floods-only';
+const COLD = 'short-passphrase';
 const PASSWORD = 'a-password-for-floods-only';
 
 function credentialsOf(account: string, passphrase: string): Credentials {
@@ -28,17 +25,12 @@ export const SMALL_COLD = credentialsOf('small', COLD);
 
 /** The text of a request. */
 export function requestOf(
-  method: string,
+  method: Plan['method'],
   target: string,
-  headers: Readonly<Record<string, string>>,
+  headers: Plan['headers'],
   body?: string,
 ): string {
-  const length =
-    body === undefined
-      ? []
-      : [`Content-Length: ${Buffer.byteLength(body.replaceAll('@SEQ@', '0'.repeat(10)))}`];
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return `${[`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, ...length].join('\r\n')}\r\n\r\n${body ?? ''}`;
+  return requestText({ method, target, headers, ...(body === undefined ? {} : { body }) });
 }
 
 const CARD =
@@ -66,27 +58,11 @@ export function signingIn(requests: number, sources: number): readonly string[] 
   });
 }
 
-let orders = 0;
-
-/** Starts a sender; resolves when it is done. */
-export async function send(folder: string, order: Omit<SendOrder, 'first'>): Promise<Sent> {
-  orders += 1;
-  const file = join(folder, `order-${orders}.json`);
-  writeFileSync(file, JSON.stringify({ ...order, first: orders * 10_000_000 }));
-  const child = startPiped([process.execPath, join(import.meta.dir, 'sender.ts'), file]);
-  const output = await new Response(child.stdout).text();
-  const line = /^SENT (.*)$/m.exec(output)?.[1];
-  if (line === undefined) {
-    throw new Error(`a sender failed: ${output.slice(-500)}`);
-  }
-  return JSON.parse(line) as Sent;
-}
-
-/** Makes the two accounts, as the operator's command line does. */
-export async function makeAccounts(vault: Vault): Promise<void> {
+/** Makes accounts, as the operator's command line does. */
+export async function makeAccounts(vault: Vault, names: readonly string[]): Promise<void> {
   const opened = await openConfigured(loadConfig(vault.settings, []));
   try {
-    for (const name of ['flood', 'small']) {
+    for (const name of names) {
       await opened.vault.services.accounts.create(name, new Secret(new TextEncoder().encode(PASSWORD)), {
         unmasked: true,
       });
@@ -113,5 +89,3 @@ export async function makeKey(
   };
   return Promise.all(Array.from({ length: cards }, store));
 }
-
-export { startVault, type Vault };

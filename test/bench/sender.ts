@@ -4,16 +4,21 @@
  */
 import { readFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
-import { percentile } from '../bench/stats.ts';
+import { SEQUENCE, sequenceText } from './plan.ts';
+import { endWith } from './processes.ts';
 import { createReplyEnd, type ReplyEnd } from './reply-end.ts';
+import { percentile } from './stats.ts';
 
-/** What is sent. `@SEQ@` in a request stands for ten digits that count up. */
+/** What is sent: for some seconds, or so many requests. */
 export interface SendOrder {
   readonly port: number;
   readonly connections: number;
-  readonly seconds: number;
+  readonly seconds?: number;
+  readonly count?: number;
   /** Requests a second; without it each connection sends the next when it has its reply. */
   readonly perSecond?: number;
+  /** Whether it takes no core from the server: who floods has a machine of its own. */
+  readonly isLow?: boolean;
   /** Texts of whole requests, sent one after the other, again and again. */
   readonly requests: readonly string[];
   readonly first: number;
@@ -26,6 +31,7 @@ export interface Sent {
   readonly okPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly p999Ms: number;
   readonly maxMs: number;
   readonly otherP99Ms: number;
   /** How many replies with a status other than 200 came within 5 ms. */
@@ -53,6 +59,8 @@ interface Run {
   readonly idle: Bun.Socket<Line>[];
   /** When requests were due for which no connection was free. */
   readonly due: number[];
+  /** Resolves when all of a given number of requests have ended. */
+  readonly ended: PromiseWithResolvers<void>;
   sent: number;
   isOver: boolean;
 }
@@ -60,11 +68,19 @@ interface Run {
 function nextText(run: Run): string {
   const { first, requests } = run.order;
   const n = first + run.sent++;
-  return (requests[n % requests.length] ?? '').replaceAll('@SEQ@', String(n).padStart(10, '0'));
+  return (requests[n % requests.length] ?? '').replaceAll(SEQUENCE, sequenceText(n));
 }
 
-function count({ statuses }: Run, status: string): void {
+function count({ statuses, order, ended }: Run, status: string): void {
   statuses[status] = (statuses[status] ?? 0) + 1;
+  const all = Object.values(statuses).reduce((sum, each) => sum + each, 0);
+  if (status === 'refused' || all === order.count) {
+    ended.resolve();
+  }
+}
+
+function hasMore({ isOver, sent, order: { count: most = Infinity } }: Run): boolean {
+  return !isOver && sent < most;
 }
 
 function send(run: Run, socket: Bun.Socket<Line>, dueAt: number): void {
@@ -75,7 +91,7 @@ function send(run: Run, socket: Bun.Socket<Line>, dueAt: number): void {
 
 function goOn(run: Run, socket: Bun.Socket<Line>): void {
   socket.data.isBusy = false;
-  if (run.isOver) {
+  if (!hasMore(run)) {
     socket.end();
     return;
   }
@@ -117,7 +133,7 @@ function replace(run: Run, socket: Bun.Socket<Line>): void {
   if (socket.data.isBusy) {
     count(run, 'cut');
   }
-  if (!run.isOver) {
+  if (hasMore(run)) {
     connect(run).catch(() => count(run, 'refused'));
   }
 }
@@ -145,16 +161,17 @@ function startPace(run: Run, perSecond: number, startedAt: number, endAt: number
 
 async function runOrder(order: SendOrder): Promise<Sent> {
   const [okMs, otherMs]: [number[], number[]] = [[], []];
-  const run: Run = { order, statuses: {}, okMs, otherMs, idle: [], due: [], sent: 0, isOver: false };
+  const ended = Promise.withResolvers<void>();
+  const run: Run = { order, statuses: {}, okMs, otherMs, idle: [], due: [], ended, sent: 0, isOver: false };
+  const { seconds: forSeconds = 0, perSecond } = order;
   await Promise.all(Array.from({ length: order.connections }, () => connect(run)));
-  if (order.perSecond === undefined) {
-    // Who floods has a machine of its own: here it gets what the server leaves, and takes no core from it.
+  if (order.isLow) {
     setPriority(constants.priority.PRIORITY_LOW);
   }
   const startedAt = performance.now();
-  const endAt = startedAt + order.seconds * 1_000;
-  const stop = order.perSecond === undefined ? () => 0 : startPace(run, order.perSecond, startedAt, endAt);
-  await Bun.sleep(order.seconds * 1_000);
+  const endAt = startedAt + forSeconds * 1_000;
+  const stop = perSecond === undefined ? () => 0 : startPace(run, perSecond, startedAt, endAt);
+  await (order.count === undefined ? Bun.sleep(forSeconds * 1_000) : ended.promise);
   run.isOver = true;
   const made = stop();
   const seconds = (performance.now() - startedAt) / 1_000;
@@ -169,6 +186,7 @@ async function runOrder(order: SendOrder): Promise<Sent> {
     okPerSecond,
     p50Ms: percentile(okMs, 0.5),
     p99Ms: percentile(okMs, 0.99),
+    p999Ms: percentile(okMs, 0.999),
     maxMs: percentile(okMs, 1),
     otherP99Ms: percentile(otherMs, 0.99),
     otherWithin5Ms: otherMs.filter((ms) => ms < 5).length,
@@ -177,6 +195,5 @@ async function runOrder(order: SendOrder): Promise<Sent> {
 }
 
 if (import.meta.main) {
-  const sent = await runOrder(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as SendOrder);
-  process.stdout.write(`SENT ${JSON.stringify(sent)}\n`, () => process.exit(0));
+  endWith(await runOrder(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as SendOrder));
 }
