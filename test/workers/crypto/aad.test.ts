@@ -1,8 +1,8 @@
-/** An encoder that writes over its last list gives the bytes of `aad`, whatever came before. */
+/** Lists of fields as bytes, and an encoder that writes over its last list: it gives the bytes of `aad`, whatever came before. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { aad, createAad, type Field } from '../../../workers/crypto/primitives/aad.ts';
-import { EMPTY } from '../../../workers/crypto/primitives/bytes.ts';
+import { EMPTY, textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { filled, toHex } from './fixture.ts';
 
 const text = fc.oneof(fc.string({ maxLength: 4 }), fc.string({ unit: 'binary', maxLength: 3 }));
@@ -60,5 +60,69 @@ describe('an encoder', () => {
       expect(() => encode(['longer', bad])).toThrow(RangeError);
       expect(toHex(encode(['c', 2]))).toBe(toHex(aad('label', ['c', 2])));
     }
+  });
+});
+
+/** Two lists are the same when they hold the same kinds of the same values. */
+function nameOf(label: string, list: readonly Field[]): string {
+  return JSON.stringify([
+    label,
+    ...list.map((one) => [one instanceof Uint8Array ? toHex(one) : one, typeof one]),
+  ]);
+}
+
+describe('aad', () => {
+  test('the encoding is fixed', () => {
+    expect(toHex(aad('l', ['ä', Uint8Array.of(1, 2), 7]))).toBe(
+      '01000000016c' + '0100000002c3a4' + '02000000020102' + '030000000000000007',
+    );
+  });
+
+  test('no two lists give the same bytes', () => {
+    const seen = new Map<string, string>();
+    fc.assert(
+      fc.property(fc.constantFrom('a', 'ab', ''), fc.array(field, { maxLength: 6 }), (label, list) => {
+        const bytes = toHex(aad(label, list));
+        const name = nameOf(label, list);
+        expect(seen.get(bytes) ?? name).toBe(name);
+        seen.set(bytes, name);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test.each([
+    [
+      ['ab', 'c'],
+      ['a', 'bc'],
+    ],
+    [['a'], ['a', '']],
+    [['1'], [1]],
+    [['a'], [utf8('a')]],
+    [[''], []],
+    [
+      [0, 1],
+      [1, 0],
+    ],
+  ] as [Field[], Field[]][])('%p is not %p', (one, other) => {
+    expect(toHex(aad('label', one))).not.toBe(toHex(aad('label', other)));
+  });
+
+  test('fields larger than its scratch space', () => {
+    const long = 'é'.repeat(20_000);
+    const bytes = aad('label', [long, new Uint8Array(30_000)]);
+    expect(bytes.length).toBe(5 + 5 + 5 + 40_000 + 5 + 30_000);
+    expect(textOf(bytes.subarray(15, 40_015))).toBe(long);
+  });
+
+  test('results do not share memory', () => {
+    const first = aad('label', ['first']);
+    const copy = toHex(first);
+    aad('other', ['second', 'third']);
+    expect(toHex(first)).toBe(copy);
+  });
+
+  test.each([-1, 1.5, Number.NaN, 2 ** 53])('refuses the number %p', (value) => {
+    expect(() => aad('label', [value])).toThrow(RangeError);
   });
 });

@@ -15,7 +15,7 @@ import {
   sealAuditEntry,
   sealAuditMark,
 } from '../../../workers/crypto/log/audit-entry.ts';
-import { expectDamageRefused, expectRefused, filled, hex, sealerOf, toHex } from './fixture.ts';
+import { expectRefused, filled, hex, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();
 const KEY = filled(32, 9);
@@ -66,10 +66,9 @@ describe('an entry', () => {
     expect(open(1, record)).toMatchObject({ userAgent: 'a'.repeat(254), object: 'ü'.repeat(127) });
   });
 
-  test('is refused damaged, at another place, in another chain, and under another key of the chain it does not follow', () => {
+  test('is refused at another place, in another chain, and under another key of the chain it does not follow', () => {
     const first = seal(CHAIN_BEGIN);
     const second = seal(first.mark);
-    expectDamageRefused(second.record, (bad) => open(2, bad));
     expectRefused(() => open(1, second.record));
     expectRefused(() => openAuditEntry(sealer, KEY, 'a2', 2, second.record));
     expectRefused(() => openAuditEntry(sealerOf('production'), KEY, 'a1', 2, second.record));
@@ -129,9 +128,8 @@ describe('a mark', () => {
     expect(openAuditMark(sealer, 'a1', 'head', sealAuditMark(sealer, 'a1', 'head', mark))).toEqual(mark);
   });
 
-  test('is refused damaged, of another kind, and of another chain', () => {
+  test('is refused of another kind, and of another chain', () => {
     const head = sealAuditMark(sealer, 'a1', 'head', mark);
-    expectDamageRefused(head, (bad) => openAuditMark(sealer, 'a1', 'head', bad));
     expectRefused(() => openAuditMark(sealer, 'a1', 'start', head));
     expectRefused(() => openAuditMark(sealer, 'a2', 'head', head));
     expectRefused(() => openAuditMark(sealer, 'a1', 'head', seal(CHAIN_BEGIN).record));

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { aad, type Field } from '../../../workers/crypto/primitives/aad.ts';
 import {
   concat,
   equalBytes,
   IntegrityError,
-  PassphraseError,
   readBytes,
   readU8,
   readU32,
@@ -20,76 +18,6 @@ import {
 import { hex, toHex } from './fixture.ts';
 
 const wellFormed = fc.string({ unit: 'grapheme' });
-const field: fc.Arbitrary<Field> = fc.oneof(
-  wellFormed,
-  fc.uint8Array({ maxLength: 40 }),
-  fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
-);
-const fields = fc.array(field, { maxLength: 6 });
-
-/** Two lists are the same when they hold the same kinds of the same values. */
-function nameOf(label: string, list: readonly Field[]): string {
-  return JSON.stringify([
-    label,
-    ...list.map((one) => [one instanceof Uint8Array ? toHex(one) : one, typeof one]),
-  ]);
-}
-
-describe('aad', () => {
-  test('the encoding is fixed', () => {
-    expect(toHex(aad('l', ['ä', Uint8Array.of(1, 2), 7]))).toBe(
-      '01000000016c' + '0100000002c3a4' + '02000000020102' + '030000000000000007',
-    );
-  });
-
-  test('no two lists give the same bytes', () => {
-    const seen = new Map<string, string>();
-    fc.assert(
-      fc.property(fc.constantFrom('a', 'ab', ''), fields, (label, list) => {
-        const bytes = toHex(aad(label, list));
-        const name = nameOf(label, list);
-        expect(seen.get(bytes) ?? name).toBe(name);
-        seen.set(bytes, name);
-      }),
-      { numRuns: 5000 },
-    );
-  });
-
-  test.each([
-    [
-      ['ab', 'c'],
-      ['a', 'bc'],
-    ],
-    [['a'], ['a', '']],
-    [['1'], [1]],
-    [['a'], [utf8('a')]],
-    [[''], []],
-    [
-      [0, 1],
-      [1, 0],
-    ],
-  ] as [Field[], Field[]][])('%p is not %p', (one, other) => {
-    expect(toHex(aad('label', one))).not.toBe(toHex(aad('label', other)));
-  });
-
-  test('fields larger than its scratch space', () => {
-    const long = 'é'.repeat(20_000);
-    const bytes = aad('label', [long, new Uint8Array(30_000)]);
-    expect(bytes.length).toBe(5 + 5 + 5 + 40_000 + 5 + 30_000);
-    expect(textOf(bytes.subarray(15, 40_015))).toBe(long);
-  });
-
-  test('results do not share memory', () => {
-    const first = aad('label', ['first']);
-    const copy = toHex(first);
-    aad('other', ['second', 'third']);
-    expect(toHex(first)).toBe(copy);
-  });
-
-  test.each([-1, 1.5, Number.NaN, 2 ** 53])('refuses the number %p', (value) => {
-    expect(() => aad('label', [value])).toThrow(RangeError);
-  });
-});
 
 describe('integers', () => {
   test('round trip', () => {
@@ -141,10 +69,5 @@ describe('text and comparison', () => {
     expect(concat(parts)).toEqual(Uint8Array.of(1, 2, 3));
     wipe(...parts, undefined);
     expect(concat(parts)).toEqual(new Uint8Array(3));
-  });
-
-  test('errors have constant texts', () => {
-    expect(new IntegrityError().message).toBe('A stored record failed its integrity check.');
-    expect(new PassphraseError().message).toBe('The passphrase does not open this key.');
   });
 });

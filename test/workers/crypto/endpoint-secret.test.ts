@@ -75,13 +75,9 @@ describe.each(KINDS)('the text of a %s secret', (kind, prefix) => {
     [text.slice(0, -1), 'a character less'],
     [`${text}A`, 'a character more'],
     [`${text}=`, 'padding'],
-    [`${text.slice(0, -1)}=`, 'padding instead of the last'],
     [` ${text}`, 'a space before'],
     [`${text}\n`, 'a line end'],
-    [`${text.slice(0, 20)} ${text.slice(21)}`, 'a space within'],
-    [`${text.slice(0, 20)}+${text.slice(21)}`, 'the plain base64 alphabet'],
     [`${text.slice(0, 20)}é${text.slice(22)}`, 'a character of two bytes'],
-    [`${text.slice(0, 20)}\0${text.slice(21)}`, 'a zero byte'],
     ['A'.repeat(100_000), 'a very long text'],
   ])('%p is refused: %s', (given) => {
     expect(parsed(given)).toBeUndefined();
@@ -168,13 +164,5 @@ describe('the check', () => {
     checkEndpointSecret(PLACE, check, given);
     expect(toHex(given)).toBe(toHex(utf8(text)));
     expect(checkEndpointSecret(PLACE, check, given)).toBe(true);
-  });
-
-  test('the error tells nothing of the secret', () => {
-    const error = new EndpointSecretError();
-    expect([error.name, error.message]).toEqual([
-      'EndpointSecretError',
-      'The secret does not open this endpoint.',
-    ]);
   });
 });

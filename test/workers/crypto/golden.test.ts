@@ -31,8 +31,7 @@ import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { textOf, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { verifyGenerated, verifyPassword } from '../../../workers/crypto/primitives/kdf.ts';
 import { sha256 } from '../../../workers/crypto/primitives/symmetric.ts';
-import { createServiceSealer, createSubkeys } from '../../../workers/crypto/record/service-record.ts';
-import golden from '../../vectors/golden-records.json';
+import { createSubkeys } from '../../../workers/crypto/record/service-record.ts';
 import {
   damaged,
   expectDamageRefused,
@@ -43,18 +42,10 @@ import {
   toHex,
   verifyWholeLog,
 } from './fixture.ts';
+import { changedKey, ctx, golden, ids, inputs, sealer, sealerFor } from './golden.ts';
 
-const { inputs, records, derived, unlocked, endpoints } = golden;
-const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
-const ids = { ...ctx, token: inputs.token };
-function sealerFor(env: string) {
-  return createServiceSealer({
-    env,
-    ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
-  });
-}
-const sealer = sealerFor(inputs.env);
-const { key } = await unlockVaultKey(ctx, hex(records.vaultKeyChanged), utf8(inputs.newPassphrase), FLOOR);
+const { records, derived, unlocked, endpoints } = golden;
+const key = await changedKey(records.vaultKeyChanged);
 const meta = openMeta(sealer, ids, hex(records.itemMeta));
 const item = {
   ...ids,

@@ -1,4 +1,4 @@
-/** What no record may do to a decoder, and rules that the sources of this folder keep. */
+/** What no record may do to a decoder. */
 import { describe, expect, test } from 'bun:test';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
@@ -11,7 +11,6 @@ import { TYPE } from '../../../workers/crypto/primitives/bytes.ts';
 import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
 import { selfTest } from '../../../workers/crypto/record/self-test.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
-import { readSources } from '../../sources.ts';
 import {
   CONTEXT,
   expectRefused,
@@ -90,33 +89,4 @@ test('the self-test passes within 100 ms', async () => {
     runs.push(cpuMs());
   }
   expect(Math.min(...runs)).toBeLessThan(100);
-});
-
-describe('the sources', async () => {
-  const sources = await readSources('server', 'workers');
-  const using = (pattern: RegExp): string[] =>
-    [...sources]
-      .filter(([, text]) => pattern.test(text))
-      .map(([name]) => name)
-      .sort();
-
-  test('one file calls an AEAD', () => {
-    expect(using(/createDecipheriv|setAuthTag|'aes-256-gcm'/)).toEqual([
-      'workers/crypto/primitives/symmetric.ts',
-    ]);
-    expect(using(/createCipheriv/)).toEqual([
-      'workers/crypto/item/lookup.ts',
-      'workers/crypto/primitives/symmetric.ts',
-    ]);
-  });
-
-  test('this folder uses WebCrypto for ML-KEM alone, and no weak randomness', () => {
-    const own = [...sources].filter(([name]) => name.startsWith('workers/crypto/'));
-    expect(own.length).toBeGreaterThan(15);
-    const users = own.filter(([, text]) => /\.subtle|webcrypto/.test(text)).map(([name]) => name);
-    expect(users).toEqual(['workers/crypto/primitives/x-wing.ts']);
-    for (const [, text] of own) {
-      expect(text).not.toMatch(/Math\.random|Date\.now/);
-    }
-  });
 });

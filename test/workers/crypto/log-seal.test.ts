@@ -59,13 +59,12 @@ describe('an entry that is sealed again', () => {
     ]);
   });
 
-  test.each(Array.from({ length: 32 }, (_, mask) => mask))(
-    'leaves a log right, whichever are (%p)',
-    (mask) => {
+  test('leaves a log right, whichever are', () => {
+    for (let mask = 0; mask < 32; mask++) {
       const mixed = entries.map((entry, i) => ((mask >> i) & 1 ? (renewed[i] ?? entry) : entry));
       expect(verifyWholeLog(both, IDS, mixed)).toBeUndefined();
-    },
-  );
+    }
+  });
 
   test('refuses damage, another name and other places', () => {
     const [first = filled(0, 0), second = filled(0, 0)] = renewed;

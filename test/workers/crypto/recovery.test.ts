@@ -19,11 +19,10 @@ import {
 } from '../../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { openAgeFile } from '../../../workers/crypto/record/age-file.ts';
-import golden from '../../vectors/golden-records.json';
 import { damaged, FLOOR, filled, hex, recordOf, toHex } from './fixture.ts';
+import { ctx, golden, inputs } from './golden.ts';
 
-const { inputs, recovery: made, unlocked } = golden;
-const ctx = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
+const { recovery: made, unlocked } = golden;
 const shares = made.shares.map((share) => utf8(share));
 const [passphrase, next] = [utf8(inputs.passphrase), utf8('a passphrase after the loss')];
 const before: KeyRecords = { record: hex(made.vaultKey), recovery: hex(made.record) };

@@ -9,21 +9,17 @@ import {
   rootId,
   stepRoots,
 } from '../../../workers/crypto/record/roots.ts';
-import { createServiceSealer, createSubkeys } from '../../../workers/crypto/record/service-record.ts';
+import { createSubkeys } from '../../../workers/crypto/record/service-record.ts';
 import {
   createRootCell,
   createRootSource,
   ROOT_PLACE,
   writeRootCell,
 } from '../../../workers/jobs/root-keys.ts';
-import golden from '../../vectors/golden-records.json';
 import { expectDamageRefused, expectRefused, hex, toHex } from './fixture.ts';
+import { golden, inputs, sealer } from './golden.ts';
 
-const { inputs, root } = golden;
-const sealer = createServiceSealer({
-  env: inputs.env,
-  ring: { writeId: inputs.ringId, keys: new Map([[inputs.ringId, hex(inputs.masterKey)]]) },
-});
+const { root } = golden;
 function filled(value: number): Uint8Array {
   return new Uint8Array(32).fill(value);
 }

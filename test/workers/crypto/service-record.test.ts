@@ -6,7 +6,7 @@ import {
   createSubkeys,
   type Purpose,
 } from '../../../workers/crypto/record/service-record.ts';
-import { expectDamageRefused, expectRefused, filled, flipped, sealerOf, toHex } from './fixture.ts';
+import { expectRefused, filled, flipped, sealerOf, toHex } from './fixture.ts';
 
 const sealer = sealerOf();
 const PLACE = ['record', 'account-1', 'rule', ['a', 'b']] as const;
@@ -49,10 +49,6 @@ describe('seal and open', () => {
     }
     expectRefused(() => sealerOf('production').open(...PLACE, sealedRule));
     expectRefused(() => sealerOf('staging', filled(32, 8)).open(...PLACE, sealedRule));
-  });
-
-  test('every flipped byte, truncation and extension is refused', () => {
-    expectDamageRefused(sealedRule, (record) => sealer.open(...PLACE, record));
   });
 
   test('20,000 seals repeat no salt and no nonce', () => {

@@ -5,17 +5,7 @@ import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { concat, IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { ARGON2_DEFAULT } from '../../../workers/crypto/primitives/kdf.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
-import {
-  CONTEXT,
-  damaged,
-  FLOOR,
-  filled,
-  flipped,
-  isRefusal,
-  openNewKey,
-  PASSPHRASE,
-  toHex,
-} from './fixture.ts';
+import { CONTEXT, damaged, FLOOR, filled, isRefusal, openNewKey, PASSPHRASE, toHex } from './fixture.ts';
 
 const NEXT = utf8('a second passphrase, quite long');
 
@@ -210,13 +200,6 @@ describe('warm blobs', async () => {
     for (const other of [{ env: 'production' }, { aid: 'account-2' }, { kid: 'key-2' }]) {
       expect(openWarm(processKey, { ...CONTEXT, ...other }, blob, PASSPHRASE)).toBeUndefined();
     }
-  });
-
-  test('undefined for every flipped byte, truncation and extension', () => {
-    for (const bad of damaged(blob)) {
-      expect(openWarm(processKey, CONTEXT, bad, PASSPHRASE)).toBeUndefined();
-    }
-    expect(openWarm(processKey, CONTEXT, flipped(blob, 5), PASSPHRASE)).toBeUndefined();
   });
 
   test('no two blobs are the same', () => {

@@ -1,11 +1,10 @@
 /** The page of formats is enough: what is written from it alone opens each record. */
 import { expect, test } from 'bun:test';
 import { armor, Decrypter } from 'age-encryption';
-import golden from '../../vectors/golden-records.json';
+import { golden, inputs, ctx as place } from '../crypto/golden.ts';
 import * as page from './by-the-page.ts';
 
-const { inputs, recovery, sealedCapture, xWing } = golden;
-const place = { env: inputs.env, aid: inputs.aid, kid: inputs.kid };
+const { recovery, sealedCapture, xWing } = golden;
 /** Bytes of the vectors. */
 function hex(text: string): Buffer {
   return Buffer.from(text, 'hex');
