@@ -46,15 +46,6 @@ describe('maskText', () => {
     expect(maskText(text)).toBe(masked);
   });
 
-  test('every length from 0 to 40, with and without spaces', () => {
-    for (let length = 0; length <= 40; length++) {
-      const plain = '7'.repeat(length);
-      expect(maskText(plain)).toBe('*'.repeat(Math.max(0, length - 4)) + '7'.repeat(Math.min(4, length)));
-      const spaced = plain.replace(/.{3}/g, '$& ');
-      expect(maskText(spaced)).toBe(oracle(spaced));
-    }
-  });
-
   test('agrees with the rule for any text, and masking twice changes nothing', () => {
     const text = fc.oneof(
       anyText,

@@ -42,10 +42,6 @@ describe('hostile programs end in time', () => {
     expect(cpuMs()).toBeLessThan(MS_MAX);
     expect(entry.ends === 'either' ? ['limit', 'result'] : [entry.ends]).toContain(ends);
   });
-
-  test('there are at least forty', () => {
-    expect(new Set(HOSTILE_PROGRAMS.map(({ about }) => about)).size).toBeGreaterThanOrEqual(40);
-  });
 });
 
 describe('time', () => {
