@@ -337,7 +337,7 @@ describe('filling gives back what the reply says', () => {
           check(escaped ? text.replaceAll('/', '\\/').replaceAll('é', '\\u00e9') : text);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
   test('of forms, XML and text', () => {
@@ -353,7 +353,7 @@ describe('filling gives back what the reply says', () => {
         check(`<r>${all.map(element).join('{')}</r>`);
         check(`${all.map(([label, text]) => `${label}: ${text}`).join('{')}${end}`);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

@@ -3,19 +3,16 @@ import { beforeAll, beforeEach, expect, test } from 'bun:test';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { IntegrityError, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { openConnection } from '../../workers/jobs/connection/connection.ts';
-import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
+import type { ThreadContext } from '../../workers/jobs/context.ts';
 import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/endpoint.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { StoreParams } from '../../workers/jobs/item/jobs.ts';
 import { openCapture, openKey, openWarmKey, WARM_MISS } from '../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../workers/jobs/openings.ts';
-import { ROOT_PLACE } from '../../workers/jobs/root-keys.ts';
-import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
+import { filled, openNewKey, PASSPHRASE, PROCESS_KEY, threadContextOf } from './crypto/fixture.ts';
 
 const ENV = 'staging';
 const KID = 'key';
-const PASSPHRASE = utf8('correct horse battery staple');
-const PROCESS_KEY = filled(32, 3);
 const BODY = utf8('{"card_number":"4111111111111111"}');
 const NAMES = [
   { aid: 'one', kid: KID },
@@ -36,16 +33,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  const root = sealerOf(ENV).seal(...ROOT_PLACE, filled(32, 5));
-  const keys = [['a', filled(32, 7)]] as const;
-  context = createThreadContext({
-    env: ENV,
-    writeId: 'a',
-    keys,
-    processKey: PROCESS_KEY,
-    argon2: FLOOR,
-    root,
-  });
+  context = threadContextOf(ENV);
 });
 
 function blobOf(account: 0 | 1): Uint8Array {

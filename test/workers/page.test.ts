@@ -8,21 +8,18 @@ import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';
 import { concat, EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
-import { createThreadContext, type ThreadContext } from '../../workers/jobs/context.ts';
+import type { ThreadContext } from '../../workers/jobs/context.ts';
 import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
 import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
 import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
 import { sealNew } from '../../workers/jobs/item/records.ts';
-import { ROOT_PLACE } from '../../workers/jobs/root-keys.ts';
 import { entryOf } from '../helpers/log-entry.ts';
-import { FLOOR, filled, openNewKey, sealerOf } from './crypto/fixture.ts';
+import { openNewKey, PASSPHRASE, PROCESS_KEY, threadContextOf } from './crypto/fixture.ts';
 
 const NAME = { aid: 'account', kid: 'key' } as const;
 /** What is listed before anything has expired. */
 const LISTED = { ...NAME, now: 0 };
 const IDS = { env: 'staging', ...NAME } as const;
-const PASSPHRASE = utf8('correct horse battery staple');
-const PROCESS_KEY = filled(32, 3);
 const ACTOR = {
   ip: '203.0.113.7',
   ua: 'curl',
@@ -38,16 +35,7 @@ let blob: Uint8Array;
 let publicHalf: Uint8Array;
 
 beforeAll(async () => {
-  const root = sealerOf().seal(...ROOT_PLACE, filled(32, 5));
-  const keys = [['a', filled(32, 7)]] as const;
-  context = createThreadContext({
-    env: IDS.env,
-    writeId: 'a',
-    keys,
-    processKey: PROCESS_KEY,
-    argon2: FLOOR,
-    root,
-  });
+  context = threadContextOf(IDS.env);
   const { record, key } = await openNewKey(IDS);
   publicHalf = publicHalfOf(generationOf(key));
   blob = sealWarm(PROCESS_KEY, IDS, record, PASSPHRASE, key);

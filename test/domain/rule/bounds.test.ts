@@ -105,7 +105,7 @@ describe('size and depth', () => {
       fc.property(jsonObject(anyText), (object) => {
         expect(jsonBytes(object, 64)).toBe(jsonByteLength(object));
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -128,7 +128,7 @@ describe('size and depth', () => {
         expect(() => fill(0)).not.toThrow();
         expect(() => fill(1)).toThrow(VaultError);
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 });

@@ -17,6 +17,8 @@ import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { ARGON2_FLOOR, deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { NONCE_BYTES, SALT_BYTES, sealAt, TAG_BYTES } from '../../../workers/crypto/primitives/symmetric.ts';
 import { createServiceSealer, type ServiceSealer } from '../../../workers/crypto/record/service-record.ts';
+import { createThreadContext, type ThreadContext } from '../../../workers/jobs/context.ts';
+import { ROOT_PLACE } from '../../../workers/jobs/root-keys.ts';
 
 export const FLOOR = ARGON2_FLOOR;
 export function hex(text: string): Uint8Array {
@@ -35,6 +37,15 @@ export const PASSPHRASE = utf8('correct horse battery staple');
 
 export function sealerOf(env = 'staging', masterKey = filled(32, 7)): ServiceSealer {
   return createServiceSealer({ env, ring: { writeId: 'a', keys: new Map([['a', masterKey]]) } });
+}
+
+export const PROCESS_KEY = filled(32, 3);
+
+/** What a worker thread has, of the master key of `sealerOf`. */
+export function threadContextOf(env: string): ThreadContext {
+  const keys = [['a', filled(32, 7)]] as const;
+  const root = sealerOf(env).seal(...ROOT_PLACE, filled(32, 5));
+  return createThreadContext({ env, writeId: 'a', keys, processKey: PROCESS_KEY, argon2: FLOOR, root });
 }
 
 /** The first position (from 1) at which a whole log is not what was written. */

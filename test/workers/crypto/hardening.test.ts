@@ -28,7 +28,8 @@ const sealer = sealerOf();
 const { key } = await openNewKey();
 const meta = { gen: 1, revision: filled(8, 1), hash0: filled(32, 1) };
 const part = { ...IDS, part: 0 as const };
-const BLOBS = 10_000;
+/** Each length five times. */
+const BLOBS = 2_000;
 
 /** Random bytes of a random length, every other one with a right header and every fourth with a small count. */
 function blob(index: number, type: number): Uint8Array {
@@ -59,7 +60,7 @@ const decoders: [string, number, (bytes: Uint8Array) => unknown][] = [
 ];
 
 describe('random bytes', () => {
-  test.each(decoders)('%s: 10,000 are refused, quickly and without a crash', (_, type, decode) => {
+  test.each(decoders)('%s: they are refused, quickly and without a crash', (_, type, decode) => {
     const cpuMs = startCpuClock();
     for (let i = 0; i < BLOBS; i++) {
       expectRefused(() => decode(blob(i, type)));
