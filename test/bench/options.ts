@@ -1,3 +1,6 @@
+/** What a run of the benchmark measures, by its arguments. */
+import { parseArgs } from 'node:util';
+
 /** What can be measured by itself. */
 export const SECTIONS = [
   'store',
@@ -35,7 +38,7 @@ export interface BenchOptions {
   readonly sections: ReadonlySet<Section>;
 }
 
-/** What `--help` prints, and an argument that is not known. */
+/** What `--help` prints. */
 export const USAGE = `bun run bench [--quick] [--only SECTIONS] [--cards N]
 
   --quick           one round of one second each: shows the main ratios within two minutes, roughly
@@ -61,34 +64,24 @@ function sectionOf(text: string): Section {
 
 /** Reads the arguments; any other is refused, with a sentence for a person. */
 export function parseOptions(args: readonly string[]): BenchOptions {
-  const rest = [...args];
-  let isQuick = false;
-  let cards: number | undefined;
-  let sections: ReadonlySet<Section> = new Set(SECTIONS);
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === '--quick') {
-      isQuick = true;
-    } else if (arg === '--cards') {
-      cards = Number(rest.shift());
-      if (!Number.isSafeInteger(cards) || cards < CARDS_QUICK) {
-        throw new Error(`--cards takes a number from ${CARDS_QUICK}`);
-      }
-    } else if (arg === '--only') {
-      sections = new Set((rest.shift() ?? '').split(',').map(sectionOf));
-      if (sections.isSubsetOf(ADDING)) {
-        throw new Error(`${[...sections].join(' and ')} of what? Add a section such as store`);
-      }
-    } else {
-      throw new Error(`unknown argument ${arg}\n\n${USAGE}`);
-    }
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string', default: SECTIONS.join() },
+      cards: { type: 'string' },
+    },
+  });
+  const { quick: isQuick } = values;
+  const sections = new Set(values.only.split(',').map(sectionOf));
+  if (sections.isSubsetOf(ADDING)) {
+    throw new Error(`${[...sections].join(' and ')} of what? Add a section such as store`);
+  }
+  const cards = Number(values.cards ?? (isQuick ? CARDS_QUICK : CARDS_MOST));
+  if (!Number.isSafeInteger(cards) || cards < CARDS_QUICK) {
+    throw new Error(`--cards takes a number from ${CARDS_QUICK}`);
   }
   return isQuick
-    ? {
-        ...{ isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, stored: 2_000 },
-        ...{ cards: cards ?? CARDS_QUICK, sections },
-      }
-    : {
-        ...{ isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, stored: 10_000 },
-        ...{ cards: cards ?? CARDS_MOST, sections },
-      };
+    ? { isQuick, seconds: 1, warmUpSeconds: 1, rounds: 1, repeats: 3, stored: 2_000, cards, sections }
+    : { isQuick, seconds: 3, warmUpSeconds: 4, rounds: 3, repeats: 10, stored: 10_000, cards, sections };
 }
