@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import api from '../../sdk/openapi.json' with { type: 'json' };
 import { axeFaults } from './axe.ts';
 import { type GuideWorld, openGuideWorld } from './guide-world.ts';
+import { useWorld } from './use-world.ts';
 
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -12,12 +13,7 @@ const KINDS = ['/docs', '/docs/capture', '/docs/webhook'];
 /** It takes a small part of that: more says that something is waited for, and not that the machine is busy. */
 const USABLE_MS_MAX = 10_000;
 
-setDefaultTimeout(120_000);
-let world: GuideWorld;
-beforeAll(async () => {
-  world = await openGuideWorld();
-});
-afterAll(() => world?.close());
+const world = useWorld(openGuideWorld);
 
 /** Opens the first page, and gathers the hosts that it and all after it ask. */
 async function open(path: string, options: Parameters<GuideWorld['open']>[1]) {

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { listen } from '../../server/http/listen/listen.ts';
-import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
-import { type AccountClient, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../helpers/vault.ts';
-import { launchChromium } from './chromium.ts';
-import { openShop, type Shop } from './shop.ts';
+/** A page of a shop that has no script of ours, at a vault of another origin. */
+import { beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { basicAuth } from '../helpers/clients.ts';
+import { type Endpoint, openFormsWorld, USER } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
-const START_MS_MAX = 60_000;
 const CARD = { card_number: '4111111111111111', expiry: '12/29' };
 
 /** What a script in the page asks for. */
@@ -26,38 +23,49 @@ interface Seen {
   readonly error?: string;
 }
 
-let vault: TestVault;
-let server: ReturnType<typeof listen>;
-let owner: AccountClient;
-let made: CaptureEndpoint;
-let shop: Shop;
-let browser: Browser;
-let context: BrowserContext;
+const world = useWorld(openFormsWorld);
+let made: Endpoint;
 let page: Page;
 
 beforeAll(async () => {
-  [vault, browser] = await Promise.all([openTestVault(), launchChromium()]);
-  server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
-  owner = await vault.account();
-  await owner.key('shop');
-  const query = { user: 'shop', unique_id: 'web-shop' };
-  made = (await owner.send('POST', '/capture', { query, passphrase: PASSPHRASE })).as<CaptureEndpoint>();
-  shop = openShop({ url: `http://127.0.0.1:${server.port}${made.url}`, secret: made.secret });
-}, START_MS_MAX);
-afterAll(async () => {
-  await browser?.close();
-  await shop?.stop();
-  await server?.stop(true);
-  await vault?.close();
+  made = await world.capture({ unique_id: 'web-shop' });
+});
+beforeEach(async () => {
+  page = await world.page();
+  await page.goto(world.serve('/checkout', pageOf(made)));
+  world.vault.lines.length = 0;
 });
 
-beforeEach(async () => {
-  await context?.close();
-  context = await browser.newContext();
-  page = await context.newPage();
-  await page.goto(shop.url);
-  vault.lines.length = 0;
-});
+/** A page that sends a card to a capture endpoint. */
+function pageOf({ unique_id, secret }: Endpoint): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<link rel="icon" href="data:,">
+<title>Checkout</title>
+<form>
+  <label>Card number <input name="card_number" autocomplete="cc-number"></label>
+  <label>Expiry <input name="expiry" autocomplete="cc-exp"></label>
+  <button>Save card</button>
+</form>
+<p>Token <output id="token"></output></p>
+<p>Reference <output id="reference"></output></p>
+<script>
+  document.querySelector('form').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const card = Object.fromEntries(new FormData(event.target));
+    const reply = await fetch('${world.url}/v1/capture/${unique_id}', {
+      method: 'POST',
+      headers: { 'X-Vault-Capture-Secret': '${secret}' },
+      body: JSON.stringify(card),
+    });
+    const { token, reference } = await reply.json();
+    document.querySelector('#token').value = token;
+    document.querySelector('#reference').value = reference;
+  });
+</script>
+</html>`;
+}
 
 /** Calls the vault from inside the page with `fetch` alone. */
 function fetchInPage(path: string, init: PageRequest): Promise<Seen> {
@@ -71,12 +79,12 @@ function fetchInPage(path: string, init: PageRequest): Promise<Seen> {
         return { error: String(error) };
       }
     },
-    [`http://127.0.0.1:${server.port}${path}`, init] as const,
+    [`${world.url}${path}`, init] as const,
   );
 }
 
 function capture(init: PageRequest = {}): Promise<Seen> {
-  return fetchInPage(made.url, {
+  return fetchInPage(`/v1/capture/${made.unique_id}`, {
     method: 'POST',
     headers: { 'X-Vault-Capture-Secret': made.secret },
     body: JSON.stringify(CARD),
@@ -86,7 +94,7 @@ function capture(init: PageRequest = {}): Promise<Seen> {
 
 /** What reached the vault, one line each. */
 function requests(): string[] {
-  return vault.lines.map(({ method, status }) => `${method} ${status}`);
+  return world.vault.lines.map(({ method, status }) => `${method} ${status}`);
 }
 
 const BLOCKED: Seen = { error: 'TypeError: Failed to fetch' };
@@ -103,8 +111,8 @@ describe('a page of another origin', () => {
     expect(reference).toBe('web-shop');
     expect(await (await sent).headerValue('content-type')).toBe('text/plain;charset=UTF-8');
     expect(requests()).toEqual(['OPTIONS 204', 'POST 200']);
-    expect(await owner.open('shop', String(token), { reference })).toBe(JSON.stringify(CARD));
-    expect(await context.cookies()).toEqual([]);
+    expect(await world.owner.open(USER, String(token), { reference })).toBe(JSON.stringify(CARD));
+    expect(await page.context().cookies()).toEqual([]);
   });
 
   test('sees that a repeat under an Idempotency-Key was one', async () => {
@@ -123,13 +131,15 @@ describe('a page of another origin', () => {
   });
 
   test('reads through a retrieval endpoint, page by page', async () => {
+    const { owner } = world;
     await owner.key('desk');
     const numbers = ['4111111111111111', '5555555555554444'];
     const tokens = await Promise.all(numbers.map((card_number) => owner.store('desk', { card_number })));
-    const creation = { query: { user: 'desk' }, passphrase: PASSPHRASE };
-    const desk = (await owner.send('POST', '/retrieve', creation)).as<{ url: string; secret: string }>();
+    const desk = await world.retrieve({ user: 'desk' });
     const read = (query: string): Promise<Seen> =>
-      fetchInPage(`${desk.url}?${query}`, { headers: { 'X-Vault-Retrieve-Secret': desk.secret } });
+      fetchInPage(`/v1/retrieve/${desk.unique_id}?${query}`, {
+        headers: { 'X-Vault-Retrieve-Secret': desk.secret },
+      });
 
     const first = await read('limit=1&decrypt_all=true');
     const next = first.headers?.['x-vault-next-token'] ?? '';
@@ -139,7 +149,7 @@ describe('a page of another origin', () => {
     const listed = [first, second].flatMap(({ body }) => Object(body).desk as { data: unknown }[]);
     expect(listed.map(({ data }) => Object(data).card_number).sort()).toEqual(numbers);
     expect(await read(`token=${tokens[0]}`)).toMatchObject({ body: { card_number: '4111111111111111' } });
-    expect(await context.cookies()).toEqual([]);
+    expect(await page.context().cookies()).toEqual([]);
   });
 });
 
@@ -150,13 +160,13 @@ describe('what the browser does not let such a page do', () => {
   });
 
   test('delete an endpoint', async () => {
-    expect(await fetchInPage(made.url, { method: 'DELETE' })).toEqual(BLOCKED);
+    expect(await fetchInPage(`/v1/capture/${made.unique_id}`, { method: 'DELETE' })).toEqual(BLOCKED);
     expect(requests()).toEqual(['OPTIONS 204']);
     expect(await capture()).toMatchObject({ status: 200 });
   });
 
   test('use the routes of an account, even with its password', async () => {
-    const authorization = basicAuth(owner.name, owner.password);
+    const authorization = basicAuth(world.owner.name, world.owner.password);
     expect(await fetchInPage('/v1/vault', { headers: { authorization } })).toEqual(BLOCKED);
     expect(requests()).toEqual(['OPTIONS 405']);
     expect(await fetchInPage('/v1/vault', {})).toEqual(BLOCKED);

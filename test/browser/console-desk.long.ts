@@ -1,22 +1,20 @@
 /** The console at a support desk: what a person is told there, and whether all of it can be seen. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Locator, Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { PASSPHRASE } from '../helpers/clients.ts';
-import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
-import { type FormsWorld, USER } from './forms-world.ts';
+import { goTo, openConsole, openConsoleWorld, openSignedIn, signIn } from './console-world.ts';
+import { USER } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const CARD = { card_number: '4111111111111111', expiry: '12/29' };
 const CUSTOMER = 'customer-7';
 
 declare const location: { hash: string };
 
-setDefaultTimeout(120_000);
-let world: FormsWorld;
+const world = useWorld(openConsoleWorld);
 let desk: { readonly id: string; readonly secret: string };
 let token: string;
 
 beforeAll(async () => {
-  world = await openConsoleWorld();
   const { sdk } = world.owner;
   await sdk.keys.create({ user: 'by-phone', passphrase: PASSPHRASE });
   for (const user of [USER, 'by-phone']) {
@@ -25,23 +23,6 @@ beforeAll(async () => {
   ({ token } = await sdk.vault.store({ user: USER, reference: 'seen', data: CARD, passphrase: PASSPHRASE }));
   desk = await sdk.credentials.create({ name: 'desk', scopes: ['vault:list', 'vault:log'], keys: [USER] });
 });
-afterAll(async () => {
-  await world?.close();
-});
-
-async function open(options: Parameters<typeof openConsole>[1] = {}): Promise<Page> {
-  const { page } = await openConsole(world, options);
-  await signIn(world, page);
-  return page;
-}
-
-async function boxOf(place: Locator) {
-  const box = await place.boundingBox();
-  if (box === null) {
-    throw new Error('It is not shown.');
-  }
-  return box;
-}
 
 test('a credential is told what it may do', async () => {
   const { page } = await openConsole(world);
@@ -57,7 +38,7 @@ test('a credential is told what it may do', async () => {
 });
 
 test('a credential has the id of the logs, and its new secret says whose it is', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await goTo(page, 'credentials');
   const row = page.getByRole('row', { name: 'desk' });
   await row.getByText(desk.id).waitFor();
@@ -81,7 +62,7 @@ test('the sign-in takes what is typed, and signing out leaves no place for the n
 });
 
 test('a customer is erased under all keys', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await goTo(page, `items?reference_prefix=${CUSTOMER}`);
   await page.getByText('2 shown; there are no more.').waitFor();
   await page.getByRole('button', { name: 'Erase a reference' }).click();
@@ -93,7 +74,7 @@ test('a customer is erased under all keys', async () => {
 });
 
 test('what was done is told at its place, and nowhere else', async () => {
-  const page = await open({ acceptDownloads: true });
+  const { page } = await openSignedIn(world, { acceptDownloads: true });
   await goTo(page, 'log');
   await page.getByRole('button', { name: 'Export all that match' }).click();
   const notice = page.getByText('entries saved to a file.');
@@ -104,7 +85,7 @@ test('what was done is told at its place, and nowhere else', async () => {
 });
 
 test('the log of an endpoint is of the uses that were refused, and a token in it is shortened', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await world.capture({ unique_id: 'till' });
   await goTo(page, 'capture');
   await page.getByRole('row', { name: 'till' }).getByRole('link', { name: 'Refused uses' }).click();
@@ -117,7 +98,7 @@ test('the log of an endpoint is of the uses that were refused, and a token in it
 
 describe('the form builder', () => {
   test('a builder that is left while a change waits for its draft leaves none behind', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await world.owner.sdk.forms.create({ form_id: 'donation' });
     const replies: Promise<unknown>[] = [];
     page.on('request', (request) => request.method() === 'POST' && replies.push(request.response()));
@@ -143,7 +124,7 @@ describe('the form builder', () => {
   });
 
   test('names languages, and shows the form as it was while a choice has no choices yet', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await world.owner.sdk.forms.create({ form_id: 'till' });
     await goTo(page, 'form?id=till');
     await page.getByLabel('Language').selectOption({ label: 'German' });
@@ -163,53 +144,22 @@ describe('the form builder', () => {
     await preview.getByLabel('Anrede').waitFor();
     expect(refused).toEqual([]);
   });
-
-  test('has ticks on the line of their texts', async () => {
-    const page = await open();
-    await goTo(page, 'form');
-    const label = page.locator('.field.many label').first();
-    const [text, tick] = [await boxOf(label), await boxOf(label.locator('input'))];
-    expect(Math.abs(text.y + text.height / 2 - tick.y - tick.height / 2)).toBeLessThan(2);
-  });
 });
 
-describe('the page', () => {
-  test('has its menu down to the end of the window, and states as high as their text', async () => {
-    const page = await open({ viewport: { width: 1280, height: 900 } });
-    await goTo(page, 'preferences');
-    const menu = await boxOf(page.locator('.menu'));
-    expect(menu.y + menu.height).toBe(900);
-    const [state, button] = [
-      await boxOf(page.locator('td .badge').first()),
-      await boxOf(page.locator('td .actions button').first()),
-    ];
-    expect(state.height).toBeLessThan(button.height);
+test('the log of an item cuts no actor off on a phone', async () => {
+  const { secret } = await world.owner.sdk.credentials.create({
+    ...{ name: 'reader', scopes: ['vault:log', 'vault:list', 'vault:read'] },
   });
-
-  test('has what a dialog says apart from its form', async () => {
-    const page = await open();
-    await goTo(page, 'items');
-    await page.getByRole('button', { name: 'Erase a reference' }).click();
-    const dialog = page.getByRole('dialog');
-    const [said, form] = [await boxOf(dialog.locator('.warning')), await boxOf(dialog.locator('form'))];
-    expect(form.y - said.y - said.height).toBeGreaterThan(10);
-  });
-
-  test('cuts no actor off on a phone', async () => {
-    const { secret } = await world.owner.sdk.credentials.create({
-      ...{ name: 'reader', scopes: ['vault:log', 'vault:list', 'vault:read'] },
-    });
-    const { page } = await openConsole(world, { viewport: { width: 390, height: 844 } });
-    await signIn(world, page, '', secret);
-    await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'seen' })}`);
-    await page.getByLabel('Passphrase').fill(PASSPHRASE);
-    await page.getByRole('button', { name: 'Show' }).click();
-    const table = page.getByRole('region', { name: 'Log' });
-    await table.getByText(/cred_/).first().waitFor();
-    const hidden = await table.evaluate((element: { scrollWidth: number; clientWidth: number }) => [
-      element.scrollWidth,
-      element.clientWidth,
-    ]);
-    expect(hidden[0]).toBe(hidden[1] ?? 0);
-  });
+  const { page } = await openConsole(world, { viewport: { width: 390, height: 844 } });
+  await signIn(world, page, '', secret);
+  await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: 'seen' })}`);
+  await page.getByLabel('Passphrase').fill(PASSPHRASE);
+  await page.getByRole('button', { name: 'Show' }).click();
+  const table = page.getByRole('region', { name: 'Log' });
+  await table.getByText(/cred_/).first().waitFor();
+  const hidden = await table.evaluate((element: { scrollWidth: number; clientWidth: number }) => [
+    element.scrollWidth,
+    element.clientWidth,
+  ]);
+  expect(hidden[0]).toBe(hidden[1] ?? 0);
 });

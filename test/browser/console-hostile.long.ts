@@ -1,9 +1,9 @@
 /** What somebody at the same machine, or a hostile page in the same browser, tries with a console that is signed in. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
 import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
-import type { FormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: {
   mark?: number;
@@ -11,12 +11,7 @@ declare const window: {
   opened?: { closed: boolean; length: number; location: string };
 };
 
-setDefaultTimeout(120_000);
-let world: FormsWorld;
-beforeAll(async () => {
-  world = await openConsoleWorld();
-});
-afterAll(() => world?.close());
+const world = useWorld(openConsoleWorld);
 
 const SIGN_IN = { name: 'Cardvault console' };
 const START = Date.parse('2026-03-01T09:00:00Z');
@@ -83,11 +78,17 @@ test('a sign-in that was under way, and what was typed for it, are gone on the w
   expect(await back.page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
 });
 
-test('a quarter of an hour signs out, also one that the machine has slept through', async () => {
+/** A console that is signed in, whose time is told by the test. */
+async function openWithClock(): Promise<Page> {
   const { page } = await openConsole(world);
   await page.clock.install({ time: START });
   await page.reload();
   await signIn(world, page);
+  return page;
+}
+
+test('a quarter of an hour signs out, also one that the machine has slept through', async () => {
+  const page = await openWithClock();
   await page.clock.setSystemTime(START + 14 * MINUTE_MS);
   await page.keyboard.press('Shift');
   await page.clock.setSystemTime(START + 28 * MINUTE_MS);
@@ -103,10 +104,7 @@ test('a quarter of an hour signs out, also one that the machine has slept throug
 });
 
 test('nobody there for a quarter of an hour signs out', async () => {
-  const { page } = await openConsole(world);
-  await page.clock.install({ time: START });
-  await page.reload();
-  await signIn(world, page);
+  const page = await openWithClock();
   await page.clock.fastForward(14 * MINUTE_MS);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   await page.clock.fastForward(2 * MINUTE_MS);
@@ -114,10 +112,7 @@ test('nobody there for a quarter of an hour signs out', async () => {
 });
 
 test('a clock that is put back gives no more time', async () => {
-  const { page } = await openConsole(world);
-  await page.clock.install({ time: START });
-  await page.reload();
-  await signIn(world, page);
+  const page = await openWithClock();
   await page.clock.setSystemTime(START - 60 * MINUTE_MS);
   await page.clock.fastForward(16 * MINUTE_MS);
   await page.getByRole('heading', SIGN_IN).waitFor();

@@ -7,7 +7,7 @@ import { useEndpoint } from '../helpers/endpoints.ts';
 import { localProxy } from '../helpers/proxy.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import { axeFaults } from './axe.ts';
-import { goTo, openConsole, openConsoleWorld, signIn } from './console-world.ts';
+import { goTo, openConsole, openConsoleWorld, openSignedIn, signIn } from './console-world.ts';
 import { type FormsWorld, USER } from './forms-world.ts';
 
 const ITEMS = 55;
@@ -39,12 +39,6 @@ afterAll(async () => {
   await world?.close();
 });
 
-async function open(options: Parameters<typeof openConsole>[1] = {}): Promise<Page> {
-  const { page } = await openConsole(world, options);
-  await signIn(world, page);
-  return page;
-}
-
 /** What has the focus, as its kind and how it is called. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
@@ -65,7 +59,7 @@ async function waitForFocus(page: Page, wanted: string): Promise<void> {
 
 describe('the keyboard', () => {
   test('walks through Items in the order of the page, and into an item', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await goTo(page, `items?user=${USER}&reference_prefix=order-1001`);
     await page.getByRole('link', { name: /…/ }).waitFor();
     await waitForFocus(page, 'H1 Items');
@@ -84,7 +78,7 @@ describe('the keyboard', () => {
   });
 
   test('finds itself in the first field of a dialog, and on the page again after it', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await goTo(page, 'credentials');
     await page.getByRole('button', { name: 'New credential' }).press('Enter');
     expect(await focused(page)).toBe('INPUT name');
@@ -100,7 +94,7 @@ describe('the keyboard', () => {
   });
 
   test('is not lost with what was deleted, which is said', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await goTo(page, 'capture');
     const row = page.getByRole('row', { name: 'to-stop' });
     await row.getByRole('button', { name: 'Stop' }).press('Enter');
@@ -112,7 +106,7 @@ describe('the keyboard', () => {
 });
 
 test('a secret stays, from the request that makes it until it is kept, whatever else is pressed', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   const sent = Promise.withResolvers<void>();
   await page.route('**/v1/key*', async (route) => {
     await (route.request().method() === 'POST' ? sent.promise : undefined);
@@ -144,7 +138,7 @@ test('a secret stays, from the request that makes it until it is kept, whatever 
 
 describe('the place', () => {
   test('has the filters, also on the way back', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await goTo(page, 'items');
     const reference = page.getByLabel('Reference starts with');
     for (const wanted of ['order-1001', 'order-1002']) {
@@ -160,7 +154,7 @@ describe('the place', () => {
   });
 
   test('has a day of the log, which is exported whole', async () => {
-    const page = await open({ timezoneId: 'Asia/Tokyo', acceptDownloads: true });
+    const { page } = await openSignedIn(world, { timezoneId: 'Asia/Tokyo', acceptDownloads: true });
     await goTo(page, 'log');
     await page.getByRole('link', { name: 'Today' }).click();
     await page.waitForURL(/after=.*T15%3A00%3A00Z&before=.*T15%3A00%3A00Z/);
@@ -177,7 +171,7 @@ describe('the place', () => {
   });
 
   test('of a list goes on where its page ends', async () => {
-    const page = await open();
+    const { page } = await openSignedIn(world);
     await goTo(page, `items?user=${USER}`);
     await page.getByText('50 shown, and there are more.').waitFor();
     await page.getByRole('button', { name: 'Show more' }).click();
@@ -194,7 +188,7 @@ test('a webhook that failed is told in words, and called again', async () => {
   await useEndpoint(world.vault, 'POST', new URL(endpoint.url, world.url).pathname, {
     ...{ secret: endpoint.secret, body },
   });
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await goTo(page, 'jobs?status=failed');
   while ((await page.getByRole('link', { name: /…/ }).count()) === 0) {
     await page.getByRole('button', { name: 'Refresh' }).click();
@@ -209,7 +203,7 @@ test('a webhook that failed is told in words, and called again', async () => {
 });
 
 test('who opens the guide or the reference stays signed in', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   for (const [name, path] of [
     ['Guide', '/guide'],
     ['API reference', '/docs'],
@@ -222,7 +216,7 @@ test('who opens the guide or the reference stays signed in', async () => {
 });
 
 test('an additional field has its type, in the preview and in what is saved', async () => {
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await goTo(page, 'form?id=donation');
   await page.getByRole('button', { name: 'Add a field' }).press('Enter');
   await page.locator('.extra input:focus').waitFor();
@@ -240,7 +234,7 @@ test('an additional field has its type, in the preview and in what is saved', as
 
 test('the preview of a form is one draft, which follows what was typed and is deleted with the page', async () => {
   const { forms, audit } = world.owner.sdk;
-  const page = await open();
+  const { page } = await openSignedIn(world);
   await goTo(page, 'form?id=donation');
   await page.frameLocator('iframe').getByLabel('Card number').waitFor();
   const sent: string[] = [];
@@ -340,7 +334,7 @@ describe.each([
   ['dark', { colorScheme: 'dark' }],
 ] as const)('dialogs, %s', (_name, options) => {
   test('are accessible', async () => {
-    const page = await open(options);
+    const { page } = await openSignedIn(world, options);
     const found: string[] = [];
     for (const [place, button] of [
       ['keys', 'Create a key'],
@@ -363,7 +357,7 @@ describe.each([
 
 describe('a phone', () => {
   test('has the header in two rows, cards in place of table heads, and a menu that closes', async () => {
-    const page = await open({ viewport: { width: 390, height: 844 } });
+    const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
     await goTo(page, `items?user=${USER}`);
     const box = async (selector: string) => {
       const found = await page.locator(selector).first().boundingBox();
@@ -380,7 +374,7 @@ describe('a phone', () => {
   });
 
   test('has buttons that a finger hits, none beyond its edge', async () => {
-    const page = await open({ viewport: { width: 390, height: 844 } });
+    const { page } = await openSignedIn(world, { viewport: { width: 390, height: 844 } });
     const small: string[] = [];
     for (const place of ['keys', 'capture', 'forms', 'jobs', 'credentials', 'log', 'preferences']) {
       await goTo(page, place);

@@ -37,6 +37,13 @@ export async function signIn(
   await page.getByRole('heading', { name: 'Home' }).waitFor();
 }
 
+/** The same, signed in as the owner of the world. */
+export async function openSignedIn(world: FormsWorld, options?: Parameters<FormsWorld['page']>[0]) {
+  const opened = await openConsole(world, options);
+  await signIn(world, opened.page);
+  return opened;
+}
+
 /** Goes to a place, and waits for what it shows. */
 export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate((at) => {

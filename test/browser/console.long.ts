@@ -1,11 +1,11 @@
 /** The console in a real browser, at a real vault. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
-import type { Page } from 'playwright-core';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { axeFaults } from './axe.ts';
-import { goTo, openConsoleWorld, openConsole as openIn, signIn as signInTo } from './console-world.ts';
-import { type FormsWorld, USER } from './forms-world.ts';
+import { goTo, openConsole, openConsoleWorld, openSignedIn, signIn } from './console-world.ts';
+import { USER } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const HOSTILE = '<img src=x onerror=document.title=1>';
 const CARD = { card_number: '4111111111111111', expiry: '12/29', card_holder: HOSTILE };
@@ -23,12 +23,10 @@ declare const location: { hash: string };
 declare const localStorage: object;
 declare const sessionStorage: object;
 
-setDefaultTimeout(120_000);
-let world: FormsWorld;
+const world = useWorld(openConsoleWorld);
 let token: string;
 
 beforeAll(async () => {
-  world = await openConsoleWorld();
   const { sdk } = world.owner;
   const stored = { user: USER, reference: HOSTILE, data: CARD, metadata: { plan: HOSTILE } };
   token = (await sdk.vault.store({ ...stored, passphrase: PASSPHRASE })).token;
@@ -42,15 +40,6 @@ beforeAll(async () => {
   await sdk.certificates.createCsr({ cn: 'shop.example' });
   await world.capture({ unique_id: 'shown-in-console' });
 });
-afterAll(() => world?.close());
-
-function openConsole(options?: Parameters<typeof openIn>[1]) {
-  return openIn(world, options);
-}
-
-function signIn(page: Page, name?: string, secret?: string): Promise<void> {
-  return signInTo(world, page, name, secret);
-}
 
 describe.each([
   ['a desk, light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
@@ -59,9 +48,9 @@ describe.each([
   ['a phone, dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
 ] as const)('on %s', (_name, options) => {
   test('every screen fits, is accessible, and breaks no policy', async () => {
-    const { page, faults } = await openConsole(options);
+    const { page, faults } = await openConsole(world, options);
     expect(await axeFaults(page)).toEqual([]);
-    await signIn(page);
+    await signIn(world, page);
     const found: string[] = [];
     for (const place of [
       ...SCREENS,
@@ -82,7 +71,7 @@ describe.each([
 
 describe('signing in', () => {
   test('with a wrong password says so, without a prompt of the browser', async () => {
-    const { page } = await openConsole();
+    const { page } = await openConsole(world);
     page.on('dialog', () => {
       throw new Error('the browser asks');
     });
@@ -94,8 +83,7 @@ describe('signing in', () => {
   });
 
   test('is forgotten by a reload, and leaves nothing in the browser', async () => {
-    const { page } = await openConsole();
-    await signIn(page);
+    const { page } = await openSignedIn(world);
     expect(
       await page.evaluate(() => [document.cookie, Object.keys(localStorage), Object.keys(sessionStorage)]),
     ).toEqual(['', [], []]);
@@ -104,7 +92,7 @@ describe('signing in', () => {
   });
 
   test('is all that a browser fills in or offers to save: a passphrase is no password to it', async () => {
-    const { page } = await openConsole();
+    const { page } = await openConsole(world);
     const attributes = (label: string) =>
       page.getByLabel(label).evaluate((field) => [
         ...['type', 'autocomplete'].map((name) => field.getAttribute(name)),
@@ -113,7 +101,7 @@ describe('signing in', () => {
       ]);
     expect(await attributes('Account name')).toEqual(['text', 'username', 'none']);
     expect((await attributes('Password, or secret')).slice(0, 2)).toEqual(['password', 'current-password']);
-    await signIn(page);
+    await signIn(world, page);
     for (const [place, opener, labels] of [
       [`item?${new URLSearchParams({ user: USER, token, reference: HOSTILE })}`, '', ['Passphrase']],
       ['keys', 'Create a key', ['Passphrase']],
@@ -139,8 +127,8 @@ describe('signing in', () => {
       name: 'support',
       scopes: ['vault:list', 'vault:log'],
     });
-    const { page, faults } = await openConsole();
-    await signIn(page, '', secret);
+    const { page, faults } = await openConsole(world);
+    await signIn(world, page, '', secret);
     const links = await page.getByRole('navigation').getByRole('link').allTextContents();
     expect(links).toEqual(['Home', 'Items']);
     await goTo(page, `item?${new URLSearchParams({ user: USER, token, reference: HOSTILE })}`);
@@ -156,8 +144,7 @@ describe('signing in', () => {
 
 describe('a person at work', () => {
   test('creates a key, whose passphrase is shown once', async () => {
-    const { page } = await openConsole();
-    await signIn(page);
+    const { page } = await openSignedIn(world);
     await goTo(page, 'keys');
     await page.getByRole('button', { name: 'Create a key' }).press('Enter');
     await page.getByLabel('Name').fill('made-here');
@@ -173,8 +160,7 @@ describe('a person at work', () => {
   });
 
   test('opens an item masked, reads hostile texts as texts, and sees the look in its log', async () => {
-    const { page, faults } = await openConsole();
-    await signIn(page);
+    const { page, faults } = await openSignedIn(world);
     await goTo(page, `items?user=${USER}`);
     await page.getByRole('link', { name: token.slice(0, 8) }).click();
     await page.getByRole('heading', { name: 'Item' }).waitFor();
@@ -192,8 +178,7 @@ describe('a person at work', () => {
   });
 
   test('makes an endpoint, whose link opens the form, and stops it', async () => {
-    const { page } = await openConsole();
-    await signIn(page);
+    const { page } = await openSignedIn(world);
     await goTo(page, 'capture');
     await page.getByRole('button', { name: 'New endpoint' }).click();
     const dialog = page.getByRole('dialog');
@@ -219,8 +204,7 @@ describe('a person at work', () => {
   });
 
   test('builds a form with a preview, which leaves no draft behind', async () => {
-    const { page, faults } = await openConsole();
-    await signIn(page);
+    const { page, faults } = await openSignedIn(world);
     await goTo(page, 'form');
     const preview = page.frameLocator('iframe');
     await page.getByLabel('Language').selectOption('fr');
@@ -250,8 +234,7 @@ describe('a person at work', () => {
   });
 
   test('tries a rule, and creates it', async () => {
-    const { page } = await openConsole();
-    await signIn(page);
+    const { page } = await openSignedIn(world);
     await goTo(page, 'rule?id=short-year');
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('"year": "31"').waitFor();
@@ -265,8 +248,7 @@ describe('a person at work', () => {
   });
 
   test('makes a credential by its role, and erases a reference', async () => {
-    const { page } = await openConsole();
-    await signIn(page);
+    const { page } = await openSignedIn(world);
     await goTo(page, 'credentials');
     await page.getByRole('button', { name: 'New credential' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('charger');
@@ -292,8 +274,7 @@ test('who can recover a key is told, and that a key has no recovery', async () =
   );
   await sdk.keys.create({ user: 'recoverable', passphrase: PASSPHRASE });
   await sdk.keys.recovery.create({ user: 'recoverable', passphrase: PASSPHRASE, recipients, threshold: 2 });
-  const { page } = await openConsole();
-  await signIn(page);
+  const { page } = await openSignedIn(world);
   await goTo(page, 'keys');
   const show = (user: string) =>
     page.getByRole('row', { name: user }).getByRole('button', { name: 'Recovery' }).press('Enter');

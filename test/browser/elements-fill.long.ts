@@ -1,17 +1,13 @@
 /** Fields that Chromium's own autofill and other programs fill, each in a frame of its own. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { allReady, FIELDS, groupOf, heard, input, NUMBER, type ShopWindow } from './elements-page.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   endpoint = await world.capture();
 });

@@ -1,7 +1,8 @@
 /** What a hostile page tries with the fields of a vault, and does not reach. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import {
   allReady,
+  elementsIn,
   FIELDS,
   groupOf,
   heard,
@@ -9,21 +10,17 @@ import {
   input,
   NUMBER,
   open,
-  pageOf,
+  revealOf,
   type ShopWindow,
   typeCard,
 } from './elements-page.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   endpoint = await world.capture();
 });
@@ -200,16 +197,8 @@ describe('a hostile page', () => {
   });
 
   test('cannot have a value shown or copied by a press that was meant for something else', async () => {
-    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'lured' });
-    const { url, secret } = await world.retrieve({ token, reference: 'lured' });
-    const { page } = await open(
-      world,
-      pageOf(
-        world,
-        `<div id="lure"><vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="lured" locale="en"></vault-reveal></div>`,
-        `import '${world.url}/forms/vault-forms.js';`,
-      ),
-    );
+    const lure = `<div id="lure">${await revealOf(world, 'lured')}</div>`;
+    const { page } = await open(world, elementsIn(world, lure));
     const frame = page.frameLocator('iframe');
     const usable = () => frame.locator('button:enabled');
     const style = (text: string): Promise<void> =>

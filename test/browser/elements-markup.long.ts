@@ -1,17 +1,24 @@
 /** Elements in markup: groups by their URL, moved by the page, and written anew by frameworks. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { allReady, heard, heardAll, input, NUMBER, open, pageOf, type ShopWindow } from './elements-page.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import {
+  allReady,
+  elementsIn,
+  heard,
+  heardAll,
+  input,
+  NUMBER,
+  open,
+  pageOf,
+  revealOf,
+  type ShopWindow,
+} from './elements-page.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   endpoint = await world.capture();
 });
@@ -49,16 +56,7 @@ for (const element of document.querySelectorAll('vault-iban, vault-card-holder')
   });
 
   test('a value of an item is hidden until it is shown, and the page never has it', async () => {
-    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'shown' });
-    const { url, secret } = await world.retrieve({ token, reference: 'shown' });
-    const { page, faults } = await open(
-      world,
-      pageOf(
-        world,
-        `<vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="shown" locale="en"></vault-reveal>`,
-        `import '${world.url}/forms/vault-forms.js';`,
-      ),
-    );
+    const { page, faults } = await open(world, elementsIn(world, await revealOf(world, 'shown')));
     const frame = page.frameLocator('iframe');
     await frame.getByText('•••• •••• •••• 1111').waitFor();
     await frame.getByRole('button', { name: 'Show' }).click();
@@ -72,17 +70,8 @@ for (const element of document.querySelectorAll('vault-iban, vault-card-holder')
   });
 
   test('a value that the vault has masked has no buttons', async () => {
-    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'masked' });
-    const query = { token, reference: 'masked', mask_fields: 'card_number' };
-    const { url, secret } = await world.retrieve(query);
-    const { page } = await open(
-      world,
-      pageOf(
-        world,
-        `<vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="masked"></vault-reveal>`,
-        `import '${world.url}/forms/vault-forms.js';`,
-      ),
-    );
+    const markup = await revealOf(world, 'masked', { mask_fields: 'card_number' });
+    const { page } = await open(world, elementsIn(world, markup));
     const frame = page.frameLocator('iframe');
     await frame.getByText('•••• •••• •••• 1111').waitFor();
     expect(await frame.getByRole('button').count()).toBe(0);
@@ -204,11 +193,7 @@ for (const name of ['ready', 'submit', 'error']) addEventListener('vault-' + nam
   });
 
   test('a value of an item that is moved is shown there', async () => {
-    const token = await world.owner.store('shop', { card_number: NUMBER }, { reference: 'far' });
-    const { url, secret } = await world.retrieve({ token, reference: 'far' });
-    const { page } = await cardPage(
-      `<vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="far"></vault-reveal>`,
-    );
+    const { page } = await cardPage(await revealOf(world, 'far'));
     await allReady(page, 1);
     for (const pause of [0, 100]) {
       await page.evaluate(async (milliseconds) => {

@@ -38,6 +38,22 @@ export function pageOf(world: FormsWorld, body: string, script: string): string 
   );
 }
 
+/** Stores a card under a reference; gives markup that shows its number, with these parameters of its endpoint. */
+export async function revealOf(
+  world: FormsWorld,
+  reference: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const token = await world.owner.store('shop', { card_number: NUMBER }, { reference });
+  const { url, secret } = await world.retrieve({ token, reference, ...query });
+  return `<vault-reveal class="field" url="${url}" secret="${secret}" token="${token}" reference="${reference}" locale="en"></vault-reveal>`;
+}
+
+/** Serves a page with these elements of ours. */
+export function elementsIn(world: FormsWorld, body: string): string {
+  return pageOf(world, body, `import '${world.url}/forms/vault-forms.js';`);
+}
+
 /** Serves a page with a group of fields, and a button that sends it. */
 export function groupOf(
   world: FormsWorld,

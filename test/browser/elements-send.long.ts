@@ -1,5 +1,5 @@
 /** A group is sent whole, once, or not at all, whatever becomes of its frames meanwhile. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page, Route } from 'playwright-core';
 import {
   allReady,
@@ -11,18 +11,14 @@ import {
   NUMBER,
   type ShopWindow,
 } from './elements-page.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
 /** Of each test: what has the same number and reference is the same item. */
 let reference: string;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   endpoint = await world.capture();
   reference = crypto.randomUUID();

@@ -1,5 +1,5 @@
 /** Single fields in a shop's page, each in a frame of its own: typed by keyboard, stored, and hidden from the page. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import { axeFaults } from './axe.ts';
 import {
   allReady,
@@ -11,17 +11,13 @@ import {
   type ShopWindow,
   typeCard,
 } from './elements-page.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const window: ShopWindow;
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   endpoint = await world.capture();
 });

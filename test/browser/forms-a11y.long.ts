@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { axeFaults } from './axe.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
 import { overflow, small } from './layout.ts';
+import { useWorld } from './use-world.ts';
 
 const TYPES = ['pcd', 'ach', 'custom'] as const;
 const STYLES = ['vault', 'modern'] as const;
@@ -19,18 +20,14 @@ const VALUES: Readonly<Record<FormTypeName, Readonly<Record<string, string>>>> =
   custom: { card_number: '4111111111111111' },
 };
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let endpoint: Endpoint;
 
 beforeAll(async () => {
-  world = await openFormsWorld();
   endpoint = await world.capture();
   page = await world.page({ reducedMotion: 'reduce', viewport: { width: 480, height: 900 } });
 });
-afterAll(() => world?.close());
 
 async function open(
   type: FormTypeName,

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
 import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type Shown, showForm, WAYS } from './forms-shop.ts';
-import { CASE_MS_MAX, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 
 beforeAll(async () => {
-  world = await openFormsWorld();
   page = await world.page();
 });
-afterAll(() => world?.close());
 
 /** What somebody does with the keyboard alone: texts are typed, and names in capitals are keys. */
 async function press(shown: Shown, first: string, ...strokes: string[]): Promise<void> {

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
 import { HOSTILE } from '../domain/form/hostile.ts';
 import { HOSTILE_DATA } from '../forms/messages.ts';
 import { type Shown, showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const PLACES = 5;
 const LOADS = HOSTILE.length / PLACES;
@@ -12,19 +13,15 @@ const FIELDS_MAX = 32;
 const TITLE_CHARACTERS_MAX = 200;
 const MESSAGES = join(import.meta.dir, '../forms/messages.ts');
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let endpoint: Endpoint;
 /** What the canary was called with, and what was asked of anybody but the vault and the shop. */
 let sung: string[];
 
 beforeAll(async () => {
-  world = await openFormsWorld();
   endpoint = await world.capture();
 });
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
   sung = [];

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { FormSettings } from '../../server/http/schema/form.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import { showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const SCRIPT = "window.seen = { ran: 'yes' };";
 const SCRIPT_HEADERS = [
@@ -14,17 +15,13 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let endpoint: Endpoint;
 
 beforeAll(async () => {
-  world = await openFormsWorld();
   endpoint = await world.capture();
 });
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
 });

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { type Embedding, type Shown, showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const SHOWN_MS = 30_000;
 /** Ahead of a clock that still runs while it is paused. */
@@ -23,21 +24,17 @@ const ACCOUNT = {
   account_holder: 'Ada Lovelace',
 };
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let endpoint: Endpoint;
 let card: string;
 let account: string;
 
 beforeAll(async () => {
-  world = await openFormsWorld();
   endpoint = await world.retrieve();
   card = await world.owner.store('shop', CARD, { reference: REFERENCE });
   account = await world.owner.store('shop', ACCOUNT, { reference: REFERENCE });
 });
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
 });

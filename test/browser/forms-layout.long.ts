@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { FORM_LOCALES, type FormSettings, type FormTypeName } from '../../server/http/schema/form.ts';
 import { axeFaults } from './axe.ts';
 import { type Shown, showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type FormsWorld, openFormsWorld, USER } from './forms-world.ts';
+import { openFormsWorld, USER } from './forms-world.ts';
 import { cutOff, overflow } from './layout.ts';
+import { useWorld } from './use-world.ts';
 
 const STYLES = ['vault', 'modern'] as const;
 const DISPLAYS = ['standalone', 'embedded'] as const;
@@ -23,13 +24,8 @@ declare function getComputedStyle(
 /** What a page has beside the frame, to its left and right together. */
 const MARGINS = 16;
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 
 /** A shop's page whose frame has a width. */
 async function openShop(width: number, options: object = {}): Promise<void> {

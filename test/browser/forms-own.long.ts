@@ -1,12 +1,11 @@
 /** Forms that the owner's script draws, and a form that only asks for the code of a stored card. */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { type Embedding, type Shown, showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type FormsWorld, openFormsWorld, USER } from './forms-world.ts';
+import { openFormsWorld, USER } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 declare const handle: { submit(): void; reset(): void };
-
-setDefaultTimeout(CASE_MS_MAX);
 
 /** An owner's form: two inputs, a button, and an output for what it hears. */
 const OWN = `window.custom_form = (element, options) => {
@@ -21,13 +20,9 @@ const OWN = `window.custom_form = (element, options) => {
   if (options.token) options.read().then(say, say);
 };`;
 
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
 });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { type Embedding, type Shown, showForm } from './forms-shop.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const IDLE_MS = 10 * 60_000;
 /** Ahead of a clock that still runs while it is paused. */
@@ -22,17 +23,11 @@ declare const window: {
 };
 declare const handle: typeof window.handle;
 
-setDefaultTimeout(CASE_MS_MAX);
-
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let endpoint: Endpoint;
 let before = 0;
 
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
   endpoint = await world.capture();
@@ -246,11 +241,15 @@ describe('when there is no reply', () => {
 
   test('to what was stored after all, trying again stores nothing twice', async () => {
     const keys: (string | undefined)[] = [];
+    const bodies = new Set<string | null>();
     const shown = await show();
     await fillIn(shown);
     await page.route('**/v1/capture/**', async (route) => {
       const isPost = route.request().method() === 'POST';
-      keys.push(...(isPost ? [route.request().headers()['idempotency-key']] : []));
+      if (isPost) {
+        keys.push(route.request().headers()['idempotency-key']);
+        bodies.add(route.request().postData());
+      }
       const reply = await route.fetch();
       await (isPost && keys.length === 1 ? route.abort() : route.fulfill({ response: reply }));
     });
@@ -260,6 +259,8 @@ describe('when there is no reply', () => {
     expect(await stored()).toBe(1);
     expect(keys[0]).toMatch(/\S{16,}/);
     expect(keys).toEqual([keys[0], keys[0]]);
+    // It is sealed once.
+    expect(bodies.size).toBe(1);
     expect(await world.stored(String(token), String(reference))).toMatchObject(CARD);
     await page.unrouteAll();
   });

@@ -1,16 +1,14 @@
 /** The types of additional fields in a hosted form, and where it leads after it was sent. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { axeFaults } from './axe.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let endpoint: Endpoint;
 beforeAll(async () => {
-  world = await openFormsWorld();
   endpoint = await world.capture();
 });
-afterAll(() => world?.close());
 
 describe('a hosted form', () => {
   test('has card fields that browsers and password managers know, and none that is a sign-in to them', async () => {

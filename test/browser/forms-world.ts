@@ -20,8 +20,6 @@ export interface Endpoint {
 
 /** Whose key everything is stored under. */
 export const USER = 'shop';
-/** How long a test may take, which on a busy machine is many times what it usually takes. */
-export const CASE_MS_MAX = 120_000;
 const TIMEOUT_MS = 30_000;
 
 export interface FormsWorld {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { type GuideWorld, openGuideWorld } from './guide-world.ts';
+import { openGuideWorld } from './guide-world.ts';
+import { useWorld } from './use-world.ts';
 
-setDefaultTimeout(120_000);
-let world: GuideWorld;
+const world = useWorld(openGuideWorld);
 let page: Page;
-beforeAll(async () => {
-  world = await openGuideWorld();
-});
-afterAll(() => world?.close());
 
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ENTRIES } from '../../scripts/guide/contents.ts';
 import { axeFaults } from './axe.ts';
-import { type GuideWorld, openGuideWorld } from './guide-world.ts';
+import { openGuideWorld } from './guide-world.ts';
+import { useWorld } from './use-world.ts';
 
 const DESKTOP = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true };
 
-setDefaultTimeout(120_000);
-let world: GuideWorld;
-beforeAll(async () => {
-  world = await openGuideWorld();
-});
-afterAll(() => world?.close());
+const world = useWorld(openGuideWorld);
 
 /** How many pixels of the page lie outside of the window, to the side. */
 function outside(page: Page): Promise<number> {

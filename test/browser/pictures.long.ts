@@ -1,18 +1,12 @@
 /** What pages look like, compared with pictures in `pictures/`: see `picture.ts`. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { FormSettings } from '../../server/http/schema/form.ts';
 import { goTo, openConsoleWorld, signIn } from './console-world.ts';
-import { CASE_MS_MAX, type FormsWorld } from './forms-world.ts';
 import { pictureFault } from './picture.ts';
+import { useWorld } from './use-world.ts';
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
-
-beforeAll(async () => {
-  world = await openConsoleWorld();
-});
-afterAll(() => world?.close());
+const world = useWorld(openConsoleWorld);
 
 type Scheme = 'light' | 'dark';
 

@@ -1,8 +1,9 @@
 /** What forms and elements put on the wire: nothing that anything between them and the vault could read. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page, Request } from 'playwright-core';
 import { type Shown, showForm, WAYS } from './forms-shop.ts';
-import { CASE_MS_MAX, type Endpoint, type FormsWorld, openFormsWorld } from './forms-world.ts';
+import { type Endpoint, openFormsWorld } from './forms-world.ts';
+import { useWorld } from './use-world.ts';
 
 const NUMBER = '4111111111111111';
 const CARD = {
@@ -13,15 +14,10 @@ const CARD = {
 };
 const SEALED = 'application/vnd.cardvault.sealed+json';
 
-setDefaultTimeout(CASE_MS_MAX);
-let world: FormsWorld;
+const world = useWorld(openFormsWorld);
 let page: Page;
 let requests: Request[] = [];
 
-beforeAll(async () => {
-  world = await openFormsWorld();
-});
-afterAll(() => world?.close());
 beforeEach(async () => {
   page = await world.page();
   requests = [];
@@ -60,24 +56,6 @@ describe('a form', () => {
     const { token, reference } = await shown.hear('vault.success');
     expect(await world.stored(String(token), String(reference))).toMatchObject(CARD);
     expectSealed();
-  });
-
-  test('repeats the same bytes when the reply was lost', async () => {
-    const endpoint = await world.capture();
-    const shown = await showForm(world, page, { way: 'function', form: 'pcd', endpoint });
-    await fillIn(shown);
-    await page.route('**/v1/capture/**', async (route) => {
-      const response = await route.fetch();
-      const isFirst = route.request().method() === 'POST' && posts().length === 1;
-      await (isFirst ? route.abort() : route.fulfill({ response }));
-    });
-    await shown.form.locator('.vf-button').click();
-    await shown.form.locator('.vf-again').click();
-    await shown.hear('vault.success');
-    const bodies = posts().map((request) => request.postData());
-    expect(bodies).toHaveLength(2);
-    expect(new Set(bodies).size).toBe(1);
-    await page.unrouteAll();
   });
 
   test('fetches its key once more when that has expired', async () => {

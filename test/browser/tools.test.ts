@@ -58,25 +58,17 @@ describe('what the tests need beside Bun', () => {
     expect(calls()).toEqual([]);
   });
 
-  test('is installed by root', () => {
-    command('id', 'echo 0');
-    aptThatKnows('chromium');
-    expect(run()).toMatchObject({ code: 0, out: `${bin}/chromium\n` });
-    expect(calls()).toEqual(['-qq update', '-qq install -y --no-install-recommends chromium']);
-  });
-
-  test('is installed by who may become root without a password', () => {
-    command('id', 'echo 1000');
+  test.each([
+    ['by root', '0', 'chromium'],
+    ['by who may become root without a password', '1000', 'chromium'],
+    ['under the name that Ubuntu has for it', '0', 'chromium-browser'],
+  ])('is installed %s', (_, user, name) => {
+    command('id', `echo ${user}`);
     command('sudo', '[ "$1" = -n ] && shift && "$@"');
     command('true', '');
-    aptThatKnows('chromium');
-    expect(run()).toMatchObject({ code: 0, out: `${bin}/chromium\n` });
-  });
-
-  test('is installed under the name that Ubuntu has for it', () => {
-    command('id', 'echo 0');
-    aptThatKnows('chromium-browser');
-    expect(run()).toMatchObject({ code: 0, out: `${bin}/chromium-browser\n` });
+    aptThatKnows(name);
+    expect(run()).toMatchObject({ code: 0, out: `${bin}/${name}\n` });
+    expect(calls()).toContainValues(['-qq update', `-qq install -y --no-install-recommends ${name}`]);
   });
 
   test('cannot be installed: one line says what to do', () => {
