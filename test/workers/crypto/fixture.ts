@@ -42,7 +42,7 @@ export function sealerOf(env = 'staging', masterKey = filled(32, 7)): ServiceSea
 export const PROCESS_KEY = filled(32, 3);
 
 /** What a worker thread has, of the master key of `sealerOf`. */
-export function threadContextOf(env: string): ThreadContext {
+export function threadContextOf(env: 'staging' | 'production'): ThreadContext {
   const keys = [['a', filled(32, 7)]] as const;
   const root = sealerOf(env).seal(...ROOT_PLACE, filled(32, 5));
   return createThreadContext({ env, writeId: 'a', keys, processKey: PROCESS_KEY, argon2: FLOOR, root });
