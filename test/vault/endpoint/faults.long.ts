@@ -21,7 +21,6 @@ import { failNext, holdNext } from '../hold.ts';
 const ANSWER_MS_MAX = 15_000;
 const RECOVERY_MS_MAX = 30_000;
 const RESERVED_MS = 60_000;
-const _DAY = 86_400_000;
 const AWAY = '503 store_unavailable';
 const STEPS = ['reserve', 'enter', 'commit'] as const;
 

@@ -19,7 +19,6 @@ const LIMIT_MS = 30_000;
 let now = Date.now();
 let vault: TestVault;
 let account: AccountClient;
-const _numbers = 0;
 
 beforeAll(async () => {
   vault = await openTestVault({ now: () => now, authFailuresMax: 0 });
