@@ -1,30 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import type Redis from 'ioredis';
+import { beforeAll, expect, test } from 'bun:test';
 import { createEndpointStore, type EndpointStore } from '../../server/store/endpoint.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { openRaw, startTestRedis } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const ENTRY = { kid: 'kid', kind: 'capture', nonce: 'nonce', id: 'shop' } as const;
 const RECORDS = { policy: Buffer.from('policy'), wrap: Buffer.from('wrap') };
 
-let link: RedisLink;
-let raw: Redis;
+const redis = useRedis();
 let store: EndpointStore;
-
-beforeAll(async () => {
-  const redis = await startTestRedis();
-  raw = openRaw(redis);
-  link = await openRedis(redis.target, { replicas: 0 });
-  store = createEndpointStore(link);
-});
-beforeEach(async () => {
-  await raw.flushall();
-});
-afterAll(async () => {
-  raw.disconnect();
-  await link.close();
+beforeAll(() => {
+  store = createEndpointStore(redis.link);
 });
 
 function commit(nonce = 'nonce'): Promise<boolean> {
@@ -38,11 +23,11 @@ async function stop(): Promise<void> {
 test('an id is reserved for one, for a minute, and then kept by its endpoint', async () => {
   expect(await store.reserve('shop', 'nonce')).toBe(true);
   expect(await store.reserve('shop', 'other')).toBe(false);
-  expect(await raw.pttl(redisKeys.endpoint('shop'))).toBeWithin(50_000, 60_001);
+  expect(await redis.raw.pttl(redisKeys.endpoint('shop'))).toBeWithin(50_000, 60_001);
   expect(await store.read('shop')).toBeUndefined();
   expect(await commit('other')).toBe(false);
   expect(await commit()).toBe(true);
-  expect(await raw.pttl(redisKeys.endpoint('shop'))).toBe(-1);
+  expect(await redis.raw.pttl(redisKeys.endpoint('shop'))).toBe(-1);
   expect(await store.read('shop')).toEqual({ nonce: 'nonce', aid: 'aid', ...RECORDS, stoppedAt: undefined });
 });
 
@@ -58,7 +43,7 @@ test('an endpoint is stopped once: a second time does not put its end off', asyn
   await store.reserve('shop', 'nonce');
   await commit();
   await stop();
-  await raw.hset(redisKeys.endpoint('shop'), 'x', '1000');
+  await redis.raw.hset(redisKeys.endpoint('shop'), 'x', '1000');
   await stop();
   expect((await store.read('shop'))?.stoppedAt).toBe(1000);
 });

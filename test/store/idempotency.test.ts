@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { createIdempotencyStore, type IdempotencyStore } from '../../server/store/idempotency.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const PRINT = Buffer.from('fingerprint');
 const SENT = Buffer.from('fingerprint of what was sent');
 const LOST = { code: 'idempotency_conflict' };
 
-let server: TestRedis;
-let redis: RedisLink;
+const redis = useRedis();
 let store: IdempotencyStore;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await openRedis(server.target, { replicas: 0 });
-  store = createIdempotencyStore(redis);
+beforeAll(() => {
+  store = createIdempotencyStore(redis.link);
 });
-beforeEach(() => server.flush());
-afterAll(() => redis.close());
 
 function claim() {
   return store.claim('d', PRINT, 'seed', 'aid');
@@ -78,13 +70,13 @@ describe('the mark of what may have been sent', () => {
     expect(await claimAgain()).toMatchObject({ sent: SENT });
     await store.keep('d', 'seed', Buffer.from('reply'));
     await store.unmark('d', 'seed');
-    expect(await redis.command('HGET', ['{d:d}', 'o'])).toEqual(SENT);
+    expect(await redis.raw.hgetBuffer('{d:d}', 'o')).toEqual(SENT);
     expect(await claim()).toEqual({ kind: 'done', reply: Buffer.from('reply'), seed: 'seed' });
   });
 
   test('leaves nothing behind that a claim did not make', async () => {
     await store.unmark('d', 'seed');
     await store.mark('d', 'seed', SENT).catch(() => undefined);
-    expect(await redis.command('EXISTS', ['{d:d}'])).toBe(0);
+    expect(await redis.raw.exists('{d:d}')).toBe(0);
   });
 });

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type Redis from 'ioredis';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { createJobStore, JOBS_MAX, type JobStore } from '../../server/store/job/job.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { openRaw, startTestRedis } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const RECORD = Buffer.from('sealed request');
 const REPORT = Buffer.from([0, 255, 10, 13]);
@@ -20,32 +17,26 @@ const FRESH = {
 const ENDED = { entry: undefined, nextMs: 0 } as const;
 const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 
-let link: RedisLink;
-let raw: Redis;
+const redis = useRedis();
 let store: JobStore;
-
-beforeAll(async () => {
-  const redis = await startTestRedis();
-  raw = openRaw(redis);
-  link = await openRedis(redis.target, { replicas: 0 });
-  store = createJobStore(link);
-});
-beforeEach(async () => {
-  await raw.flushall();
-});
-afterAll(async () => {
-  raw.disconnect();
-  await link.close();
+beforeAll(() => {
+  store = createJobStore(redis.link);
 });
 
+/** A job that may be created by one request alone. */
+function jobOf(id = 'job') {
+  return { id, record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' } as const;
+}
 async function create(id = 'job', at = 5): Promise<string> {
-  return (
-    await store.create(
-      'aid',
-      { id, record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
-      at,
-    )
-  ).kind;
+  return (await store.create('aid', jobOf(id), at)).kind;
+}
+/** Ends an attempt of the job with a report. */
+function report(nonce: string, record = REPORT, id = 'job'): Promise<boolean> {
+  return store.startReport('aid', id, nonce, { record, outcome: 'done', entry: undefined });
+}
+/** Ends an attempt of the job without one, before anything was sent. */
+function end(nonce: string, id = 'job'): Promise<boolean> {
+  return store.endAttempt('aid', id, nonce, { sent: false, ...ENDED });
 }
 function begin(seen: Parameters<JobStore['startAttempt']>[2], nonce: string, bill?: typeof BILL) {
   return store.startAttempt('aid', 'job', seen, nonce, { nowMs: 7 }, bill);
@@ -54,7 +45,7 @@ function read() {
   return store.read('aid', 'job');
 }
 function billed() {
-  return raw.hgetall(redisKeys.usage('aid', BILL.month));
+  return redis.raw.hgetall(redisKeys.usage('aid', BILL.month));
 }
 async function ids(): Promise<string[]> {
   return (await Array.fromAsync(store.list('aid'))).flat();
@@ -63,7 +54,7 @@ async function fill(scores: readonly number[], from = 0): Promise<string[]> {
   const names = scores.map((_, i) => `x${String(from + i).padStart(6, '0')}`);
   for (let i = 0; i < names.length; i += 10_000) {
     const part = names.slice(i, i + 10_000).flatMap((name, j) => [String(scores[i + j]), name]);
-    await raw.zadd(redisKeys.jobDirectory('aid'), ...part);
+    await redis.raw.zadd(redisKeys.jobDirectory('aid'), ...part);
   }
   return names;
 }
@@ -73,42 +64,26 @@ describe('a job', () => {
     expect(await read()).toBeUndefined();
     expect(await create()).toBe('ok');
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
-    expect(
-      await store.create(
-        'aid',
-        { id: 'job', record: REPORT, again: false, kid: 'kid', phase: 'send', kind: 'post' },
-        9,
-      ),
-    ).toMatchObject({
+    expect(await store.create('aid', { ...jobOf(), record: REPORT }, 9)).toMatchObject({
       kind: 'exists',
     });
     expect(await read()).toEqual({ ...FRESH, record: RECORD });
     expect(await ids()).toEqual(['job']);
     expect(await store.read('other', 'job')).toBeUndefined();
-    expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
+    expect(await redis.raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
   });
 
   test('that may be created again keeps its id for a day after its end', async () => {
-    const again = {
-      id: 'job',
-      record: RECORD,
-      again: true,
-      kid: 'kid',
-      phase: 'send',
-      kind: 'post',
-    } as const;
+    const again = { ...jobOf(), again: true };
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'ok' });
     expect(await store.create('aid', again, 5)).toMatchObject({ kind: 'exists' });
-    expect(await raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
+    expect(await redis.raw.ttl(redisKeys.job('aid', 'job'))).toBe(-1);
     expect(await store.remove('aid', 'job', '')).toBe(true);
     expect([await read(), await ids()]).toEqual([undefined, []]);
     expect(await store.create('aid', again, 6)).toMatchObject({ kind: 'exists' });
-    expect([
-      await begin(FRESH, 'n'),
-      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
-    ]).toEqual([false, false]);
+    expect([await begin(FRESH, 'n'), await report('')]).toEqual([false, false]);
     expect(await store.remove('aid', 'job', '')).toBe(false);
-    const ttl = await raw.ttl(redisKeys.job('aid', 'job'));
+    const ttl = await redis.raw.ttl(redisKeys.job('aid', 'job'));
     expect(ttl).toBeWithin(86_000, 86_401);
   });
 
@@ -126,9 +101,7 @@ describe('a job', () => {
     expect(await over('c', { sent: false, ...ENDED })).toEqual([true, '503']);
     expect(await over('d', { sent: true, ...ENDED })).toEqual([true, undefined]);
     expect(await over('e', { sent: true, report: Buffer.from('500'), ...ENDED })).toEqual([true, '500']);
-    expect(
-      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(true);
+    expect(await report('')).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
   });
 
@@ -145,13 +118,7 @@ describe('a job', () => {
     expect(await create('one more')).toBe('full');
     expect(await create('last')).toBe('exists');
     expect(await store.read('aid', 'one more')).toBeUndefined();
-    expect(
-      await store.create(
-        'other',
-        { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
-        5,
-      ),
-    ).toMatchObject({
+    expect(await store.create('other', jobOf(), 5)).toMatchObject({
       kind: 'ok',
     });
     expect(await store.remove('aid', 'last', '')).toBe(true);
@@ -164,13 +131,13 @@ describe('a job', () => {
     ['less than no attempts', { n: '-1' }],
   ])('with %s was tampered with', async (_name, fields) => {
     await create();
-    await raw.hset(redisKeys.job('aid', 'job'), fields);
+    await redis.raw.hset(redisKeys.job('aid', 'job'), fields);
     await expect(read()).rejects.toMatchObject({ code: 'integrity_failed' });
   });
 
   test('that lacks a part was tampered with', async () => {
     await create();
-    await raw.hdel(redisKeys.job('aid', 'job'), 'r');
+    await redis.raw.hdel(redisKeys.job('aid', 'job'), 'r');
     await expect(read()).rejects.toMatchObject({ code: 'integrity_failed' });
   });
 });
@@ -181,7 +148,7 @@ describe('an attempt', () => {
     expect(await begin(FRESH, 'one', BILL)).toBe(true);
     expect(await read()).toMatchObject({ phase: 'send', attempts: 1, flight: 'one' });
     expect(await billed()).toEqual({ proxy_attempt: '1' });
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(true);
+    expect(await end('one')).toBe(true);
     expect(await begin({ phase: 'send', attempts: 1, flight: '' }, 'two', BILL)).toBe(true);
     expect(await read()).toMatchObject({ attempts: 2, flight: 'two' });
     expect(await billed()).toEqual({ proxy_attempt: '2' });
@@ -215,7 +182,7 @@ describe('an attempt', () => {
 
   test('is not begun where there is no job, which it does not bring back', async () => {
     expect(await begin(FRESH, 'one', BILL)).toBe(false);
-    expect(await raw.keys('*')).toEqual([]);
+    expect(await redis.raw.keys('*')).toEqual([]);
   });
 
   test('is taken over by one alone, and the one before then ends nothing', async () => {
@@ -224,10 +191,8 @@ describe('an attempt', () => {
     const seen = { phase: 'send', attempts: 1, flight: 'dead' } as const;
     const won = await Promise.all(['a', 'b', 'c'].map((nonce) => begin(seen, nonce)));
     expect(won.filter(Boolean)).toHaveLength(1);
-    expect(await store.endAttempt('aid', 'job', 'dead', { sent: false, ...ENDED })).toBe(false);
-    expect(
-      await store.startReport('aid', 'job', 'dead', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(false);
+    expect(await end('dead')).toBe(false);
+    expect(await report('dead')).toBe(false);
     expect(await store.remove('aid', 'job', 'dead')).toBe(false);
     expect(await read()).toMatchObject({
       attempts: 2,
@@ -239,10 +204,10 @@ describe('an attempt', () => {
   test('ends once', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(await store.endAttempt('aid', 'job', 'other', { sent: false, ...ENDED })).toBe(false);
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(true);
-    expect(await store.endAttempt('aid', 'job', 'one', { sent: false, ...ENDED })).toBe(false);
-    expect(await store.endAttempt('aid', 'none', 'one', { sent: false, ...ENDED })).toBe(false);
+    expect(await end('other')).toBe(false);
+    expect(await end('one')).toBe(true);
+    expect(await end('one')).toBe(false);
+    expect(await end('one', 'none')).toBe(false);
     expect(await read()).toMatchObject({ attempts: 1, flight: '' });
   });
 });
@@ -251,9 +216,7 @@ describe('a report', () => {
   test('takes the place of the request, and is told from the first attempt on', async () => {
     await create();
     await begin(FRESH, 'one');
-    expect(
-      await store.startReport('aid', 'job', 'one', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(true);
+    expect(await report('one')).toBe(true);
     expect(await read()).toEqual({ ...FRESH, phase: 'tell', record: REPORT });
     expect(await begin({ phase: 'tell', attempts: 0, flight: '' }, 'two')).toBe(true);
     expect(await read()).toMatchObject({ phase: 'tell', attempts: 1, flight: 'two' });
@@ -261,28 +224,17 @@ describe('a report', () => {
 
   test('comes once, and not in the place of another attempt', async () => {
     await create();
-    expect(
-      await store.startReport('aid', 'job', 'one', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(false);
-    expect(
-      await store.startReport('aid', 'none', '', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(false);
-    const told = ['first', 'second'].map((text) =>
-      store.startReport('aid', 'job', '', { record: Buffer.from(text), outcome: 'done', entry: undefined }),
-    );
+    expect(await report('one')).toBe(false);
+    expect(await report('', REPORT, 'none')).toBe(false);
+    const told = ['first', 'second'].map((text) => report('', Buffer.from(text)));
     expect((await Promise.all(told)).filter(Boolean)).toHaveLength(1);
-    expect(
-      await store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
-    ).toBe(false);
-    expect(await raw.keys('*none*')).toEqual([]);
+    expect(await report('')).toBe(false);
+    expect(await redis.raw.keys('*none*')).toEqual([]);
   });
 
   test('loses against an attempt that was begun meanwhile', async () => {
     await create();
-    const [begun, told] = await Promise.all([
-      begin(FRESH, 'one'),
-      store.startReport('aid', 'job', '', { record: REPORT, outcome: 'done', entry: undefined }),
-    ]);
+    const [begun, told] = await Promise.all([begin(FRESH, 'one'), report('')]);
     expect([begun, told]).toEqual([true, false]);
   });
 });
@@ -294,7 +246,7 @@ describe('jobs', () => {
     expect(await store.remove('aid', 'job', '')).toBe(false);
     expect(await store.remove('aid', 'job', 'one')).toBe(true);
     expect(await store.remove('aid', 'job', 'one')).toBe(false);
-    expect(await raw.keys('*')).toEqual([]);
+    expect(await redis.raw.keys('*')).toEqual([]);
     expect(await create()).toBe('ok');
   });
 
@@ -326,7 +278,7 @@ describe('jobs', () => {
     const seen: string[] = [];
     for await (const chunk of store.list('aid')) {
       seen.push(...chunk);
-      await raw.zrem(redisKeys.jobDirectory('aid'), ...chunk);
+      await redis.raw.zrem(redisKeys.jobDirectory('aid'), ...chunk);
     }
     expect(seen).toEqual(names);
   });
@@ -335,13 +287,9 @@ describe('jobs', () => {
     for (let i = 0; i < 1_100; i += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => create(`job${i + j}`, i)));
     }
-    await store.create(
-      'other',
-      { id: 'job', record: RECORD, again: false, kid: 'kid', phase: 'send', kind: 'post' },
-      5,
-    );
+    await store.create('other', jobOf(), 5);
     await store.removeAll('aid');
-    expect((await raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
+    expect((await redis.raw.keys('*')).sort()).toEqual(['{a:other}j', '{a:other}j:job']);
     await store.removeAll('aid');
   });
 });

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
 import { naming } from '../helpers/log-entry.ts';
-import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const NONE = new Uint8Array(0);
 const WITH = Buffer.from('metadata that names a code');
@@ -11,20 +9,12 @@ const WITHOUT = Buffer.from('metadata that names none at all');
 const ENTRY = Buffer.from('entry of the log');
 const UPDATED = Buffer.from('metadata of somebody else meanwhile');
 
-let server: TestRedis;
-let redis: RedisLink;
+const redis = useRedis();
 let items: ItemStore;
-
-beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await openRedis(server.target, { replicas: 0 });
-  items = createItemStore(redis, 4);
-});
 beforeEach(async () => {
-  await server.flush();
+  items = createItemStore(redis.link, 4);
   await write(WITH);
 });
-afterAll(() => redis.close());
 
 function write(meta: Uint8Array, replaces?: Uint8Array) {
   return items.write('kid', {

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { createSiblings } from '../../server/boot/siblings.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
 import { createServerStore, type ServerEntry } from '../../server/store/server.ts';
-import { startTestRedis, type TestRedis, targetOf } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
-let redis: TestRedis;
-let link: RedisLink;
-beforeAll(async () => {
-  redis = await startTestRedis();
-  link = await openRedis(targetOf(redis), { replicas: 0 });
-});
-beforeEach(() => redis.flush());
-afterAll(() => link.close());
+const redis = useRedis();
 
 function entryOf(id: string): ServerEntry {
   return {
@@ -30,7 +21,7 @@ function entryOf(id: string): ServerEntry {
 }
 
 test('a server on another network stack shares no port, whatever its address', async () => {
-  const store = createServerStore(link);
+  const store = createServerStore(redis.link);
   const own = { address: '::1', port: 8080, version: '1.0' };
   const siblings = createSiblings(store, { ...own, id: 'own' });
   await store.heartbeat(entryOf('elsewhere'));
@@ -43,7 +34,7 @@ test('a server on another network stack shares no port, whatever its address', a
 });
 
 test('servers tell of each other until they leave', async () => {
-  const store = createServerStore(link);
+  const store = createServerStore(redis.link);
   expect(await store.list()).toEqual([]);
   expect(await store.heartbeat(entryOf('a'))).toEqual([entryOf('a')]);
   expect(await store.heartbeat(entryOf('b'))).toEqual([entryOf('a'), entryOf('b')]);
@@ -53,20 +44,20 @@ test('servers tell of each other until they leave', async () => {
 });
 
 test('a server that tells no more is forgotten when its lease is over', async () => {
-  const store = createServerStore(link);
+  const store = createServerStore(redis.link);
   await store.heartbeat(entryOf('a'));
-  const told = String(await link.command('HGET', [redisKeys.servers, 'a']));
+  const told = String(await redis.link.command('HGET', [redisKeys.servers, 'a']));
   const [expires = '', ...rest] = told.split(' ');
   const left = Number(expires) - Date.now();
   expect(left).toBeGreaterThan(10_000);
   expect(left).toBeLessThan(16_000);
-  await link.write('HSET', [redisKeys.servers, 'a', [Date.now() - 1, ...rest].join(' ')]);
+  await redis.link.write('HSET', [redisKeys.servers, 'a', [Date.now() - 1, ...rest].join(' ')]);
   expect(await store.list()).toEqual([]);
-  expect(await link.command('HEXISTS', [redisKeys.servers, 'a'])).toBe(0);
+  expect(await redis.link.command('HEXISTS', [redisKeys.servers, 'a'])).toBe(0);
 });
 
 test('what somebody else has written there harms nobody', async () => {
-  await link.write('HSET', [redisKeys.servers, 'x', 'nonsense', 'y', '99999999999999 %', 'z', '']);
-  const listed = await createServerStore(link).list();
+  await redis.link.write('HSET', [redisKeys.servers, 'x', 'nonsense', 'y', '99999999999999 %', 'z', '']);
+  const listed = await createServerStore(redis.link).list();
   expect(listed.map(({ id, host, port }) => ({ id, host, port }))).toEqual([{ id: 'y', host: '', port: 0 }]);
 });

@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { createSurveyStore } from '../../server/store/maintenance/survey.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { openRaw, startTestRedis, targetOf } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const BUCKET = { kid: 'kid', number: 3 };
 const READ = Buffer.from('a record that ends in sixteen bytes');
 
-let link: RedisLink;
-let raw: ReturnType<typeof openRaw>;
-beforeAll(async () => {
-  const redis = await startTestRedis();
-  link = await openRedis(targetOf(redis), { replicas: 0 });
-  raw = openRaw(redis);
-});
-afterAll(async () => {
-  raw.disconnect();
-  await link.close();
-});
+const redis = useRedis();
 
 test('a record is replaced only where it is still what was read', async () => {
-  const store = createSurveyStore(link);
+  const store = createSurveyStore(redis.link);
+  const { raw } = redis;
   const name = redisKeys.item(BUCKET, 'token');
   const replacement = { item: 0, name: 'm', tag: READ.subarray(-16), record: Buffer.from('re-encrypted') };
   expect(await store.replace(BUCKET, ['token'], [replacement])).toBe(0);

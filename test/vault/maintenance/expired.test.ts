@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
+import { withoutPauses } from '../../helpers/no-pauses.ts';
 import { startTestRedis, type TestRedis } from '../../helpers/redis.ts';
 import { restoreInto } from '../../helpers/restore.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
@@ -247,7 +248,7 @@ describe('vault verify finds', () => {
   });
   /** Kinds of what is wrong, each once. */
   async function faults(): Promise<string[]> {
-    const { out } = await runCommand(['verify', '--json'], { vault });
+    const { out } = await withoutPauses(() => runCommand(['verify', '--json'], { vault }));
     const found = (JSON.parse(out) as { faults: { kind: string }[] }).faults;
     return [...new Set(found.map(({ kind }) => kind))].sort();
   }

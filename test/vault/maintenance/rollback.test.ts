@@ -5,6 +5,7 @@ import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { capture, createCapture, createRetrieve } from '../../helpers/endpoints.ts';
+import { withoutPauses } from '../../helpers/no-pauses.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from './copies.ts';
 
@@ -43,7 +44,7 @@ beforeEach(async () => {
 /** What `vault verify` says of the test's account, or of all that has its name. */
 async function faults(...args: readonly string[]): Promise<string[]> {
   const only = args.length === 0 ? ['--account', account.name] : args;
-  const { out } = await runCommand(['verify', '--json', ...only], { vault });
+  const { out } = await withoutPauses(() => runCommand(['verify', '--json', ...only], { vault }));
   const found = JSON.parse(out) as Found;
   const own = found.faults.filter(({ account: name }) => name === account.name);
   return own.map(({ state, kind, place, what }) => `${state} ${kind} ${place}: ${what}`);

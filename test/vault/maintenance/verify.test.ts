@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { type Furnished, furnish } from '../../helpers/furnish.ts';
+import { withoutPauses } from '../../helpers/no-pauses.ts';
 import { localProxy } from '../../helpers/proxy.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { flip } from '../tampering.ts';
@@ -49,7 +50,7 @@ async function damaged(harm: () => Promise<unknown>): Promise<string[]> {
   const copy = await copyOf(vault.raw, '*');
   try {
     await harm();
-    const { code, faults, ok } = await verify();
+    const { code, faults, ok } = await withoutPauses(verify);
     expect([code, ok]).toEqual([1, false]);
     return faults.map(({ kind, place }) => `${kind} ${place}`);
   } finally {
