@@ -21,6 +21,14 @@ async function claimAgain() {
   return claim();
 }
 
+test('a claim ends by whoever has it, and by nobody else', async () => {
+  await claim();
+  await store.release('d', 'other');
+  expect((await claim()).kind).toBe('busy');
+  await store.release('d', 'seed');
+  expect((await claim()).kind).toBe('mine');
+});
+
 describe('the mark of what may have been sent', () => {
   test('is told to whoever takes over', async () => {
     expect(await claim()).toEqual({ kind: 'mine', seed: 'seed', sent: undefined });

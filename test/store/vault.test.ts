@@ -1,31 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
 import type { ItemRemoval } from '../../server/store/item/removal.ts';
 import type { ItemWrite } from '../../server/store/item/write.ts';
 import { bucketOf } from '../../server/store/records/name.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
 import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
 import { INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
 import { entryOf, naming } from '../helpers/log-entry.ts';
-import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import { useRedis } from './redis.ts';
 
 const KID = 'kid-for-store-tests';
 const BUCKETS = 4;
 
-let server: TestRedis;
-let redis: RedisLink;
+const redis = useRedis();
 let items: ItemStore;
-
-beforeAll(async () => {
-  server = await startTestRedis({ durable: true });
-  redis = await openRedis(server.target, { replicas: 0 });
-  items = createItemStore(redis, BUCKETS);
-});
-beforeEach(() => server.flush());
-afterAll(async () => {
-  await redis.close();
-  await server.stop();
+beforeAll(() => {
+  items = createItemStore(redis.link, BUCKETS);
 });
 
 function bytesOf(text: string): Uint8Array {
@@ -141,9 +130,9 @@ describe('write', () => {
 
   test('lets sensitive authentication data go at its time, and the item stay', async () => {
     await items.write(KID, write('t1', { sad: bytesOf('sad'), sadExpiresAt: Date.now() + 100_000 }));
-    const ttl = Number(await redis.command('PTTL', [redisKeys.sad(bucketFor('t1'), 't1')]));
+    const ttl = Number(await redis.link.command('PTTL', [redisKeys.sad(bucketFor('t1'), 't1')]));
     expect(ttl).toBeGreaterThan(90_000);
-    expect(Number(await redis.command('PTTL', [redisKeys.item(bucketFor('t1'), 't1')]))).toBe(-1);
+    expect(Number(await redis.link.command('PTTL', [redisKeys.item(bucketFor('t1'), 't1')]))).toBe(-1);
   });
 
   test('never lets a token mean another number, not even after deletion', async () => {
@@ -170,7 +159,7 @@ describe('stored_at', () => {
 
   test('is not given out again after the newest item went away', async () => {
     const future = Date.now() + 60_000;
-    await redis.write('HSET', [fenceOf('t1'), 'l', future]);
+    await redis.link.write('HSET', [fenceOf('t1'), 'l', future]);
     const first = write('t1');
     const stored = await items.write(KID, first);
     await items.remove(bucketFor('t1'), [removalOf(first)]);
@@ -190,8 +179,8 @@ describe('removal of many', () => {
     const [plain, changed, gone, damaged, last] = tokens.map((token) => write(token));
     const present = [plain, changed, damaged, last].flatMap((item) => item ?? []);
     await Promise.all(present.map((item) => items.write(KID, item)));
-    await redis.write('DEL', [redisKeys.item(bucket, damaged?.token ?? '')]);
-    await redis.write('SET', [redisKeys.item(bucket, damaged?.token ?? ''), 'text']);
+    await redis.link.write('DEL', [redisKeys.item(bucket, damaged?.token ?? '')]);
+    await redis.link.write('SET', [redisKeys.item(bucket, damaged?.token ?? ''), 'text']);
     const removals = [plain, changed, gone, damaged, last, plain].flatMap((item) =>
       item === undefined ? [] : removalOf(item),
     );
@@ -207,7 +196,7 @@ describe('removal of many', () => {
   test('does nothing while the key is being deleted', async () => {
     const item = write('t1');
     await items.write(KID, item);
-    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
+    await redis.link.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
     expect(await items.remove(bucketFor('t1'), [removalOf(item)])).toBe('closed');
     expect(await items.countItems(KID)).toBe(1);
   });
@@ -218,7 +207,7 @@ describe('removal of many', () => {
     if (first === undefined || second === undefined) {
       throw new Error('no tokens');
     }
-    await redis.write('HSET', [fenceOf(first.token), 'l', future]);
+    await redis.link.write('HSET', [fenceOf(first.token), 'l', future]);
     await items.write(KID, first);
     const newest = await items.write(KID, second);
     await items.remove({ kid: KID, number: 0 }, [removalOf(second), removalOf(first)]);
@@ -241,12 +230,12 @@ describe('fence', () => {
 
   test('refuses everybody while it is closed, and opens by itself', async () => {
     await items.write(KID, write('t1'));
-    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
+    await redis.link.write('HSET', [fenceOf('t1'), 'c', Date.now() + 60_000]);
     expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('closed');
     expect(await items.read(KID, 't1', 1)).toEqual({ kind: 'closed' });
     expect(await items.readManyAgain(KID, [placeOf('t1')], 1)).toEqual({ kind: 'closed' });
     expect(await items.appendLog(bucketFor('t1'), [], [], 1)).toEqual({ kind: 'closed' });
-    await redis.write('HSET', [fenceOf('t1'), 'c', Date.now() - 1]);
+    await redis.link.write('HSET', [fenceOf('t1'), 'c', Date.now() - 1]);
     expect((await items.write(KID, write('t1', { logEntry: behind() }))).kind).toBe('ok');
   });
 });
@@ -343,15 +332,15 @@ test.each([
   const bucket = { kid: KID, number: 0 };
   const tokens = Array.from({ length: 3_000 }, (_, n) => `t${String(n).padStart(4, '0')}`);
   const scored = tokens.flatMap((token, n) => [timeOf(n), token]);
-  await redis.command('ZADD', [redisKeys.expiries(bucket), ...scored]);
-  await redis.command('ZADD', [redisKeys.times(bucket), ...scored]);
+  await redis.link.command('ZADD', [redisKeys.expiries(bucket), ...scored]);
+  await redis.link.command('ZADD', [redisKeys.times(bucket), ...scored]);
   const found = new Set<string>();
   for await (const positions of items.positionsByExpiry(bucket, 5_000)) {
     for (const { token } of positions) {
       found.add(token);
     }
     if (timeOf(0) < timeOf(1)) {
-      await redis.command('ZREM', [redisKeys.expiries(bucket), ...tokens.slice(0, 500)]);
+      await redis.link.command('ZREM', [redisKeys.expiries(bucket), ...tokens.slice(0, 500)]);
     }
   }
   expect([...found].sort()).toEqual(tokens);

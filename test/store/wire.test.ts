@@ -10,6 +10,10 @@ import { connectServer } from '../../server/store/redis/connect.ts';
 import { openRedis } from '../../server/store/redis/open.ts';
 import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
 import { openWire } from '../../server/store/redis/wire.ts';
+import { withQuickTimers } from '../helpers/quick-timers.ts';
+
+/** The step in which the connection counts time, and a quicker one, both in ms. */
+const QUICK_STEPS = new Map([[250, 40]]);
 
 type Answer = (parts: readonly string[], socket: Socket) => string | undefined;
 
@@ -41,7 +45,7 @@ const HANDSHAKE: Readonly<Record<string, string>> = {
   PING: '+PONG\r\n',
 };
 
-/** A server that answers what `answer` says; undefined is silence. */
+/** A server that answers what `answer` says; undefined is silence, which the connection finds sooner than elsewhere. */
 async function fake(answer: Answer): Promise<Fake> {
   const folder = mkdtempSync(join(tmpdir(), 'cv-wire-'));
   const path = join(folder, 's');
@@ -72,10 +76,9 @@ async function fake(answer: Answer): Promise<Fake> {
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));
   const states: string[] = [];
-  const link = await openRedis(
-    { kind: 'socket', path },
-    { replicas: 0, onLink: (state) => void states.push(state) },
-  );
+  const target = { kind: 'socket', path } as const;
+  const options = { replicas: 0, onLink: (state: string) => void states.push(state) };
+  const link = await withQuickTimers(QUICK_STEPS, () => openRedis(target, options));
   open.push({ server, folder, link, sockets });
   return { link, path, seen, states, sockets };
 }
@@ -209,10 +212,8 @@ describe('a connection that', () => {
       }
       return late === undefined ? `+${name}\r\n` : undefined;
     });
-    const startedAt = performance.now();
     const sent = [outcome(link.command('SLOW', ['a'])), outcome(link.write('SET', ['a', 'b']))];
     expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
     late?.write('+SLOW\r\n+SET\r\n');
     late = undefined;
     expect(String(await link.command('GET', ['a']))).toBe('GET');
@@ -243,7 +244,7 @@ describe('a connection that', () => {
     }
     await until(() => link.isConnected() && states.includes('reconnected'));
     expect(String(await link.command('GET', ['after']))).toBe('after');
-  }, 30_000);
+  });
 
   test('ends in the middle of a reply fails what is in flight, and nothing is sent again', async () => {
     let isBad = true;

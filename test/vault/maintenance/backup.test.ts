@@ -1,72 +1,32 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { capture, createCapture } from '../../helpers/endpoints.ts';
-import { openRaw, startTestRedis, type TestRedis } from '../../helpers/redis.ts';
+import { openRaw } from '../../helpers/redis.ts';
 import { restoreInto } from '../../helpers/restore.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import type { TestVault } from '../../helpers/vault.ts';
 import { canariesIn } from '../canaries.ts';
+import { masterKeyOf, useRestores } from './restores.ts';
 
-const MS_MAX = 30_000;
-/** No byte repeated: the settings refuse a key that is. */
-const MASTER_KEY = Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256);
+setDefaultTimeout(60_000);
+const MASTER_KEY = masterKeyOf();
 const NUMBER = '4111111111111111';
 const HOLDER = 'Canary Holder of Cards';
 const REFERENCE = 'canary-reference-4711';
 
-let folder = '';
-let source: TestRedis;
-let empty: TestRedis;
+const place = useRestores();
+const { newFile, restored } = place;
 let emptyRaw: ReturnType<typeof openRaw>;
 let vault: TestVault;
 let shop: AccountClient;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cv-backup-'));
-  [source, empty] = await Promise.all([startTestRedis({ durable: true }), startTestRedis({ durable: true })]);
-  vault = await openTestVault({ redis: source, masterKey: MASTER_KEY });
-  emptyRaw = openRaw(empty);
+  vault = await place.open({ masterKey: MASTER_KEY });
+  emptyRaw = openRaw(place.empty);
   shop = await vault.account();
   await shop.key('u');
-}, MS_MAX);
-afterAll(async () => {
-  emptyRaw.disconnect();
-  await vault.close();
-  await Promise.all([source.stop(), empty.stop()]);
-  rmSync(folder, { recursive: true, force: true });
-}, MS_MAX);
-
-let files = 0;
-function newFile(): string {
-  files += 1;
-  return join(folder, `copy-${files}.backup`);
-}
-
-interface Made {
-  readonly file: string;
-  readonly items: number;
-  readonly keys: number;
-  readonly damaged: number;
-}
-
-function makeBackup(): Promise<Made> {
-  return commandJson<Made>(vault, 'backup', newFile());
-}
-
-/** Empties the second Redis, restores into it, and opens the vault there. */
-async function restored(file: string, work: (copy: TestVault) => Promise<void>): Promise<void> {
-  await empty.flush();
-  const ran = await restoreInto(empty.target, file, vault);
-  expect(ran).toMatchObject({ code: 0, err: '' });
-  const copy = await openTestVault({ redis: empty, join: true, masterKey: MASTER_KEY });
-  try {
-    await work(copy);
-  } finally {
-    await copy.close();
-  }
-}
+});
+afterAll(() => emptyRaw.disconnect());
 
 function inCopy(copy: TestVault, client = shop): AccountClient {
   return client.via(copy.handle);
@@ -118,178 +78,159 @@ function startWriters(old: ReadonlyMap<string, Stored>) {
 }
 
 describe('the restore drill', () => {
-  test(
-    'what was acknowledged before the backup began decrypts, and nothing is half there, though writers never stop',
-    async () => {
-      const before = new Map<string, Stored>();
-      for (let round = 0; round < 12; round += 1) {
-        await Promise.all(Array.from({ length: 10 }, () => storeOne(before)));
+  test('what was acknowledged before the backup began decrypts, and nothing is half there, though writers never stop', async () => {
+    const before = new Map<string, Stored>();
+    for (let round = 0; round < 12; round += 1) {
+      await Promise.all(Array.from({ length: 10 }, () => storeOne(before)));
+    }
+    const stop = startWriters(before);
+    const made = await place.backup();
+    await stop();
+    expect(made).toMatchObject({ keys: 1, damaged: 0 });
+    await restored(made.file, async (copy) => {
+      const there = inCopy(copy);
+      for (const [token, { body, reference }] of before) {
+        expect(await there.open('u', token, { reference })).toBe(body);
       }
-      const stop = startWriters(before);
-      const made = await makeBackup();
-      await stop();
-      expect(made).toMatchObject({ keys: 1, damaged: 0 });
-      await restored(made.file, async (copy) => {
-        const there = inCopy(copy);
-        for (const [token, { body, reference }] of before) {
-          expect(await there.open('u', token, { reference })).toBe(body);
-        }
-        const listed = (await there.sdk.vault.list({ user: 'u' })).data['u'] ?? [];
-        expect(listed.length).toBeGreaterThanOrEqual(before.size);
-        for (const { token, reference = '' } of listed) {
-          expect(await there.open('u', token, { reference })).toContain('number');
-          const found = (await there.sdk.vault.list({ user: 'u', reference })).data['u'];
-          expect(found?.map((item) => item.token)).toEqual([token]);
-        }
-        // The log goes on where it was: the chain of each item is whole.
-        const [[token, { reference }] = ['', { reference: '' }]] = before;
-        const log = await there.send('GET', '/vault/metadata', { query: { user: 'u', token, reference } });
-        expect(log.outcome).toBe('200');
-        await storeOne(new Map());
-      });
-    },
-    MS_MAX,
-  );
+      const listed = (await there.sdk.vault.list({ user: 'u' })).data['u'] ?? [];
+      expect(listed.length).toBeGreaterThanOrEqual(before.size);
+      for (const { token, reference = '' } of listed) {
+        expect(await there.open('u', token, { reference })).toContain('number');
+        const found = (await there.sdk.vault.list({ user: 'u', reference })).data['u'];
+        expect(found?.map((item) => item.token)).toEqual([token]);
+      }
+      // The log goes on where it was: the chain of each item is whole.
+      const [[token, { reference }] = ['', { reference: '' }]] = before;
+      const log = await there.send('GET', '/vault/metadata', { query: { user: 'u', token, reference } });
+      expect(log.outcome).toBe('200');
+      await storeOne(new Map());
+    });
+  });
 
-  test(
-    'a passphrase that changes, and a key that is deleted, while they are copied',
-    async () => {
-      const [next, users] = [
-        'another passphrase that is long enough',
-        ['changed', 'deleted', 'kept'] as const,
-      ];
-      const tokens = new Map<string, string>();
-      for (const user of users) {
-        await shop.key(user);
-        tokens.set(user, await shop.store(user, `{"number":"${NUMBER}"}`));
-      }
-      const endpoints = await Promise.all(
-        (['changed', 'deleted', 'kept'] as const).map((user) => createCapture(shop, user)),
-      );
-      expect(endpoints).toHaveLength(3);
-      const { keyStore } = vault.opened.stores;
-      const seen = new Set<string>();
-      // Between the items of a key and its record: the worst moment there is.
-      const between: TestVault = {
-        ...vault,
-        opened: {
-          ...vault.opened,
-          stores: {
-            ...vault.opened.stores,
-            keyStore: {
-              ...keyStore,
-              async readPair(aid, user) {
-                if (seen.has(user) && user === 'changed') {
-                  const body = { user, passphrase: PASSPHRASE, new_passphrase: next };
-                  expect((await shop.send('PUT', '/key', { body })).outcome).toBe('200');
-                }
-                if (seen.has(user) && user === 'deleted') {
-                  const gone = await shop.send('DELETE', '/key', { query: { user, safe: false } });
-                  expect(gone.outcome).toBe('200');
-                }
-                seen.add(user);
-                return keyStore.readPair(aid, user);
-              },
+  test('a passphrase that changes, and a key that is deleted, while they are copied', async () => {
+    const [next, users] = ['another passphrase that is long enough', ['changed', 'deleted', 'kept'] as const];
+    const tokens = new Map<string, string>();
+    for (const user of users) {
+      await shop.key(user);
+      tokens.set(user, await shop.store(user, `{"number":"${NUMBER}"}`));
+    }
+    const endpoints = await Promise.all(
+      (['changed', 'deleted', 'kept'] as const).map((user) => createCapture(shop, user)),
+    );
+    expect(endpoints).toHaveLength(3);
+    const { keyStore } = vault.opened.stores;
+    const seen = new Set<string>();
+    // Between the items of a key and its record: the worst moment there is.
+    const between: TestVault = {
+      ...vault,
+      opened: {
+        ...vault.opened,
+        stores: {
+          ...vault.opened.stores,
+          keyStore: {
+            ...keyStore,
+            async readPair(aid, user) {
+              if (seen.has(user) && user === 'changed') {
+                const body = { user, passphrase: PASSPHRASE, new_passphrase: next };
+                expect((await shop.send('PUT', '/key', { body })).outcome).toBe('200');
+              }
+              if (seen.has(user) && user === 'deleted') {
+                const gone = await shop.send('DELETE', '/key', { query: { user, safe: false } });
+                expect(gone.outcome).toBe('200');
+              }
+              seen.add(user);
+              return keyStore.readPair(aid, user);
             },
           },
         },
-      };
-      const { file, keys } = await commandJson<Made>(between, 'backup', newFile());
-      expect(keys).toBe(3);
-      await restored(file, async (copy) => {
-        const there = inCopy(copy);
-        const read = (user: string, passphrase: string) =>
-          there.send('GET', '/vault', { query: { user, token: tokens.get(user) }, passphrase });
-        expect((await read('changed', next)).outcome).toBe('200');
-        expect((await read('changed', PASSPHRASE)).outcome).toBe('403 passphrase_wrong');
-        expect((await read('kept', PASSPHRASE)).outcome).toBe('200');
-        expect((await read('deleted', PASSPHRASE)).outcome).toBe('404 key_not_found');
-        const outcomes = endpoints.map(async ({ url, secret }) => {
-          return (await capture(copy, { url, secret }, { body: { number: NUMBER } })).outcome;
-        });
-        expect(await Promise.all(outcomes)).toEqual(['410 endpoint_gone', '403 endpoint_refused', '200']);
-        const kids = new Set((await copy.raw.keys('{*.*}i*')).map((name) => name.slice(1, 23)));
-        expect(kids.size).toBe(3);
-        const gens = await copy.raw.hget(`{${await copy.kidOf(there, 'changed')}.0}f`, 'g');
-        expect(gens).toBe('2');
-        // Only the endpoint of the key that nobody touched is still a live one.
-        const live = `{a:${shop.aid}}l:${await copy.kidOf(there, 'kept')}`;
-        expect(await copy.raw.keys('{a:*}l:*')).toEqual([live]);
+      },
+    };
+    const { file, keys } = await place.backup(between);
+    expect(keys).toBe(3);
+    await restored(file, async (copy) => {
+      const there = inCopy(copy);
+      const read = (user: string, passphrase: string) =>
+        there.send('GET', '/vault', { query: { user, token: tokens.get(user) }, passphrase });
+      expect((await read('changed', next)).outcome).toBe('200');
+      expect((await read('changed', PASSPHRASE)).outcome).toBe('403 passphrase_wrong');
+      expect((await read('kept', PASSPHRASE)).outcome).toBe('200');
+      expect((await read('deleted', PASSPHRASE)).outcome).toBe('404 key_not_found');
+      const outcomes = endpoints.map(async ({ url, secret }) => {
+        return (await capture(copy, { url, secret }, { body: { number: NUMBER } })).outcome;
       });
-    },
-    MS_MAX,
-  );
+      expect(await Promise.all(outcomes)).toEqual(['410 endpoint_gone', '403 endpoint_refused', '200']);
+      const kids = new Set((await copy.raw.keys('{*.*}i*')).map((name) => name.slice(1, 23)));
+      expect(kids.size).toBe(3);
+      const gens = await copy.raw.hget(`{${await copy.kidOf(there, 'changed')}.0}f`, 'g');
+      expect(gens).toBe('2');
+      // Only the endpoint of the key that nobody touched is still a live one.
+      const live = `{a:${shop.aid}}l:${await copy.kidOf(there, 'kept')}`;
+      expect(await copy.raw.keys('{a:*}l:*')).toEqual([live]);
+    });
+  });
 
-  test(
-    'what expires expires when it would have',
-    async () => {
-      await shop.key('expiring');
-      const reply = await shop.send('POST', '/vault', {
+  test('what expires expires when it would have', async () => {
+    await shop.key('expiring');
+    const reply = await shop.send('POST', '/vault', {
+      query: { user: 'expiring' },
+      passphrase: PASSPHRASE,
+      body: { number: NUMBER },
+      idempotencyKey: 'once-before-the-backup',
+    });
+    const kept = async (raw: TestVault['raw']): Promise<readonly unknown[]> => {
+      const names = (await raw.keys('{d:*')).sort();
+      return Promise.all(
+        names.map(async (name) => [name, await raw.pexpiretime(name), await raw.hlen(name)]),
+      );
+    };
+    const { file } = await place.backup();
+    const before = await kept(vault.raw);
+    expect(before.length).toBeGreaterThan(0);
+    await restored(file, async (copy) => {
+      expect(await kept(copy.raw)).toEqual(before);
+      const again = await inCopy(copy).send('POST', '/vault', {
         query: { user: 'expiring' },
         passphrase: PASSPHRASE,
         body: { number: NUMBER },
         idempotencyKey: 'once-before-the-backup',
       });
-      const kept = async (raw: TestVault['raw']): Promise<readonly unknown[]> => {
-        const names = (await raw.keys('{d:*')).sort();
-        return Promise.all(
-          names.map(async (name) => [name, await raw.pexpiretime(name), await raw.hlen(name)]),
-        );
-      };
-      const { file } = await makeBackup();
-      const before = await kept(vault.raw);
-      expect(before.length).toBeGreaterThan(0);
-      await restored(file, async (copy) => {
-        expect(await kept(copy.raw)).toEqual(before);
-        const again = await inCopy(copy).send('POST', '/vault', {
-          query: { user: 'expiring' },
-          passphrase: PASSPHRASE,
-          body: { number: NUMBER },
-          idempotencyKey: 'once-before-the-backup',
-        });
-        expect(again.json).toEqual(reply.json);
-      });
-      await shop.send('DELETE', '/key', { query: { user: 'expiring', safe: false } });
-    },
-    MS_MAX,
-  );
+      expect(again.json).toEqual(reply.json);
+    });
+    await shop.send('DELETE', '/key', { query: { user: 'expiring', safe: false } });
+  });
 });
 
-test(
-  'verification codes that are to expire stay out of the file, and the rest of their items is whole',
-  async () => {
-    const expiring = await vault.secondServer({ masterKey: MASTER_KEY, sadTtlMs: 3_600_000 });
-    const client = shop.via(expiring.handle);
-    const reference = 'with a code';
-    const body = `{"number":"${NUMBER}","cvv":"937"}`;
-    const token = await client.store('u', body, { reference });
-    expect(await client.open('u', token, { reference })).toBe(body);
-    const { file, damaged } = await makeBackup();
-    expect(damaged).toBe(0);
-    await restored(file, async (copy) => {
-      expect(
-        (await emptyRaw.keys('*')).filter((name) => name.endsWith(token) && name.includes('}s')),
-      ).toEqual([]);
-      expect(await inCopy(copy).open('u', token, { reference })).toBe(`{"number":"${NUMBER}"}`);
-      expect(await commandJson<object>(copy, 'verify')).toMatchObject({ ok: true });
-    });
-    // The vault itself has lost nothing by it.
-    expect(await client.open('u', token, { reference })).toBe(body);
-    await expiring.close();
-  },
-  MS_MAX,
-);
+test('verification codes that are to expire stay out of the file, and the rest of their items is whole', async () => {
+  const expiring = await vault.secondServer({ masterKey: MASTER_KEY, sadTtlMs: 3_600_000 });
+  const client = shop.via(expiring.handle);
+  const reference = 'with a code';
+  const body = `{"number":"${NUMBER}","cvv":"937"}`;
+  const token = await client.store('u', body, { reference });
+  expect(await client.open('u', token, { reference })).toBe(body);
+  const { file, damaged } = await place.backup();
+  expect(damaged).toBe(0);
+  await restored(file, async (copy) => {
+    expect((await emptyRaw.keys('*')).filter((name) => name.endsWith(token) && name.includes('}s'))).toEqual(
+      [],
+    );
+    expect(await inCopy(copy).open('u', token, { reference })).toBe(`{"number":"${NUMBER}"}`);
+    expect(await commandJson<object>(copy, 'verify')).toMatchObject({ ok: true });
+  });
+  // The vault itself has lost nothing by it.
+  expect(await client.open('u', token, { reference })).toBe(body);
+  await expiring.close();
+});
 
 test('security logs come along, entry for entry', async () => {
   const chain = `{a:${shop.aid}}log`;
   const before = Object.entries(await vault.raw.hgetall(chain)).filter(([name]) => /^\d+$/.test(name));
   expect(before.length).toBeGreaterThan(0);
-  const { file } = await makeBackup();
+  const { file } = await place.backup();
   await restored(file, async (copy) => {
     expect(await copy.raw.hgetall(chain)).toMatchObject(Object.fromEntries(before));
     expect(await copy.raw.hexists('{audit}', shop.aid)).toBe(1);
   });
-}, 60_000);
+});
 
 describe('the file', () => {
   let file = '';
@@ -297,10 +238,10 @@ describe('the file', () => {
   beforeAll(async () => {
     // Enough for a second frame.
     await shop.store('u', JSON.stringify({ number: '1', text: 'x'.repeat(200_000) }));
-    ({ file } = await makeBackup());
+    ({ file } = await place.backup());
     bytes = readFileSync(file);
-    await empty.flush();
-  }, MS_MAX);
+    await place.empty.flush();
+  });
 
   /** A copy with something changed, and what a restore of it says. It writes nothing. */
   const refusalOf = async (
@@ -309,7 +250,7 @@ describe('the file', () => {
   ): Promise<string> => {
     const path = newFile();
     writeFileSync(path, changed);
-    const ran = await restoreInto(empty.target, path, vault, settings);
+    const ran = await restoreInto(place.empty.target, path, vault, settings);
     expect(ran).toMatchObject({ code: 1, out: '' });
     expect(await emptyRaw.keys('*')).toEqual([]);
     return ran.err;
@@ -318,7 +259,7 @@ describe('the file', () => {
 
   test('is for its owner alone, has no other name beside it, and is never written over', async () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(folder).filter((name) => name.includes('.part-'))).toEqual([]);
+    expect(readdirSync(place.folder).filter((name) => name.includes('.part-'))).toEqual([]);
     const again = await runCommand(['backup', file], { vault });
     expect(again).toMatchObject({
       code: 1,
@@ -373,16 +314,21 @@ describe('the file', () => {
     expect(frames.length).toBeGreaterThan(1);
     const whole = (...parts: readonly (Uint8Array | undefined)[]): Buffer =>
       Buffer.concat([bytes.subarray(0, headerBytes()), ...parts.filter((part) => part !== undefined)]);
-    expect(await refusalOf(flipped(bytes.length - 1))).toBe(changed);
-    expect(await refusalOf(flipped(headerBytes() + 100))).toBe(changed);
-    expect(await refusalOf(flipped(bytes.indexOf('made_at') + 14))).toBe(changed);
-    expect(await refusalOf(bytes.subarray(0, bytes.length - 1))).toBe(cut);
-    expect(await refusalOf(whole(...frames.slice(0, -1)))).toBe(cut);
-    expect(await refusalOf(whole())).toBe(cut);
-    expect(await refusalOf(whole(frames[1], frames[0], ...frames.slice(2)))).toBe(changed);
-    expect(await refusalOf(whole(frames[0], ...frames))).toBe(changed);
-    expect(await refusalOf(whole(...frames.slice(1)))).toBe(changed);
-    expect(await refusalOf(whole(...frames, frames[0]))).toBe(changed);
+    const first = headerBytes();
+    for (const [damaged, said] of [
+      [flipped(bytes.length - 1), changed],
+      [flipped(first + 100), changed],
+      [flipped(bytes.indexOf('made_at') + 14), changed],
+      [bytes.subarray(0, bytes.length - 1), cut],
+      [whole(...frames.slice(0, -1)), cut],
+      [whole(), cut],
+      [whole(frames[1], frames[0], ...frames.slice(2)), changed],
+      [whole(frames[0], ...frames), changed],
+      [whole(...frames.slice(1)), changed],
+      [whole(...frames, frames[0]), changed],
+    ] as const) {
+      expect(await refusalOf(damaged)).toBe(said);
+    }
   });
 
   test('is refused when it is no backup at all', async () => {
@@ -390,8 +336,6 @@ describe('the file', () => {
     expect(await refusalOf(Buffer.alloc(0))).toBe(none);
     expect(await refusalOf(Buffer.from('{"format":"cardvault-backup","version":2}\n'))).toBe(none);
     expect(await refusalOf(Buffer.alloc(100_000, 'x'))).toBe(none);
-    expect((await restoreInto(empty.target, join(folder, 'nothing'), vault)).err).toBe(
-      'FILE cannot be read.\n',
-    );
+    expect((await place.restore(newFile())).err).toBe('FILE cannot be read.\n');
   });
 });

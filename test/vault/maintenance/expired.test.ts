@@ -1,58 +1,30 @@
 /** Lifetimes, metadata and the logs of expired items through backup, restore and verification. */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
-import { withoutPauses } from '../../helpers/no-pauses.ts';
-import { startTestRedis, type TestRedis } from '../../helpers/redis.ts';
-import { restoreInto } from '../../helpers/restore.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { withoutPauses } from '../../helpers/quick-timers.ts';
+import type { TestVault } from '../../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from './copies.ts';
+import { masterKeyOf, useRestores } from './restores.ts';
 
 setDefaultTimeout(60_000);
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_MS = 10 * DAY_MS;
-const MASTER_KEY = Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256);
 
-let folder = '';
-let source: TestRedis;
-let empty: TestRedis;
+const { backup, open, restored } = useRestores();
 let vault: TestVault;
 let account: AccountClient;
 /** The clock of all servers, ms since 1970; the system's while it is 0. That of Redis is always the system's. */
 let clock = 0;
 
-const SETTINGS = {
-  now: () => clock || Date.now(),
-  masterKey: MASTER_KEY,
-  auditRetentionMs: RETENTION_MS,
-} as const;
-
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cv-expired-'));
-  [source, empty] = await Promise.all([startTestRedis({ durable: true }), startTestRedis({ durable: true })]);
-  vault = await openTestVault({ ...SETTINGS, redis: source, alone: true });
+  const now = () => clock || Date.now();
+  vault = await open({ now, masterKey: masterKeyOf(), auditRetentionMs: RETENTION_MS, alone: true });
   account = await vault.account();
   await account.key('u');
-});
-afterAll(async () => {
-  await vault.close();
-  await Promise.all([source.stop(), empty.stop()]);
-  rmSync(folder, { recursive: true, force: true });
 });
 afterEach(() => {
   clock = 0;
@@ -109,24 +81,6 @@ async function indexesOf({ raw }: TestVault, bucket = '{*.*}'): Promise<Record<s
   return found;
 }
 
-async function backup(from = vault): Promise<string> {
-  numbers += 1;
-  const file = join(folder, `${numbers}.backup`);
-  expect(await commandJson<object>(from, 'backup', file)).toMatchObject({ damaged: 0 });
-  return file;
-}
-/** Restores into the second Redis and opens the vault there. */
-async function restored(file: string, work: (copy: TestVault) => Promise<void>): Promise<void> {
-  await empty.flush();
-  expect(await restoreInto(empty.target, file, vault)).toMatchObject({ code: 0, err: '' });
-  const copy = await openTestVault({ ...SETTINGS, redis: empty, join: true });
-  try {
-    await work(copy);
-  } finally {
-    await copy.close();
-  }
-}
-
 describe('a restored vault', () => {
   test('has the logs of what has expired, expires what is left when it would have, and finds by metadata', async () => {
     const metadata = '{"tier":"gold"}';
@@ -136,7 +90,7 @@ describe('a restored vault', () => {
     const soon = await store({ ttl: '1h', metadata });
     const kept = await store({ metadata });
     const logs = await Promise.all([gone, over, soon, kept].map(({ token }) => logOf(token)));
-    await restored(await backup(), async (copy) => {
+    await restored((await backup()).file, async (copy) => {
       const there = account.via(copy.handle);
       expect(await indexesOf(copy)).toEqual(await indexesOf(vault));
       expect(await commandJson<object>(copy, 'verify')).toMatchObject({ ok: true, faults: [] });
@@ -208,7 +162,7 @@ describe('a restored vault', () => {
         },
       },
     };
-    const file = await backup(between);
+    const { file } = await backup(between);
     expect(changes).toEqual([]);
     await restored(file, async (copy) => {
       const there = account.via(copy.handle);

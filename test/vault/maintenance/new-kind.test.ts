@@ -1,7 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createCensusStore } from '../../../server/store/maintenance/census.ts';
 import { createRecordStore } from '../../../server/store/maintenance/record.ts';
 import type { Owner, RecordKind, Seal } from '../../../server/store/records/kind.ts';
@@ -9,16 +6,15 @@ import { accountName, accountNames, idName, keyOf, vaultName } from '../../../se
 import { RECORD_KINDS, type RecordKinds } from '../../../server/store/records/registry.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
-import { openRaw, startTestRedis, type TestRedis } from '../../helpers/redis.ts';
-import { restoreInto } from '../../helpers/restore.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { withoutPauses } from '../../helpers/quick-timers.ts';
+import type { TestVault } from '../../helpers/vault.ts';
 import { flip } from '../tampering.ts';
+import { masterKeyOf, useRestores } from './restores.ts';
 
-// What seems bad is checked three more times within a second before it counts.
 setDefaultTimeout(60_000);
 
-const OLD = ['old', Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256)] as const;
-const NEW = ['new', Uint8Array.from({ length: 32 }, (_, at) => (at * 41 + 13) % 256)] as const;
+const OLD = ['old', masterKeyOf()] as const;
+const NEW = ['new', masterKeyOf(41)] as const;
 
 function sealOf(label: string) {
   return ({ aid, id }: Owner): Seal => ({
@@ -88,17 +84,13 @@ interface Place {
   readonly field?: string;
 }
 
-let folder = '';
-let source: TestRedis;
-let empty: TestRedis;
+const stores = useRestores();
 let vault: TestVault;
 let client: AccountClient;
 let places: Readonly<Record<Label, Place>>;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cv-kind-'));
-  [source, empty] = await Promise.all([startTestRedis({ durable: true }), startTestRedis({ durable: true })]);
-  const plain = await openTestVault({ redis: source, masterKeys: new Map([OLD]), alone: true, jobs: false });
+  const plain = await stores.open({ masterKeys: new Map([OLD]), alone: true, jobs: false });
   vault = knowing(plain, KINDS);
   client = await vault.account();
   await client.key('u');
@@ -118,12 +110,6 @@ beforeAll(async () => {
   await vault.raw.pexpire(places['fake scanned'].key, 3_600_000);
   await vault.raw.zadd(directory.make(aid), 0, 'one');
 });
-afterAll(async () => {
-  await vault.close();
-  await Promise.all([source.stop(), empty.stop()]);
-  rmSync(folder, { recursive: true, force: true });
-});
-
 function seal({ purpose, ...place }: Seal['place'], text: string): Promise<Uint8Array> {
   if (purpose === 'audit') {
     throw new Error('no fake is an entry of a log');
@@ -144,7 +130,8 @@ interface Verified {
   readonly faults: readonly { readonly kind: string; readonly place: string; readonly what: string }[];
 }
 async function verify(by = vault): Promise<Verified> {
-  return JSON.parse((await runCommand(['verify', '--json'], { vault: by })).out) as Verified;
+  const { out } = await withoutPauses(() => runCommand(['verify', '--json'], { vault: by }));
+  return JSON.parse(out) as Verified;
 }
 async function faultsOf(by = vault): Promise<string[]> {
   return (await verify(by)).faults.map(({ kind, place }) => `${kind} ${place}`);
@@ -189,20 +176,17 @@ describe('a kind that is an entry of the registry', () => {
   });
 
   test('comes back from a backup as it was, or as its entry says', async () => {
-    const path = join(folder, 'fakes.backup');
-    await commandJson(vault, 'backup', path);
-    expect(await restoreInto(empty.target, path, vault)).toMatchObject({ code: 0, err: '' });
-    const raw = openRaw(empty);
-    for (const label of LABELS) {
-      expect((await read(places[label], raw)).equals(await read(places[label]))).toBe(true);
-    }
-    expect(await raw.zrange(directory.make(client.aid), '0', '-1')).toEqual(['one']);
-    expect(await raw.hget(places['fake scanned'].key, 'b')).toBe('back');
-    expect(await raw.pttl(places['fake scanned'].key)).toBeGreaterThan(0);
-    raw.disconnect();
-    const copy = await openTestVault({ redis: empty, join: true, masterKeys: new Map([OLD]) });
-    expect(await verify(knowing(copy, KINDS))).toMatchObject({ ok: true });
-    await copy.close();
+    const { file } = await stores.backup(vault);
+    await stores.restored(file, async (copy) => {
+      const { raw } = copy;
+      for (const label of LABELS) {
+        expect((await read(places[label], raw)).equals(await read(places[label]))).toBe(true);
+      }
+      expect(await raw.zrange(directory.make(client.aid), '0', '-1')).toEqual(['one']);
+      expect(await raw.hget(places['fake scanned'].key, 'b')).toBe('back');
+      expect(await raw.pttl(places['fake scanned'].key)).toBeGreaterThan(0);
+      expect(await verify(knowing(copy, KINDS))).toMatchObject({ ok: true });
+    });
   });
 
   test('is re-encrypted with the others when the master key is rotated', async () => {

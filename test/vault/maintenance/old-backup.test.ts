@@ -6,10 +6,11 @@ import { CARD } from '../../helpers/proxy.ts';
 import { startTestRedis, type TestRedis } from '../../helpers/redis.ts';
 import { restoreInto } from '../../helpers/restore.ts';
 import { openTestVault } from '../../helpers/vault.ts';
+import { masterKeyOf } from './restores.ts';
 
 /** A furnished vault, backed up by the code of November 2026. A later version must restore it as well. */
 const FILE = join(import.meta.dir, 'version-1.backup');
-const MASTER_KEY = Uint8Array.from({ length: 32 }, (_, at) => (at * 37 + 11) % 256);
+const MASTER_KEY = masterKeyOf();
 const ACCOUNT = { name: 'account-1', password: 'password of account-1: ü', aid: 'tVJc4zDw1PlZjNH3Zu61Ww' };
 const TOKEN = '7ed71dc23c40b814d54d76dd1cc8b28afb2217965eabf2ca31cd5ad94b592be8';
 

@@ -5,7 +5,7 @@ import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { capture, createCapture, createRetrieve } from '../../helpers/endpoints.ts';
-import { withoutPauses } from '../../helpers/no-pauses.ts';
+import { withoutPauses } from '../../helpers/quick-timers.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from './copies.ts';
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { type Furnished, furnish } from '../../helpers/furnish.ts';
-import { withoutPauses } from '../../helpers/no-pauses.ts';
 import { localProxy } from '../../helpers/proxy.ts';
+import { withoutPauses } from '../../helpers/quick-timers.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { flip } from '../tampering.ts';
 import { copyOf, putBack } from './copies.ts';
