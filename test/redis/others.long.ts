@@ -47,23 +47,6 @@ describe('TLS with a private authority', () => {
     const tls = { ca: files.authority.pem, cert: certPem, key: keyPem };
     expect(await tryOut({ kind: 'url', url: server.url, tls })).toBe('it');
   });
-
-  test('is refused without the authority, without a certificate, and with that of another', async () => {
-    const { authority } = files;
-    const other = await newFiles();
-    const { certPem, keyPem } = await other.authority.issue({ use: 'clientAuth' });
-    other.remove();
-    const lines = await Promise.all(
-      [undefined, { ca: authority.pem }, { ca: authority.pem, cert: certPem, key: keyPem }].map((tls) =>
-        tryOut({ kind: 'url', url: server.url, tls }),
-      ),
-    );
-    expect(lines).toEqual([
-      expect.stringContaining('name the right one in VAULT_REDIS_CA_FILE'),
-      expect.stringContaining('set VAULT_REDIS_CERT_FILE and VAULT_REDIS_KEY_FILE'),
-      expect.stringContaining('rejects the client certificate of VAULT_REDIS_CERT_FILE'),
-    ]);
-  });
 });
 
 describe('Sentinels', () => {
@@ -187,18 +170,12 @@ describe('one server with users', () => {
     await link.close();
   });
 
-  test.each([
-    ['+@all -hset -zadd', '~{*', 'Redis does not let its user run these commands: hset, zadd.'],
-    ['+@all -info', '~{*', 'Redis does not let its user run the command info.'],
-    ['+@all -@scripting', '~{*', 'Redis does not let its user run the command eval.'],
-    ['+@all', '~vault:*', 'Redis does not let its user use the keys of a vault, which begin with a brace.'],
-  ])('tells a user with %s on %s what is missing', async (commands, keys, line) => {
-    await sendCommand(socketIn(folder), `ACL SETUSER less reset on >less ${keys} &* ${commands}`);
+  test('tells a user without INFO what is missing', async () => {
+    await sendCommand(socketIn(folder), 'ACL SETUSER less reset on >less ~{* &* +@all -info');
     if (limited.target.kind !== 'url') {
       throw new Error('the limited Redis is reached by its URL');
     }
-    expect(await tryOut({ kind: 'url', url: limited.target.url.replace(/\/\/[^@]+@/, '//less:less@') })).toBe(
-      line,
-    );
+    const url = limited.target.url.replace(/\/\/[^@]+@/, '//less:less@');
+    expect(await tryOut({ kind: 'url', url })).toBe('Redis does not let its user run the command info.');
   });
 });

@@ -7,7 +7,7 @@ import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 
-const ITEMS = 240;
+const ITEMS = 160;
 const ITEM_BYTES = 60_000;
 /** A page aims at 1 MB. */
 const PAGES = (ITEMS * ITEM_BYTES) / 1_048_576;

@@ -1,6 +1,6 @@
 /** `vault import`: what it stores, what it says of rows that it refuses, and how it goes on. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { VaultError } from '../../../server/core/errors.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
@@ -275,6 +275,33 @@ test('a dry run tells what would be refused, and leaves nothing', async () => {
     code: 0,
     out: 'All 30 rows can be imported. Nothing was stored.\n',
   });
+});
+
+/** Imports a file into a new key. */
+async function run(path: string) {
+  return runCommand((await into(path)).line, { vault });
+}
+
+test('a link beside the file leads to no other file', async () => {
+  const other = fileOf('precious', 'txt');
+  const path = fileOf('number\n881\n');
+  symlinkSync(other, `${path}.import.part`);
+  expect((await run(path)).out).toBe('Imported 1 item.\n');
+  expect(readFileSync(other, 'utf8')).toBe('precious');
+
+  const missing = imports.place('txt');
+  const faulty = fileOf('number\nx\n');
+  symlinkSync(missing, `${faulty}.errors`);
+  expect((await run(faulty)).err).toContain('is there already');
+  expect(existsSync(missing)).toBe(false);
+});
+
+test('what another has written as the state of an import does not reach the terminal', async () => {
+  const path = fileOf('number\n881\n');
+  const counts = { rows: 0, items: 0, replaced: 0, refused: 0, error_bytes: 0 };
+  const state = { version: 1, id: 'i', asked: 'a', layout: '', ...counts, ended_at: '\u001b[2J' };
+  writeFileSync(`${path}.import`, JSON.stringify(state));
+  expect((await run(path)).err).toEndWith('is not the state of an import.\n');
 });
 
 describe('a command line is refused', () => {

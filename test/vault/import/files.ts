@@ -25,12 +25,12 @@ export function cards(count: number): string {
   return `number,reference\n${rows.join('')}`;
 }
 
-/** A vault with an account, and a folder for files. */
-export async function openImports() {
+/** A vault with an account, and a folder for files; `now` is its clock. */
+export async function openImports(now: () => number = Date.now) {
   const folder = mkdtempSync(join(tmpdir(), 'vault-import-'));
   const passphraseFile = join(folder, 'passphrase');
   writeFileSync(passphraseFile, PASSPHRASE);
-  const vault: TestVault = await openTestVault();
+  const vault: TestVault = await openTestVault({ now });
   const account: AccountClient = await vault.account();
   let names = 0;
   /** A name that no other file has. */

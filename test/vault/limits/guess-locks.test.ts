@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -6,6 +7,8 @@ const FAILURES_MAX = 3;
 const LOCK_SECONDS = 1_800;
 const LOCKED = '429 too_many_failures';
 const USER = 'guessed';
+/** So long after a success the next one clears nothing (`services/request/attempts.ts`), in ms of the real clock. */
+const CLEAR_AGAIN_MS = 20;
 
 let now = Date.now();
 let vault: TestVault;
@@ -112,6 +115,7 @@ describe.each([
     expect(await right(from)).toBe('200');
     await lock(secret, from);
     expect(await guess(1_000, from)).toBe(LOCKED);
+    await Bun.sleep(CLEAR_AGAIN_MS + 1);
     expect(await right(from)).toBe('200');
     // A success clears the count and the lock of its source.
     expect(await guess(2_000, from)).toBe(wrong);
@@ -213,5 +217,27 @@ describe('a lock', () => {
     }
     expect(outcomes.slice(-2)).toEqual([LOCKED, LOCKED]);
     expect(await PASSWORD.right(from)).toBe('200');
+  });
+
+  test('refuses hundreds of wrong passwords without a hash, and is of all addresses of a /64', async () => {
+    account = await vault.account();
+    const network = '2001:db8:d:1';
+    await lock(PASSWORD, `${network}::1`);
+    const { pool } = vault.opened;
+    const { run } = pool;
+    const kinds: unknown[] = [];
+    Reflect.set(pool, 'run', (...given: Parameters<typeof run>) => {
+      kinds.push(given[0].kind);
+      return run(...given);
+    });
+    const outcomes = new Set<string>();
+    for (let n = 0; n < 300; n++) {
+      outcomes.add(await PASSWORD.guess(100 + n, `${network}::${n + 2}`));
+    }
+    Reflect.set(pool, 'run', run);
+    expect([...outcomes]).toEqual([LOCKED]);
+    expect(kinds).not.toContain(JOBS.verifyPassword.kind);
+    expect(await PASSWORD.guess(1, '2001:db8:d:2::1')).toBe('401 unauthenticated');
+    expect(await PASSWORD.right(freshSource())).toBe('200');
   });
 });

@@ -7,14 +7,16 @@ import { isErrorCode, VaultError } from '../server/core/errors.ts';
 const STATUSES = [400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 502, 503, 504];
 const entries = Object.entries(ERRORS);
 
-test.each(entries)('%s is snake_case, has a status of the contract and a full sentence', (code, entry) => {
-  expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
-  expect(STATUSES).toContain(entry.status);
-  expect(entry.text).toMatch(/^(?:[A-Z]|next_token ).*\.$/s);
-  expect(entry.advice).toMatch(/^[A-Z].*\.$/);
-  expect(entry.advice).not.toBe(entry.text);
-  if (entry.status === 429 || entry.status === 503) {
-    expect(entry.retryAfterSeconds).toBeGreaterThan(0);
+test('every code is snake_case, has a status of the contract and full sentences', () => {
+  for (const [code, { status, text, advice, ...entry }] of entries) {
+    expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
+    expect(STATUSES).toContain(status);
+    expect(text).toMatch(/^(?:[A-Z]|next_token ).*\.$/s);
+    expect(advice).toMatch(/^[A-Z].*\.$/);
+    expect(advice).not.toBe(text);
+    if (status === 429 || status === 503) {
+      expect(entry.retryAfterSeconds).toBeGreaterThan(0);
+    }
   }
 });
 
@@ -50,16 +52,15 @@ describe('docs/errors.md', () => {
     );
   });
 
-  test.each(entries)(
-    'says of %s what it means, what to do and where it occurs',
-    (code, { status, text, advice }) => {
+  test('says of each what it means, what to do and where it occurs', () => {
+    for (const [code, { status, text, advice }] of entries) {
       const section = sections.get(code);
       expect(section).toContain(text);
       expect(section).toContain(`**What to do:** ${advice}`);
       expect(section).toMatch(/^\*\*Where:\*\* .+\.$/m);
       expect(page.slice(0, page.indexOf(`### ${code}\n`))).toMatch(new RegExp(`^## ${status}$`, 'm'));
-    },
-  );
+    }
+  });
 
   test('names so few places of each that they can be read', () => {
     for (const [code, section] of sections) {
@@ -68,13 +69,3 @@ describe('docs/errors.md', () => {
     }
   });
 });
-
-test('the generated files are what the code says', async () => {
-  const child = Bun.spawn([process.execPath, 'scripts/gen.ts', '--check'], {
-    cwd: new URL('..', import.meta.url).pathname,
-    stdout: 'ignore',
-    stderr: 'pipe',
-  });
-  expect(await child.stderr.text()).toBe('');
-  expect(await child.exited).toBe(0);
-}, 60_000);
