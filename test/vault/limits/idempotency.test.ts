@@ -5,6 +5,7 @@ import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { failNext, holdNext } from '../hold.ts';
 
 const CARD = { number: '4111111111111111' };
+const UUID = { query: { algorithm: 'uuid' } };
 
 let vault: TestVault;
 let account: AccountClient;
@@ -33,6 +34,9 @@ function store(idempotencyKey: string, sending: Sending = {}, client = account):
 function isReplay({ headers }: Answer): boolean {
   return headers.get('idempotency-replayed') === 'true';
 }
+async function countItems(): Promise<number> {
+  return (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+}
 async function logOf(token: string) {
   return (await account.sdk.vault.log({ user: 'u', token })).data;
 }
@@ -60,10 +64,8 @@ describe('repeating a store', () => {
 
   test('many at once store once; who comes too early is told so', async () => {
     const key = freshKey();
-    const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => store(key, { query: { algorithm: 'uuid' } })),
-    );
+    const before = await countItems();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => store(key, UUID)));
     const stored = answers.filter(({ status }) => status === 200);
     expect(stored.filter((answer) => !isReplay(answer))).toHaveLength(1);
     expect(new Set(stored.map(({ text }) => text)).size).toBe(1);
@@ -72,38 +74,38 @@ describe('repeating a store', () => {
         expect(outcome).toBe('409 idempotency_conflict');
       }
     }
-    expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before + 1);
+    expect(await countItems()).toBe(before + 1);
   });
 
   test('while the first is still in flight is a conflict, afterwards its reply', async () => {
     const key = freshKey();
     const held = holdNext(vault.opened.stores.itemStore, 'write');
-    const first = store(key, { query: { algorithm: 'uuid' } });
+    const first = store(key, UUID);
     await held.reached;
-    const early = await store(key, { query: { algorithm: 'uuid' } });
+    const early = await store(key, UUID);
     expect([early.outcome, early.headers.get('retry-after')]).toEqual(['409 idempotency_conflict', '1']);
     const other = await store(key, { query: { algorithm: 'luhn' } });
     expect([other.outcome, other.headers.get('retry-after')]).toEqual(['409 idempotency_conflict', null]);
     held.release();
     const { text } = await first;
-    const again = await store(key, { query: { algorithm: 'uuid' } });
+    const again = await store(key, UUID);
     expect([again.text, isReplay(again)]).toEqual([text, true]);
   });
 
   test('on another server gives the same, at the same time too', async () => {
     const key = freshKey();
-    const first = await store(key, { query: { algorithm: 'uuid' } });
+    const first = await store(key, UUID);
     const second = await vault.secondServer();
     try {
       const racing = freshKey();
       const clients = [account, account.via(second.handle)];
       const race = await Promise.all(
-        Array.from({ length: 8 }, (_, n) => store(racing, { query: { algorithm: 'uuid' } }, clients[n % 2])),
+        Array.from({ length: 8 }, (_, n) => store(racing, UUID, clients[n % 2])),
       );
       const won = race.filter(({ status }) => status === 200);
       expect(won.filter((answer) => !isReplay(answer))).toHaveLength(1);
       expect(new Set(won.map(({ text }) => text)).size).toBe(1);
-      const again = await store(key, { query: { algorithm: 'uuid' } }, account.via(second.handle));
+      const again = await store(key, UUID, account.via(second.handle));
       expect([again.text, isReplay(again)]).toEqual([first.text, true]);
     } finally {
       await second.close();
@@ -140,9 +142,9 @@ describe('repeating a store', () => {
         throw new TypeError('the connection broke');
       },
     });
-    const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+    const before = await countItems();
     const { token } = await sdk.vault.store({ user: 'u', data: CARD, algorithm: 'uuid' });
-    expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before + 1);
+    expect(await countItems()).toBe(before + 1);
     expect(await logOf(token)).toHaveLength(1);
   });
 });
@@ -169,10 +171,7 @@ describe('another request under the same key is a conflict', () => {
     const key = freshKey();
     const stranger = await vault.account();
     await stranger.key('u');
-    const [mine, theirs] = [
-      await store(key, { query: { algorithm: 'uuid' } }),
-      await store(key, { query: { algorithm: 'uuid' } }, stranger),
-    ];
+    const [mine, theirs] = [await store(key, UUID), await store(key, UUID, stranger)];
     expect([mine.status, theirs.status, isReplay(theirs)]).toEqual([200, 200, false]);
     expect(theirs.text).not.toBe(mine.text);
     const { token } = mine.as<{ token: string }>();
@@ -232,15 +231,14 @@ describe('a refused request is not remembered', () => {
 
   test('one whose outcome is unknown may be made again, and is done once', async () => {
     const key = freshKey();
-    const query = { algorithm: 'uuid' };
-    const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
+    const before = await countItems();
     // The item is written, the reply is not kept: what a crash between the two would leave.
     failNext(vault.opened.stores.idempotencyStore, 'keep', new VaultError('store_unavailable'));
-    expect((await store(key, { query })).outcome).toBe('503 store_unavailable');
-    const again = await store(key, { query });
+    expect((await store(key, UUID)).outcome).toBe('503 store_unavailable');
+    const again = await store(key, UUID);
     expect(again.status).toBe(200);
-    expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before + 1);
-    expect((await store(key, { query })).text).toBe(again.text);
+    expect(await countItems()).toBe(before + 1);
+    expect((await store(key, UUID)).text).toBe(again.text);
   });
 
   test('an update whose reply was lost is not made again over what somebody else wrote since', async () => {
@@ -261,23 +259,21 @@ describe('a refused request is not remembered', () => {
 
   test('one that was silent for too long may be taken over, and still there is one item', async () => {
     const key = freshKey();
-    const query = { algorithm: 'uuid' };
-    const count = async () => (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length ?? 0;
-    const before = await count();
+    const before = await countItems();
     const known = new Set(await vault.raw.keys('{d:*'));
     const held = holdNext(vault.opened.stores.itemStore, 'write');
-    const slow = store(key, { query });
+    const slow = store(key, UUID);
     await held.reached;
     const [name = ''] = (await vault.raw.keys('{d:*')).filter((found) => !known.has(found));
     await vault.raw.hset(name, 'u', Date.now() - 1);
-    const quick = await store(key, { query });
+    const quick = await store(key, UUID);
     expect([quick.status, isReplay(quick)]).toEqual([200, false]);
     held.release();
     const { status, text } = await slow;
     expect(status).toBe(200);
     expect(JSON.parse(text)).toMatchObject({ token: quick.as<{ token: string }>().token });
-    expect(await count()).toBe(before + 1);
-    expect((await store(key, { query })).text).toBe(quick.text);
+    expect(await countItems()).toBe(before + 1);
+    expect((await store(key, UUID)).text).toBe(quick.text);
   });
 });
 
@@ -383,10 +379,7 @@ describe('the key itself', () => {
   });
 
   test('is told apart from others by every character', async () => {
-    const [one, two] = [
-      await store('Case', { query: { algorithm: 'uuid' } }),
-      await store('case', { query: { algorithm: 'uuid' } }),
-    ];
+    const [one, two] = [await store('Case', UUID), await store('case', UUID)];
     expect(isReplay(two)).toBe(false);
     expect(two.text).not.toBe(one.text);
   });
