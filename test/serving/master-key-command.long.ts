@@ -1,12 +1,21 @@
 /** Servers whose master key ring is the output of a command. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyText } from '../helpers/config.ts';
 import { OWNER, runVaultCommand, type Settings } from '../helpers/server-process.ts';
-import { childrenOf, endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
+import {
+  countEvents,
+  endAll,
+  newFolder,
+  type ServerProcess,
+  serversOf,
+  startProcess,
+  until,
+} from './process.ts';
 
-const TEST_MS_MAX = 60_000;
+setDefaultTimeout(180_000);
+
 const CANARY = 'canary4242';
 const OLD = keyText(3);
 const NEW = keyText(4);
@@ -17,16 +26,6 @@ const HEADERS = {
 const CARD = { card_number: '4111111111111111' };
 
 afterAll(endAll);
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) {
-    await Bun.sleep(20);
-  }
-}
-
-function serversOf({ pid }: ServerProcess): readonly number[] {
-  return childrenOf(pid, /main\.ts\0process\0/);
-}
 
 /** All that a process was started with; its environment can be seen by root alone. */
 function startOf(pid: number): string {
@@ -68,7 +67,7 @@ describe('two processes with the ring of a command', () => {
     expect(replies).toEqual(replies.map(() => CARD) as never);
   };
   const runCount = (): number => (existsSync(runs) ? readFileSync(runs, 'utf8').split('\n').length - 1 : 0);
-  const startedCount = (): number => server.printed().split('"event":"started"').length - 1;
+  const startedCount = (): number => countEvents(server, 'started');
 
   beforeAll(async () => {
     writeFileSync(ringFile, `old:${OLD}\n`);
@@ -77,7 +76,7 @@ describe('two processes with the ring of a command', () => {
     await until(() => startedCount() === 2);
     await send('/key', { user: 'u', passphrase: HEADERS['X-Vault-Passphrase'] });
     token = (await send('/vault?user=u', CARD)).token;
-  }, TEST_MS_MAX);
+  });
 
   test('run it once, and both have the ring', async () => {
     expect(runCount()).toBe(1);
@@ -92,63 +91,51 @@ describe('two processes with the ring of a command', () => {
     }
   });
 
-  test(
-    'give it to the process that replaces one, without another run',
-    async () => {
-      const [first = 0] = serversOf(server);
-      writeFileSync(ringFile, 'nothing that is read');
-      process.kill(first, 'SIGKILL');
-      await until(() => startedCount() === 3);
-      expect(runCount()).toBe(1);
-      await readAll();
-    },
-    TEST_MS_MAX,
-  );
+  test('give it to the process that replaces one, without another run', async () => {
+    const [first = 0] = serversOf(server);
+    writeFileSync(ringFile, 'nothing that is read');
+    process.kill(first, 'SIGKILL');
+    await until(() => startedCount() === 3);
+    expect(runCount()).toBe(1);
+    await readAll();
+  });
 
-  test(
-    'keep running when it fails at SIGHUP',
-    async () => {
-      const pids = serversOf(server);
+  test('keep running when it fails at SIGHUP', async () => {
+    const pids = serversOf(server);
+    server.signal('SIGHUP');
+    await until(() => server.printed().includes('"event":"rolling_restart_failed"'));
+    expect(server.printed()).toContain('VAULT_MASTER_KEY_COMMAND printed no ring');
+    expect(serversOf(server)).toEqual(pids);
+    await readAll();
+  });
+
+  test('change their key by SIGHUP, while commands of the operator have it from the same setting', async () => {
+    const restart = async (ring: string): Promise<void> => {
+      const started = startedCount();
+      writeFileSync(ringFile, ring);
       server.signal('SIGHUP');
-      await until(() => server.printed().includes('"event":"rolling_restart_failed"'));
-      expect(server.printed()).toContain('VAULT_MASTER_KEY_COMMAND printed no ring');
-      expect(serversOf(server)).toEqual(pids);
+      await until(() => startedCount() === started + 2);
+      await until(() => serversOf(server).length === 2);
       await readAll();
-    },
-    TEST_MS_MAX,
-  );
-
-  test(
-    'change their key by SIGHUP, while commands of the operator have it from the same setting',
-    async () => {
-      const restart = async (ring: string): Promise<void> => {
-        const started = startedCount();
-        writeFileSync(ringFile, ring);
-        server.signal('SIGHUP');
-        await until(() => startedCount() === started + 2);
-        await until(() => serversOf(server).length === 2);
-        await readAll();
-      };
-      const vault = async (...args: string[]) => {
-        const { code, out, err } = await runVaultCommand(args, settings, folder);
-        expect([code, err]).toEqual([0, expect.not.stringContaining(CANARY)]);
-        return JSON.parse(out);
-      };
-      await restart(`old:${OLD},new:${NEW}`);
-      await restart(`new:${NEW},old:${OLD}`);
-      expect(await vault('rotate-master', '--quiet', '--json')).toMatchObject({ removable: ['old'] });
-      await restart(`new:${NEW}`);
-      expect(await vault('verify', '--quiet', '--json')).toMatchObject({ ok: true });
-      const file = join(folder, 'copy.backup');
-      expect(await vault('backup', file, '--quiet', '--json')).toMatchObject({ items: 1 });
-      const elsewhere = { ...settings, VAULT_DATA_DIR: join(folder, 'copy') };
-      const restored = await runVaultCommand(['restore', file, '--json'], elsewhere, folder);
-      expect([restored.code, JSON.parse(restored.out)]).toEqual([0, expect.objectContaining({ items: 1 })]);
-      // One run for each restart, and one for each command.
-      expect(runCount()).toBe(1 + 1 + 3 + 4);
-    },
-    TEST_MS_MAX,
-  );
+    };
+    const vault = async (...args: string[]) => {
+      const { code, out, err } = await runVaultCommand(args, settings, folder);
+      expect([code, err]).toEqual([0, expect.not.stringContaining(CANARY)]);
+      return JSON.parse(out);
+    };
+    await restart(`old:${OLD},new:${NEW}`);
+    await restart(`new:${NEW},old:${OLD}`);
+    expect(await vault('rotate-master', '--quiet', '--json')).toMatchObject({ removable: ['old'] });
+    await restart(`new:${NEW}`);
+    expect(await vault('verify', '--quiet', '--json')).toMatchObject({ ok: true });
+    const file = join(folder, 'copy.backup');
+    expect(await vault('backup', file, '--quiet', '--json')).toMatchObject({ items: 1 });
+    const elsewhere = { ...settings, VAULT_DATA_DIR: join(folder, 'copy') };
+    const restored = await runVaultCommand(['restore', file, '--json'], elsewhere, folder);
+    expect([restored.code, JSON.parse(restored.out)]).toEqual([0, expect.objectContaining({ items: 1 })]);
+    // One run for each restart, and one for each command.
+    expect(runCount()).toBe(1 + 1 + 3 + 4);
+  });
 
   test('print nothing of what it prints, and write it nowhere', async () => {
     server.signal('SIGTERM');

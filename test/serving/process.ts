@@ -64,3 +64,20 @@ export function childrenOf(pid: number, pattern: RegExp): readonly number[] {
     .map(Number)
     .toSorted((a, b) => a - b);
 }
+
+/** The processes that serve, of a server that has several. */
+export function serversOf({ pid }: ServerProcess): readonly number[] {
+  return childrenOf(pid, /main\.ts\0process\0/);
+}
+
+/** How often a server has printed an event. */
+export function countEvents({ printed }: ServerProcess, event: string): number {
+  return printed().split(`"event":"${event}"`).length - 1;
+}
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) {
+    await Bun.sleep(20);
+  }
+}

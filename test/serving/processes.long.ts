@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vectorPath } from '../helpers/config.ts';
@@ -6,24 +6,23 @@ import { freePort } from '../helpers/free-port.ts';
 import { scrape } from '../helpers/metrics.ts';
 import { OWNER } from '../helpers/server-process.ts';
 import { findLost, prepareLoad, startServingLoad } from './load.ts';
-import { childrenOf, endAll, newFolder, type ServerProcess, startProcess } from './process.ts';
+import {
+  childrenOf,
+  countEvents,
+  endAll,
+  newFolder,
+  type ServerProcess,
+  serversOf,
+  startProcess,
+  until,
+} from './process.ts';
 
-const TEST_MS_MAX = 60_000;
-const POLL_MS = 20;
+setDefaultTimeout(180_000);
+
 const SIGN_INS = 24;
 const LIVE = { route: '/health/live' };
 
 afterAll(endAll);
-
-function serversOf({ pid }: ServerProcess): readonly number[] {
-  return childrenOf(pid, /main\.ts\0process\0/);
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) {
-    await Bun.sleep(POLL_MS);
-  }
-}
 
 function isRunning(pid: number): boolean {
   try {
@@ -73,8 +72,8 @@ describe('two processes on one port', () => {
   beforeAll(async () => {
     server = start();
     port = await server.ready;
-    await until(() => occurrences(server.printed(), '"event":"started"') === 2);
-  }, TEST_MS_MAX);
+    await until(() => countEvents(server, 'started') === 2);
+  });
 
   test('the operator is greeted once', () => {
     expect(serversOf(server)).toHaveLength(2);
@@ -83,190 +82,152 @@ describe('two processes on one port', () => {
     expect(server.printed()).not.toContain('Another server of this vault');
   });
 
-  test(
-    'both serve, and either shows the sum, also while the other one hangs',
-    async () => {
-      const live = await Promise.all(Array.from({ length: 40 }, () => send(port, '/health/live')));
-      expect(statuses(live)).toEqual([200]);
-      const read = async () => (await readMetrics(port)).value(COUNT, LIVE);
-      const COUNT = 'vault_http_request_duration_seconds_count';
-      expect(await read()).toBe(40);
-      for (const pid of serversOf(server)) {
-        process.kill(pid, 'SIGSTOP');
-        expect([pid, await read()]).toEqual([pid, 40]);
-        process.kill(pid, 'SIGCONT');
-      }
-    },
-    TEST_MS_MAX,
-  );
+  test('both serve, and either shows the sum, also while the other one hangs', async () => {
+    const live = await Promise.all(Array.from({ length: 40 }, () => send(port, '/health/live')));
+    expect(statuses(live)).toEqual([200]);
+    const read = async () => (await readMetrics(port)).value(COUNT, LIVE);
+    const COUNT = 'vault_http_request_duration_seconds_count';
+    expect(await read()).toBe(40);
+    for (const pid of serversOf(server)) {
+      process.kill(pid, 'SIGSTOP');
+      expect([pid, await read()]).toEqual([pid, 40]);
+      process.kill(pid, 'SIGCONT');
+    }
+  });
 
-  test(
-    'a changed password counts at once in both',
-    async () => {
-      expect(statuses(await signIn(port, OWNER.password))).toEqual([200]);
-      const changed = await send(port, '/v1/change-password', {
-        method: 'POST',
-        headers: { Authorization: `Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}` },
-        body: JSON.stringify({ new_password: 'another password of this test' }),
-      });
-      expect(changed.status).toBe(200);
-      expect(statuses(await signIn(port, 'another password of this test'))).toEqual([200]);
-      expect(statuses(await signIn(port, OWNER.password))).toEqual([401]);
-      const back = await send(port, '/v1/change-password', {
-        method: 'POST',
-        headers: { Authorization: `Basic ${btoa(`${OWNER.name}:another password of this test`)}` },
-        body: JSON.stringify({ new_password: OWNER.password }),
-      });
-      expect(back.status).toBe(200);
-    },
-    TEST_MS_MAX,
-  );
+  test('a changed password counts at once in both', async () => {
+    expect(statuses(await signIn(port, OWNER.password))).toEqual([200]);
+    const changed = await send(port, '/v1/change-password', {
+      method: 'POST',
+      headers: { Authorization: `Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}` },
+      body: JSON.stringify({ new_password: 'another password of this test' }),
+    });
+    expect(changed.status).toBe(200);
+    expect(statuses(await signIn(port, 'another password of this test'))).toEqual([200]);
+    expect(statuses(await signIn(port, OWNER.password))).toEqual([401]);
+    const back = await send(port, '/v1/change-password', {
+      method: 'POST',
+      headers: { Authorization: `Basic ${btoa(`${OWNER.name}:another password of this test`)}` },
+      body: JSON.stringify({ new_password: OWNER.password }),
+    });
+    expect(back.status).toBe(200);
+  });
 
-  test(
-    'one that is killed is replaced while the other serves, with the same Redis, and no counter decreases',
-    async () => {
-      const before = await readMetrics(port);
-      const [killed = 0, other = 0] = serversOf(server);
-      const redis = childrenOf(server.pid, /redis-server|valkey-server/);
-      process.kill(killed, 'SIGKILL');
-      // What the killed one had not accepted is reset.
-      await until(
-        async () => (await send(port, '/health/ready').catch(() => ({ status: 0 }))).status === 200,
-      );
-      await until(() => occurrences(server.printed(), '"event":"started"') === 3);
-      expect(server.printed()).toMatch(/"event":"server_process_down".*"signal":"SIGKILL"/);
-      expect(serversOf(server)).toContain(other);
-      expect(serversOf(server)).toHaveLength(2);
-      expect(childrenOf(server.pid, /redis-server|valkey-server/)).toEqual(redis);
-      const after = await readMetrics(port);
-      const isCounter = /_total$|_count$|_bucket$/;
-      for (const { name, labels, value } of before.series.filter((one) => isCounter.test(one.name))) {
-        expect([name, labels, after.value(name, labels) >= value]).toEqual([name, labels, true]);
-      }
-      expect(after.value('vault_events_total', { event: 'server_process_down' })).toBe(1);
-      expect(after.value('vault_worker_threads_alive')).toBe(2);
-    },
-    TEST_MS_MAX,
-  );
+  test('one that is killed is replaced while the other serves, with the same Redis, and no counter decreases', async () => {
+    const before = await readMetrics(port);
+    const [killed = 0, other = 0] = serversOf(server);
+    const redis = childrenOf(server.pid, /redis-server|valkey-server/);
+    process.kill(killed, 'SIGKILL');
+    // What the killed one had not accepted is reset.
+    await until(async () => (await send(port, '/health/ready').catch(() => ({ status: 0 }))).status === 200);
+    await until(() => countEvents(server, 'started') === 3);
+    expect(server.printed()).toMatch(/"event":"server_process_down".*"signal":"SIGKILL"/);
+    expect(serversOf(server)).toContain(other);
+    expect(serversOf(server)).toHaveLength(2);
+    expect(childrenOf(server.pid, /redis-server|valkey-server/)).toEqual(redis);
+    const after = await readMetrics(port);
+    const isCounter = /_total$|_count$|_bucket$/;
+    for (const { name, labels, value } of before.series.filter((one) => isCounter.test(one.name))) {
+      expect([name, labels, after.value(name, labels) >= value]).toEqual([name, labels, true]);
+    }
+    expect(after.value('vault_events_total', { event: 'server_process_down' })).toBe(1);
+    expect(after.value('vault_worker_threads_alive')).toBe(2);
+  });
 
-  test(
-    'SIGHUP replaces them one by one, and no request fails',
-    async () => {
-      const old = serversOf(server);
-      const ready = new Set<number>();
-      const load = startServingLoad(port, await prepareLoad(port), [0, 100, 'fresh'], { repeat: true });
-      await until(() => load.tally().answered > 50);
-      server.signal('SIGHUP');
-      await until(async () => {
-        ready.add((await send(port, '/health/ready').catch(() => ({ status: 200 }))).status);
-        return occurrences(server.printed(), '"event":"server_process_replaced"') === 2;
-      });
-      const { failures, acknowledged } = await load.stop();
-      expect(failures).toEqual([]);
-      expect([...ready]).toEqual([200]);
-      expect(await findLost(port, acknowledged)).toEqual([]);
-      expect(serversOf(server)).toHaveLength(2);
-      expect(serversOf(server).filter((pid) => old.includes(pid))).toEqual([]);
-      expect(occurrences(server.printed(), 'is ready.')).toBe(1);
-    },
-    TEST_MS_MAX,
-  );
+  test('SIGHUP replaces them one by one, and no request fails', async () => {
+    const old = serversOf(server);
+    const ready = new Set<number>();
+    const load = startServingLoad(port, await prepareLoad(port), [0, 100, 'fresh'], { repeat: true });
+    await until(() => load.tally().answered > 50);
+    server.signal('SIGHUP');
+    await until(async () => {
+      ready.add((await send(port, '/health/ready').catch(() => ({ status: 200 }))).status);
+      return countEvents(server, 'server_process_replaced') === 2;
+    });
+    const { failures, acknowledged } = await load.stop();
+    expect(failures).toEqual([]);
+    expect([...ready]).toEqual([200]);
+    expect(await findLost(port, acknowledged)).toEqual([]);
+    expect(serversOf(server)).toHaveLength(2);
+    expect(serversOf(server).filter((pid) => old.includes(pid))).toEqual([]);
+    expect(occurrences(server.printed(), 'is ready.')).toBe(1);
+  });
 
-  test(
-    'SIGTERM drains both, and leaves nothing',
-    async () => {
-      const load = startServingLoad(port, await prepareLoad(port), [0, 0, 0, 0], { repeat: true });
-      await until(() => load.tally().answered > 50);
-      const pids = [...serversOf(server), ...childrenOf(server.pid, /redis-server|valkey-server/)];
-      expect(pids).toHaveLength(3);
-      server.signal('SIGTERM');
-      expect(await server.exited).toBe(0);
-      expect(pids.filter(isRunning)).toEqual([]);
-      const { failures } = await load.stop();
-      // After the end nothing listens; before, every request was answered. The kernel resets connections that it has
-      // completed and that nobody has accepted when the last socket closes: at most one for each caller.
-      expect(failures.filter((line) => !/ECONNREFUSED|ECONNRESET/.test(line))).toEqual([]);
-      expect(failures.filter((line) => /ECONNRESET/.test(line)).length).toBeLessThanOrEqual(4);
-    },
-    TEST_MS_MAX,
-  );
+  test('SIGTERM drains both, and leaves nothing', async () => {
+    const load = startServingLoad(port, await prepareLoad(port), [0, 0, 0, 0], { repeat: true });
+    await until(() => load.tally().answered > 50);
+    const pids = [...serversOf(server), ...childrenOf(server.pid, /redis-server|valkey-server/)];
+    expect(pids).toHaveLength(3);
+    server.signal('SIGTERM');
+    expect(await server.exited).toBe(0);
+    expect(pids.filter(isRunning)).toEqual([]);
+    const { failures } = await load.stop();
+    // After the end nothing listens; before, every request was answered. The kernel resets connections that it has
+    // completed and that nobody has accepted when the last socket closes: at most one for each caller.
+    expect(failures.filter((line) => !/ECONNREFUSED|ECONNRESET/.test(line))).toEqual([]);
+    expect(failures.filter((line) => /ECONNRESET/.test(line)).length).toBeLessThanOrEqual(4);
+  });
 });
 
 describe('a server of two processes', () => {
-  test(
-    'that cannot start says so once, with exit code 1',
-    async () => {
-      const other = Bun.listen({
-        hostname: '127.0.0.1',
-        port: freePort(),
-        socket: { data: () => undefined },
-      });
-      const server = start({ VAULT_PORT: String(other.port) });
-      expect(await server.exited).toBe(1);
-      await server.ready.catch(() => undefined);
-      other.stop(true);
-      expect(occurrences(server.printed(), 'is already in use')).toBe(1);
-      expect(server.printed()).not.toContain('is ready.');
-    },
-    TEST_MS_MAX,
-  );
+  test('that cannot start says so once, with exit code 1', async () => {
+    const other = Bun.listen({
+      hostname: '127.0.0.1',
+      port: freePort(),
+      socket: { data: () => undefined },
+    });
+    const server = start({ VAULT_PORT: String(other.port) });
+    expect(await server.exited).toBe(1);
+    await server.ready.catch(() => undefined);
+    other.stop(true);
+    expect(occurrences(server.printed(), 'is already in use')).toBe(1);
+    expect(server.printed()).not.toContain('is ready.');
+  });
 
-  test(
-    'ends with its supervisor',
-    async () => {
-      const server = start();
-      await server.ready;
-      await until(() => serversOf(server).length === 2);
-      const pids = [...serversOf(server), ...childrenOf(server.pid, /redis-server|valkey-server/)];
-      server.signal('SIGKILL');
-      await server.exited;
-      await until(() => !pids.some(isRunning));
-    },
-    TEST_MS_MAX,
-  );
+  test('ends with its supervisor', async () => {
+    const server = start();
+    await server.ready;
+    await until(() => serversOf(server).length === 2);
+    const pids = [...serversOf(server), ...childrenOf(server.pid, /redis-server|valkey-server/)];
+    server.signal('SIGKILL');
+    await server.exited;
+    await until(() => !pids.some(isRunning));
+  });
 
-  test(
-    'ends with exit code 0, and leaves nothing, when SIGTERM comes during a rolling restart',
-    async () => {
-      const server = start();
-      await server.ready;
-      await until(() => serversOf(server).length === 2);
-      server.signal('SIGHUP');
-      await until(() => occurrences(server.printed(), '"event":"draining"') === 1);
-      const pids = serversOf(server);
-      server.signal('SIGTERM');
-      expect(await server.exited).toBe(0);
-      expect(pids.filter(isRunning)).toEqual([]);
-      expect(server.printed()).not.toContain('stop_failed');
-    },
-    TEST_MS_MAX,
-  );
+  test('ends with exit code 0, and leaves nothing, when SIGTERM comes during a rolling restart', async () => {
+    const server = start();
+    await server.ready;
+    await until(() => serversOf(server).length === 2);
+    server.signal('SIGHUP');
+    await until(() => countEvents(server, 'draining') === 1);
+    const pids = serversOf(server);
+    server.signal('SIGTERM');
+    expect(await server.exited).toBe(0);
+    expect(pids.filter(isRunning)).toEqual([]);
+    expect(server.printed()).not.toContain('stop_failed');
+  });
 
-  test(
-    'speaks TLS, and keeps the old processes when a new certificate is wrong',
-    async () => {
-      const folder = newFolder();
-      const copyOf = (name: string): string => {
-        const path = join(folder, name);
-        writeFileSync(path, readFileSync(vectorPath(name)), { mode: 0o600 });
-        return path;
-      };
-      const [cert, key] = [copyOf('tls-cert.pem'), copyOf('tls-key.pem')];
-      const server = start({ VAULT_TLS_CERT_FILE: cert, VAULT_TLS_KEY_FILE: key });
-      const port = await server.ready;
-      await until(() => occurrences(server.printed(), '"event":"started"') === 2);
-      const pids = serversOf(server);
-      const get = () => send(port, '/health/ready', {}, 'https');
-      expect(statuses(await Promise.all(Array.from({ length: SIGN_INS }, get)))).toEqual([200]);
-      writeFileSync(cert, 'not a certificate');
-      server.signal('SIGHUP');
-      await until(() => server.printed().includes('"event":"rolling_restart_failed"'));
-      expect(server.printed()).toContain('VAULT_TLS_CERT_FILE');
-      expect(serversOf(server)).toEqual(pids);
-      expect(statuses(await Promise.all(Array.from({ length: SIGN_INS }, get)))).toEqual([200]);
-      server.signal('SIGINT');
-      expect(await server.exited).toBe(0);
-    },
-    TEST_MS_MAX,
-  );
+  test('speaks TLS, and keeps the old processes when a new certificate is wrong', async () => {
+    const folder = newFolder();
+    const copyOf = (name: string): string => {
+      const path = join(folder, name);
+      writeFileSync(path, readFileSync(vectorPath(name)), { mode: 0o600 });
+      return path;
+    };
+    const [cert, key] = [copyOf('tls-cert.pem'), copyOf('tls-key.pem')];
+    const server = start({ VAULT_TLS_CERT_FILE: cert, VAULT_TLS_KEY_FILE: key });
+    const port = await server.ready;
+    await until(() => countEvents(server, 'started') === 2);
+    const pids = serversOf(server);
+    const get = () => send(port, '/health/ready', {}, 'https');
+    expect(statuses(await Promise.all(Array.from({ length: SIGN_INS }, get)))).toEqual([200]);
+    writeFileSync(cert, 'not a certificate');
+    server.signal('SIGHUP');
+    await until(() => server.printed().includes('"event":"rolling_restart_failed"'));
+    expect(server.printed()).toContain('VAULT_TLS_CERT_FILE');
+    expect(serversOf(server)).toEqual(pids);
+    expect(statuses(await Promise.all(Array.from({ length: SIGN_INS }, get)))).toEqual([200]);
+    server.signal('SIGINT');
+    expect(await server.exited).toBe(0);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import type { Settings } from '../helpers/server-process.ts';
 import { startBalancer } from './balancer.ts';
@@ -20,7 +20,7 @@ afterAll(async () => {
  */
 const CALLERS = [0, 0, 0, 100, 300, 600, 'fresh', 'fresh', 'fresh', 'fresh'] as const;
 const SETTINGS = { VAULT_DRAIN_SECONDS: '1' };
-const TEST_MS_MAX = 180_000;
+setDefaultTimeout(180_000);
 const TOLD = 'Another server of this vault has this port already';
 
 async function newVault(): Promise<(settings?: Settings) => ServerProcess> {
@@ -29,72 +29,64 @@ async function newVault(): Promise<(settings?: Settings) => ServerProcess> {
   return (settings) => startProcess({ ...shared, ...settings });
 }
 
-test(
-  'servers behind a balancer are replaced one by one, and no request fails',
-  async () => {
-    const start = await newVault();
-    const balancer = await startBalancer();
-    const servers: ServerProcess[] = [];
-    const add = async (): Promise<void> => {
-      const server = start(SETTINGS);
-      servers.push(server);
-      const port = await server.ready;
-      balancer.add(port);
-      await balancer.untilWell(port);
-    };
+test('servers behind a balancer are replaced one by one, and no request fails', async () => {
+  const start = await newVault();
+  const balancer = await startBalancer();
+  const servers: ServerProcess[] = [];
+  const add = async (): Promise<void> => {
+    const server = start(SETTINGS);
+    servers.push(server);
+    const port = await server.ready;
+    balancer.add(port);
+    await balancer.untilWell(port);
+  };
+  await add();
+  await add();
+  const load = startServingLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
+  for (let round = 0; round < 3; round++) {
     await add();
-    await add();
-    const load = startServingLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
-    for (let round = 0; round < 3; round++) {
-      await add();
-      const old = servers.shift();
-      old?.signal('SIGTERM');
-      expect(await old?.exited).toBe(0);
-      balancer.remove((await old?.ready) ?? 0);
-    }
-    const tally = await load.stop();
-    expect(tally.failures.slice(0, 10)).toEqual([]);
-    expect(tally.answered).toBeGreaterThan(500);
-    expect(await findLost(balancer.port, tally.acknowledged)).toEqual([]);
-    balancer.close();
-    for (const server of servers) {
-      server.signal('SIGTERM');
-      expect(await server.exited).toBe(0);
-    }
-  },
-  TEST_MS_MAX,
-);
+    const old = servers.shift();
+    old?.signal('SIGTERM');
+    expect(await old?.exited).toBe(0);
+    balancer.remove((await old?.ready) ?? 0);
+  }
+  const tally = await load.stop();
+  expect(tally.failures.slice(0, 10)).toEqual([]);
+  expect(tally.answered).toBeGreaterThan(500);
+  expect(await findLost(balancer.port, tally.acknowledged)).toEqual([]);
+  balancer.close();
+  for (const server of servers) {
+    server.signal('SIGTERM');
+    expect(await server.exited).toBe(0);
+  }
+});
 
-test(
-  'servers on one port are replaced one by one, and no request fails',
-  async () => {
-    const start = await newVault();
-    const first = start(SETTINGS);
-    const port = await first.ready;
-    expect(first.printed()).not.toContain(TOLD);
-    const join = async (): Promise<ServerProcess> => {
-      const server = start({ ...SETTINGS, VAULT_PORT: String(port) });
-      expect(await server.ready).toBe(port);
-      expect(server.printed()).toContain(TOLD);
-      return server;
-    };
-    const servers = [first, await join(), await join()];
-    // The kernel resets a connection that comes in the very moment in which a socket of the port is closed.
-    const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
-    for (let round = 0; round < 3; round++) {
-      const old = servers.shift();
-      old?.signal('SIGTERM');
-      expect(await old?.exited).toBe(0);
-      servers.push(await join());
-    }
-    const tally = await load.stop();
-    expect(tally.failures.slice(0, 10)).toEqual([]);
-    expect(tally.answered).toBeGreaterThan(500);
-    expect(await findLost(port, tally.acknowledged)).toEqual([]);
-    for (const server of servers) {
-      server.signal('SIGTERM');
-    }
-    expect(await Promise.all(servers.map(({ exited }) => exited))).toEqual([0, 0, 0]);
-  },
-  TEST_MS_MAX,
-);
+test('servers on one port are replaced one by one, and no request fails', async () => {
+  const start = await newVault();
+  const first = start(SETTINGS);
+  const port = await first.ready;
+  expect(first.printed()).not.toContain(TOLD);
+  const join = async (): Promise<ServerProcess> => {
+    const server = start({ ...SETTINGS, VAULT_PORT: String(port) });
+    expect(await server.ready).toBe(port);
+    expect(server.printed()).toContain(TOLD);
+    return server;
+  };
+  const servers = [first, await join(), await join()];
+  // The kernel resets a connection that comes in the very moment in which a socket of the port is closed.
+  const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
+  for (let round = 0; round < 3; round++) {
+    const old = servers.shift();
+    old?.signal('SIGTERM');
+    expect(await old?.exited).toBe(0);
+    servers.push(await join());
+  }
+  const tally = await load.stop();
+  expect(tally.failures.slice(0, 10)).toEqual([]);
+  expect(tally.answered).toBeGreaterThan(500);
+  expect(await findLost(port, tally.acknowledged)).toEqual([]);
+  for (const server of servers) {
+    server.signal('SIGTERM');
+  }
+  expect(await Promise.all(servers.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+});

@@ -73,10 +73,6 @@ describe('replies', () => {
     }
   });
 
-  test('are the same byte by byte', () => {
-    expect(readAll([...Buffer.from(WIRE)].map((byte) => Buffer.from([byte])))).toEqual(REPLIES);
-  });
-
   test('that are passed on are the bytes that came, however they are cut', () => {
     const lists = Buffer.from(
       '*3\r\n$1\r\na\r\n$-1\r\n$12\r\nwith\r\nbreaks\r\n*1\r\n$0\r\n\r\n*-1\r\n*0\r\n',
