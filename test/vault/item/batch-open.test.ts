@@ -61,7 +61,7 @@ const WRONG: readonly (readonly [item: unknown, field: string, code: string])[] 
 describe.each(['decrypt', 'delete'] as const)('a batch to %s', (path) => {
   test('has a result for each item, in the order given', async () => {
     const tokens = await Promise.all(
-      Array.from({ length: 150 }, (_, i) => newItem(i % 2 ? `r${i}` : undefined)),
+      Array.from({ length: 70 }, (_, i) => newItem(i % 2 ? `r${i}` : undefined)),
     );
     const items = tokens.map((token, i) => (i % 2 ? { token, reference: `r${i}` } : { token })).toReversed();
     const results = await resultsOf(send(path, { items }));
@@ -239,15 +239,6 @@ describe('a batch to decrypt', () => {
       send('decrypt', { items: [{ token: own }], mask_fields: ['name'], rules: [] }),
     );
     expect(fields?.data?.['name']).not.toBe('Ada Lovelace');
-  });
-
-  test('gives verification codes in their place, and patched items whole', async () => {
-    const token = await newItem(undefined, { cvv: '737', name: 'A' });
-    const [result] = await resultsOf(send('decrypt', { items: [{ token }] }));
-    expect(result?.data).toMatchObject({ cvv: '737', name: 'A' });
-    await account.sdk.vault.update({ user: 'u', token, passphrase: PASSPHRASE, data: { name: 'B' } });
-    const [after] = await resultsOf(send('decrypt', { items: [{ token }] }));
-    expect(after?.data).toMatchObject({ cvv: '737', name: 'B' });
   });
 
   test('of large items comes whole, in its order', async () => {

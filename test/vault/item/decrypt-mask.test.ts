@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
+const CODES = 'cvv,cvc,cvv2,cvc2,cvn,cid,security_code,card_cvv,pin,pin_block,track1,track2'.split(',');
+
 let vault: TestVault;
 let masked: AccountClient;
 let unmasked: AccountClient;
@@ -28,74 +30,37 @@ async function seenBy(client: AccountClient, stored: unknown, query: Query = {})
 }
 
 describe('an account without unmasked output', () => {
-  test.each(['card_number', 'account_number', 'n', 'number', 'pan'])(
-    'sees the last four of %s',
-    async (name) => {
-      expect(await seenBy(masked, { [name]: '4111111111111234' })).toEqual({ [name]: '************1234' });
-    },
-  );
+  test('sees the last four of every name of a number, and nothing of a code, at any depth', async () => {
+    const names = ['card_number', 'account_number', 'n', 'number', 'pan'];
+    const numbers = Object.fromEntries(names.map((name) => [name, '4111111111111234']));
+    const hidden = Object.fromEntries(names.map((name) => [name, '************1234']));
+    expect(await seenBy(masked, { ...numbers, deep: [numbers] })).toEqual({ ...hidden, deep: [hidden] });
+    const codes = Object.fromEntries(CODES.map((name) => [name, ['12', { a: 'b c' }]]));
+    const gone = Object.fromEntries(CODES.map((name) => [name, ['**', { a: '***' }]]));
+    expect(await seenBy(masked, { ...codes, deep: [codes] })).toEqual({ ...gone, deep: [gone] });
+  });
 
   const cases: readonly (readonly [string, object, object])[] = [
     ['spaces stay', { number: '4111 1111 1111 1234' }, { number: '**** **** **** 1234' }],
-    [
-      'every other character goes',
-      { number: 'DE89-3704-0044 0532/0130.00' },
-      { number: '************** ********0.00' },
-    ],
-    ['four characters stay', { number: '12 34' }, { number: '12 34' }],
     ['an integer becomes the masked text', { number: 4111111111111234 }, { number: '************1234' }],
-    [
-      'names at any depth',
-      { number: '12345', a: { b: [{ pan: '54321' }, { card: { n: '99999' } }] } },
-      { number: '*2345', a: { b: [{ pan: '*4321' }, { card: { n: '*9999' } }] } },
-    ],
     [
       'all that such a name holds, whole',
       { number: { left: '12345', right: ['67890', { x: 54321 }] } },
       { number: { left: '*****', right: ['*****', { x: '*****' }] } },
     ],
-    ['null stays null', { number: null, n: '12345' }, { number: null, n: '*2345' }],
     [
-      'names in other letters too',
-      { Card_Number: '12345', PAN: '54321' },
-      { Card_Number: '*2345', PAN: '*4321' },
+      'names in other letters too, null stays null',
+      { Card_Number: '12345', PAN: '54321', number: null },
+      { Card_Number: '*2345', PAN: '*4321', number: null },
     ],
     [
       'nothing else',
       { number: '12345', numbers: '12345', my_number: '12345', holder: 'Ada' },
       { number: '*2345', numbers: '12345', my_number: '12345', holder: 'Ada' },
     ],
-    ['characters of two units are one', { number: '🔑🔑🔑12345' }, { number: '****2345' }],
   ];
   test.each(cases)('%s', async (_, stored, seen) => {
     expect(await seenBy(masked, stored)).toEqual(seen);
-  });
-
-  const codes = [
-    'cvv',
-    'cvc',
-    'cvv2',
-    'cvc2',
-    'cvn',
-    'cid',
-    'security_code',
-    'card_cvv',
-    'pin',
-    'pin_block',
-    'track1',
-    'track2',
-  ];
-  test.each(codes)('sees nothing of %s, at any depth', async (name) => {
-    const stored = {
-      [name]: '1234',
-      deep: [{ [name]: 123 }, { [name]: ['12', { a: 'b c' }] }],
-      [name.toUpperCase()]: '9',
-    };
-    expect(await seenBy(masked, stored)).toEqual({
-      [name]: '****',
-      deep: [{ [name]: '***' }, { [name]: ['**', { a: '***' }] }],
-      [name.toUpperCase()]: '*',
-    });
   });
 
   test('sees the same through the SDK, and numbers keep their text elsewhere', async () => {
@@ -142,9 +107,6 @@ describe('an account with unmasked output', () => {
     card: { number: '5555555555554444', cvc: '999', holder: 'Grace' },
     cards: [{ number: '12345' }, { number: '67890' }],
     'a.b': 'dotted name',
-    amount: 12345.67,
-    paid: true,
-    none: null,
   };
 
   test('sees everything', async () => {
@@ -153,24 +115,9 @@ describe('an account with unmasked output', () => {
 
   const cases: readonly (readonly [string, string, object])[] = [
     ['a name', 'holder', { holder: '*** ****lace', card: { ...stored.card, holder: '*race' } }],
-    ['a dotted path', 'card.holder', { card: { ...stored.card, holder: '*race' } }],
     ['a place in a list', 'cards.1.number', { cards: [{ number: '12345' }, { number: '*7890' }] }],
-    [
-      'a name at every depth',
-      'number',
-      {
-        card: { ...stored.card, number: '************4444' },
-        cards: [{ number: '*2345' }, { number: '*7890' }],
-      },
-    ],
-    [
-      'a name that holds an object',
-      'card',
-      { card: { number: '************4444', cvc: '***', holder: '*race' } },
-    ],
     ['codes whole', 'cvv,card.cvc', { cvv: '***', card: { ...stored.card, cvc: '***' } }],
     ['a name with a dot in it', 'a.b', { 'a.b': '****** name' }],
-    ['a number, a truth value, null', 'amount,paid,none', { amount: '****5.67', paid: 'true', none: null }],
     [
       'several, with spaces between',
       ' holder , cvv ',
@@ -193,11 +140,13 @@ describe('an account with unmasked output', () => {
     expect(opened).toMatchObject({ card_number: '************1234', cvv: '***', holder: 'Ada Lovelace' });
   });
 
-  test.each(['holder,,cvv', ',', 'holder,'])('an empty entry is refused: %p', async (mask_fields) => {
-    const refused = await unmasked.send('GET', '/vault', {
-      query: { user: 'u', token: 'x', mask_fields },
-      passphrase: PASSPHRASE,
-    });
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.mask_fields']);
+  test('an empty entry is refused', async () => {
+    for (const mask_fields of ['holder,,cvv', ',', 'holder,']) {
+      const refused = await unmasked.send('GET', '/vault', {
+        query: { user: 'u', token: 'x', mask_fields },
+        passphrase: PASSPHRASE,
+      });
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.mask_fields']);
+    }
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { createCursors } from '../../../server/services/common/cursor.ts';
 import { actFor, createContext } from '../../../server/services/common/request-context.ts';
 import { createErasing } from '../../../server/services/vault/erase.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
@@ -133,40 +133,7 @@ describe('erasing a reference', () => {
   });
 });
 
-describe('races', () => {
-  test('with stores and updates of the same items: what was not stored anew is gone, and nothing is half deleted', async () => {
-    const tokens = await newItems(60, 'raced');
-    const updates = tokens.slice(0, 20).map((token) =>
-      account.send('POST', '/vault/update', {
-        query: { user: 'u', token, reference: 'raced' },
-        passphrase: PASSPHRASE,
-        body: { name: 'Ada' },
-      }),
-    );
-    const stores = Array.from({ length: 8 }, () => newItems(5, 'raced'));
-    const [deleted] = await Promise.all([erased('raced'), ...updates, ...stores]);
-    expect(deleted).toBeGreaterThanOrEqual(60);
-    const left = await listed({ reference: 'raced' });
-    expect(left.filter((token) => tokens.includes(token))).toEqual([]);
-    for (const token of left) {
-      expect(await account.open('u', token, { reference: 'raced' })).toContain('number');
-    }
-    for (const token of tokens) {
-      expect(await vault.raw.keys(`*${token}*`)).toEqual([]);
-    }
-    expect(await erased('raced')).toBe(left.length);
-    const { code, out } = await runCommand(['verify', '--json'], { vault });
-    expect([code, JSON.parse(out).bad]).toEqual([0, {}]);
-  });
-
-  test('with another one: each item is deleted by one of them', async () => {
-    const before = (await vault.usage(account))['delete'] ?? 0;
-    await newItems(50, 'twice');
-    const [one, two] = await Promise.all([erased('twice'), erased('twice')]);
-    expect(one + two).toBe(50);
-    expect(((await vault.usage(account))['delete'] ?? 0) - before).toBe(50);
-  });
-
+describe('an erasure', () => {
   test('that fails in between goes on when it is repeated', async () => {
     await newItems(60, 'broken');
     const { itemStore } = vault.opened.stores;

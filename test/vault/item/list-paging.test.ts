@@ -36,16 +36,16 @@ function walk(
 }
 
 describe('a walk without writes', () => {
-  test.each([1, 7, 37, 100, 256, 499, 500, 501])(
-    'in pages of %i is the whole listing, each item once, in its order',
-    async (limit) => {
-      const whole = namesOf((await list({ limit: -1 })).as<Tree>());
-      expect(new Set(whole).size).toBe(ITEMS);
-      const query = limit === 1 ? { limit, user: 'e' } : { limit };
-      const expected = limit === 1 ? whole.filter((name) => name.startsWith('e ')) : whole;
-      expect(await walk(query)).toEqual(expected);
-    },
-  );
+  test('is the whole listing, each item once, in its order, whatever the size of its pages', async () => {
+    const whole = namesOf((await list({ limit: -1 })).as<Tree>());
+    expect(new Set(whole).size).toBe(ITEMS);
+    for (const limit of [7, 100, 256, 499, 500, 501]) {
+      expect(await walk({ limit })).toEqual(whole);
+    }
+    expect(await walk({ limit: 1, user: 'e' })).toEqual(whole.filter((name) => name.startsWith('e ')));
+    const bySdk = await Array.fromAsync(account.sdk.vault.pages({ limit: 123 }), ({ data }) => namesOf(data));
+    expect(bySdk.flat()).toEqual(whole);
+  });
 
   test('is the same under a filter', async () => {
     const whole = namesOf((await list({ limit: -1, reference: 'ref-3' })).as<Tree>());
@@ -80,14 +80,6 @@ describe('a walk without writes', () => {
     expect(walked.slice(0, inBuckets.size)).toEqual(
       [...inBuckets.values()].sort().map((token) => `tie ${token}`),
     );
-  });
-
-  test('the SDK walks it too', async () => {
-    const walked: string[] = [];
-    for await (const { data } of account.sdk.vault.pages({ limit: 123 })) {
-      walked.push(...namesOf(data));
-    }
-    expect(walked).toEqual(namesOf((await list({ limit: -1 })).as<Tree>()));
   });
 
   test('a page has 1,024 items when nothing else is asked for', async () => {
@@ -287,19 +279,24 @@ describe('next_token', () => {
     expect((await list({ ...start, limit: -1, next_token })).status).toBe(200);
   });
 
-  const changes: readonly (readonly [string, Query])[] = [
-    ['another key', { user: 'b' }],
-    ['no key', { user: undefined }],
-    ['another prefix', { reference_prefix: 're' }],
-    ['no prefix', { reference_prefix: undefined }],
-    ['a reference', { reference: 'ref-1' }],
-    ['another time', { stored_after: '2020-01-01T00:00:01Z' }],
-    ['no time', { stored_after: undefined }],
-    ['an end', { stored_before: '2999-01-01T00:00:00Z' }],
-  ];
-  test.each(changes)('is refused with %s', async (_, query) => {
-    const refused = await list({ ...start, ...query, next_token });
-    expect([refused.outcome, refused.field]).toEqual(['400 cursor_invalid', 'query.next_token']);
+  test('is refused with any other filter', async () => {
+    for (const query of [
+      { user: 'b' },
+      { user: undefined },
+      { reference_prefix: 're' },
+      { reference_prefix: undefined },
+      { reference: 'ref-1' },
+      { stored_after: '2020-01-01T00:00:01Z' },
+      { stored_after: undefined },
+      { stored_before: '2999-01-01T00:00:00Z' },
+    ]) {
+      const refused = await list({ ...start, ...query, next_token });
+      expect([query, refused.outcome, refused.field]).toEqual([
+        query,
+        '400 cursor_invalid',
+        'query.next_token',
+      ]);
+    }
   });
 
   test('is refused to another account, and for decrypting', async () => {
@@ -310,32 +307,6 @@ describe('next_token', () => {
     expect((await account.send('GET', '/vault', { query, passphrase: PASSPHRASE })).outcome).toBe(
       '400 cursor_invalid',
     );
-  });
-
-  test('is refused when any character of it was changed', async () => {
-    const refused = await Promise.all(
-      Array.from(next_token, (character, at) =>
-        list({
-          ...start,
-          next_token: next_token.slice(0, at) + (character === 'A' ? 'B' : 'A') + next_token.slice(at + 1),
-        }),
-      ),
-    );
-    expect(new Set(refused.map(({ outcome }) => outcome))).toEqual(new Set(['400 cursor_invalid']));
-  });
-
-  test('is refused when it was cut, lengthened or made up', async () => {
-    for (const forged of [
-      next_token.slice(0, -1),
-      next_token.slice(4),
-      `${next_token}A`,
-      `${next_token}=`,
-      `${next_token} `,
-      'x',
-      btoa('{}'),
-    ]) {
-      expect((await list({ ...start, next_token: forged })).outcome).toBe('400 cursor_invalid');
-    }
   });
 
   test('serves on another server of the vault', async () => {

@@ -14,7 +14,7 @@ import type { TestVault } from '../../helpers/vault.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 
 const ITEMS = 40;
-const OPERATIONS = 1_000;
+const OPERATIONS = 400;
 const AT_ONCE = 25;
 
 let vault: TestVault;
@@ -190,7 +190,7 @@ function mixedOperations(): readonly Operation[] {
   ];
 }
 
-test('of 1,000 mixed operations at once each is in the log of its item once, in pages too', async () => {
+test('of hundreds of mixed operations at once each is in the log of its item once, in pages too', async () => {
   const operations = mixedOperations();
   const items = await Promise.all(
     Array.from({ length: ITEMS }, async (_, n): Promise<Stored> => {

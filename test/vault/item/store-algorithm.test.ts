@@ -5,15 +5,7 @@ import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../h
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '4111111111111111';
-const HASHED = [
-  'full',
-  'luhn',
-  'partial_8_start',
-  'partial_12_end',
-  'partial_16_end',
-  'partial_middle_6_4',
-  'partial_middle_0_0',
-];
+const HASHED = ['full', 'luhn', 'partial_8_start', 'partial_16_end', 'partial_middle_6_4'];
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 let vault: TestVault;
@@ -61,26 +53,14 @@ describe('luhn', () => {
 });
 
 describe('partial', () => {
-  const sizes = [8, 9, 10, 11, 12, 13, 14, 15, 16];
-
-  test.each(sizes)('partial_%i_start replaces that many digits at the start', async (n) => {
-    const token = await tokenFor(`partial_${n}_start`);
-    expect(token).toMatch(new RegExp(`^[0-9a-f]{${n}}${NUMBER.slice(n)}$`));
-    expect(token.slice(0, n)).toMatch(/[a-f]/);
-  });
-
-  test.each(sizes)('partial_%i_end replaces that many digits at the end', async (n) => {
-    const token = await tokenFor(`partial_${n}_end`);
-    expect(token).toMatch(new RegExp(`^${NUMBER.slice(0, 16 - n)}[0-9a-f]{${n}}$`));
-    expect(token.slice(16 - n)).toMatch(/[a-f]/);
-  });
-
-  test('takes its hex from the full token', async () => {
-    const full = await tokenFor('full');
-    const token = await tokenFor('partial_8_end');
-    // The first candidate serves unless it has no letter.
-    if (/[a-f]/.test(full.slice(0, 8))) {
-      expect(token).toBe(`${NUMBER.slice(0, 8)}${full.slice(0, 8)}`);
+  test('replaces so many digits at its end, and keeps the others', async () => {
+    for (const n of [8, 11, 16]) {
+      const start = await tokenFor(`partial_${n}_start`);
+      expect(start).toMatch(new RegExp(`^[0-9a-f]{${n}}${NUMBER.slice(n)}$`));
+      expect(start.slice(0, n)).toMatch(/[a-f]/);
+      const end = await tokenFor(`partial_${n}_end`);
+      expect(end).toMatch(new RegExp(`^${NUMBER.slice(0, 16 - n)}[0-9a-f]{${n}}$`));
+      expect(end.slice(16 - n)).toMatch(/[a-f]/);
     }
   });
 
@@ -103,84 +83,44 @@ describe('partial', () => {
     expect(opened.some((item) => item.token === token)).toBe(true);
     await account.sdk.vault.delete({ user: 'u', token });
   });
-
-  test('with more digits than the number has is the full token', async () => {
-    for (const [algorithm, number] of [
-      ['partial_8_start', '1234567'],
-      ['partial_16_end', '371449635398431'],
-      ['partial_9_end', '12345678'],
-    ] as const) {
-      expect(await tokenFor(algorithm, number)).toBe(await tokenFor('full', number));
-    }
-  });
-
-  test('never passes for a card number', async () => {
-    const numbers = Array.from({ length: 60 }, (_, n) => `41111111111${10_000 + n}`);
-    const tokens = await Promise.all(numbers.map((number) => tokenFor('partial_8_end', number)));
-    for (const token of tokens) {
-      expect(token).toMatch(/[a-f]/);
-    }
-  });
 });
 
 describe('partial_middle', () => {
-  test.each([
-    [6, 4],
-    [0, 4],
-    [6, 0],
-    [0, 0],
-    [6, 5],
-    [11, 0],
-  ])('keeps %i first and %i last digits', async (start, end) => {
-    const token = await tokenFor(`partial_middle_${start}_${end}`);
-    const middle = 16 - start - end;
-    expect(token).toMatch(
-      new RegExp(`^${NUMBER.slice(0, start)}[0-9a-f]{${middle}}${NUMBER.slice(16 - end)}$`),
-    );
-    expect(token.slice(start, start + middle)).toMatch(/[a-f]/);
+  test('keeps so many first and last digits, and is the full token where too few are between', async () => {
+    for (const [start, end] of [
+      [6, 4],
+      [0, 0],
+      [11, 0],
+    ] as const) {
+      const token = await tokenFor(`partial_middle_${start}_${end}`);
+      const middle = 16 - start - end;
+      expect(token).toMatch(
+        new RegExp(`^${NUMBER.slice(0, start)}[0-9a-f]{${middle}}${NUMBER.slice(16 - end)}$`),
+      );
+      expect(token.slice(start, start + middle)).toMatch(/[a-f]/);
+    }
+    expect(await tokenFor('partial_middle_6_6')).toBe(await tokenFor('full'));
+    expect(await tokenFor('partial_8_start', '1234567')).toBe(await tokenFor('full', '1234567'));
   });
-
-  test.each(['partial_middle_6_6', 'partial_middle_12_0', 'partial_middle_16_16', 'partial_middle_99_99'])(
-    'with a middle shorter than five is the full token: %s',
-    async (algorithm) => {
-      expect(await tokenFor(algorithm)).toBe(await tokenFor('full'));
-    },
-  );
 });
 
-describe('any other value', () => {
-  const wrong = [
+test('any other algorithm is refused, and nothing is stored', async () => {
+  const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length;
+  for (const algorithm of [
     '',
     'FULL',
-    'Full',
-    'full ',
     'sha256',
-    'partial',
-    'partial_8',
     'partial_7_start',
-    'partial_17_end',
-    'partial_08_start',
-    'partial_8_middle',
-    'partial_middle',
     'partial_middle_6',
-    'partial_middle_-1_4',
-    'partial_middle_6_4_2',
-    'uuid4',
-    'luhn2',
     'full,luhn',
     '__proto__',
-  ];
-  test.each(wrong)('%p is refused, and nothing is stored', async (algorithm) => {
-    const before = (await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length;
+  ]) {
     const query = { user: 'u', algorithm };
-    const refused = await account.send('POST', '/vault', {
-      query,
-      passphrase: PASSPHRASE,
-      body: { number: '31' },
-    });
+    const given = { query, passphrase: PASSPHRASE, body: { number: '31' } };
+    const refused = await account.send('POST', '/vault', given);
     expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.algorithm']);
-    expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before);
-  });
+  }
+  expect((await account.sdk.vault.list({ user: 'u', limit: -1 })).data['u']?.length).toBe(before);
 });
 
 describe('tokens depend on', () => {
@@ -196,19 +136,16 @@ describe('tokens depend on', () => {
     expect(await tokenFor(algorithm, NUMBER, { reference: 'a' })).toBe(others[0] ?? '');
   });
 
-  test.each(['full', 'luhn', 'partial_12_end'])(
-    'the key, even one of the same passphrase: %s',
-    async (algorithm) => {
-      const other = await vault.account();
-      await Promise.all([other.key('u'), account.key(`second-${algorithm}`)]);
-      const tokens = await Promise.all([
-        tokenFor(algorithm),
-        account.store(`second-${algorithm}`, { number: NUMBER }, { algorithm }),
-        other.store('u', { number: NUMBER }, { algorithm }),
-      ]);
-      expect(new Set(tokens).size).toBe(3);
-    },
-  );
+  test.each(['full', 'luhn'])('the key, even one of the same passphrase: %s', async (algorithm) => {
+    const other = await vault.account();
+    await Promise.all([other.key('u'), account.key(`second-${algorithm}`)]);
+    const tokens = await Promise.all([
+      tokenFor(algorithm),
+      account.store(`second-${algorithm}`, { number: NUMBER }, { algorithm }),
+      other.store('u', { number: NUMBER }, { algorithm }),
+    ]);
+    expect(new Set(tokens).size).toBe(3);
+  });
 });
 
 describe('storing again', () => {
@@ -245,7 +182,7 @@ describe('storing again', () => {
 describe('two numbers never share a token', () => {
   test('whatever is stored first, five replaced digits stay unique among hundreds of cards', async () => {
     await account.key('crowd');
-    const numbers = Array.from({ length: 500 }, (_, n) => `4111${String(10_000 + n)}99`);
+    const numbers = Array.from({ length: 300 }, (_, n) => `4111${String(10_000 + n)}99`);
     const query = { algorithm: 'partial_middle_4_2' };
     const tokens = await Promise.all(numbers.map((number) => account.store('crowd', { number }, query)));
     expect(new Set(tokens).size).toBe(numbers.length);

@@ -31,19 +31,13 @@ function objectOf(bytes: number, filling = 'x'): string {
 }
 
 describe('size', () => {
-  test.each(['x', 'ä', '密', '🔑', '\\n'])(
-    '262,144 bytes of JSON are stored and come back, made of %p',
-    async (filling) => {
+  test('262,144 bytes of JSON are stored and come back; one byte more is refused', async () => {
+    for (const filling of ['x', '密', '🔑', '\\n']) {
       const text = objectOf(BYTES_MAX, filling);
       expect(encoder.encode(text)).toHaveLength(BYTES_MAX);
-      const stored = await store(text);
-      expect(stored.outcome).toBe('200');
-      expect(await account.open('u', tokenIn(stored))).toBe(text);
-    },
-  );
-
-  test.each(['x', '密', '🔑'])('one byte more is refused, made of %p', async (filling) => {
-    expect((await store(objectOf(BYTES_MAX + 1, filling))).outcome).toBe('413 body_too_large');
+      expect(await account.open('u', tokenIn(await store(text)))).toBe(text);
+      expect((await store(objectOf(BYTES_MAX + 1, filling))).outcome).toBe('413 body_too_large');
+    }
   });
 
   test('it is what was sent that counts, white space too', async () => {
@@ -90,66 +84,32 @@ describe('depth', () => {
   const objects = (depth: number): string =>
     `{"number":"1","deep":${'{"a":'.repeat(depth - 1)}1${'}'.repeat(depth - 1)}}`;
 
-  test.each([lists(64), objects(64)])('64 levels are stored and come back', async (text) => {
-    expect(await account.open('u', tokenIn(await store(text)))).toBe(text);
-  });
-
-  test.each([
-    lists(65),
-    objects(65),
-    lists(100_000),
-    objects(40_000),
-    `{"number":"1","deep":${'['.repeat(200_000)}`,
-  ])('more are refused', async (text) => {
-    expect((await store(text)).outcome).toBe('400 json_too_deep');
+  test('64 levels are stored and come back, more are refused', async () => {
+    for (const text of [lists(64), objects(64)]) {
+      expect(await account.open('u', tokenIn(await store(text)))).toBe(text);
+    }
+    for (const text of [lists(65), objects(65), lists(100_000), objects(40_000)]) {
+      expect((await store(text)).outcome).toBe('400 json_too_deep');
+    }
   });
 });
 
 describe('JSON that is none', () => {
   const wrong: readonly (readonly [string, string | Uint8Array])[] = [
     ['an empty body', ''],
-    ['white space', ' \n'],
     ['an object that does not end', '{"number":"1"'],
     ['something behind the object', '{"number":"1"} x'],
-    ['two objects', '{"number":"1"}{"number":"2"}'],
-    ['a comma at the end', '{"number":"1",}'],
-    ['single quotes', "{'number':'1'}"],
-    ['a name without quotes', '{number:"1"}'],
-    ['a comment', '{"number":"1"/* c */}'],
-    ['NaN', '{"number":"1","a":NaN}'],
-    ['Infinity', '{"number":"1","a":Infinity}'],
-    ['a plus sign', '{"number":"1","a":+1}'],
-    ['a zero in front', '{"number":"1","a":01}'],
-    ['a point in front', '{"number":"1","a":.5}'],
-    ['a point at the end', '{"number":"1","a":1.}'],
-    ['a control character in a text', '{"number":"1","a":"\u0001"}'],
-    ['a line break in a text', '{"number":"1","a":"\n"}'],
-    ['an unknown escape', '{"number":"1","a":"\\x41"}'],
-    ['half an escape', '{"number":"1","a":"\\u00"}'],
-    ['a member twice', '{"number":"1","a":1,"a":2}'],
-    ['the number twice', '{"number":"1","number":"1"}'],
-    ['a member twice, one escaped', '{"number":"1","a":1,"\\u0061":2}'],
     ['a member twice below', '{"number":"1","deep":[{"b":{"c":1,"c":1}}]}'],
-    ['__proto__ twice', '{"number":"1","__proto__":1,"__proto__":2}'],
+    ['the number twice', '{"number":"1","number":"1"}'],
     ['a byte order mark', '\ufeff{"number":"1"}'],
     ['UTF-16', new Uint8Array(Buffer.from('{"number":"1"}', 'utf16le'))],
     ['a lone byte of UTF-8', Uint8Array.of(...encoder.encode('{"number":"1","a":"'), 0xff, 0x22, 0x7d)],
-    ['a cut character', Uint8Array.of(...encoder.encode('{"number":"1","a":"'), 0xe5, 0xaf, 0x22, 0x7d)],
-    [
-      'an overlong character',
-      Uint8Array.of(...encoder.encode('{"number":"1","a":"'), 0xc0, 0xaf, 0x22, 0x7d),
-    ],
-    [
-      'a surrogate in UTF-8',
-      Uint8Array.of(...encoder.encode('{"number":"1","a":"'), 0xed, 0xa0, 0x80, 0x22, 0x7d),
-    ],
-    ['no-break space', '{\u00a0"number":"1"}'],
   ];
   test.each(wrong)('%s is refused', async (_, body) => {
     expect((await store(body)).outcome).toBe('400 invalid_json');
   });
 
-  test.each(['[]', '[{"number":"1"}]', '"4111"', '4111', 'true', 'null'])('%s is no object', async (body) => {
+  test.each(['[{"number":"1"}]', '4111', 'null'])('%s is no object', async (body) => {
     const refused = await store(body);
     expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'body']);
   });
@@ -160,12 +120,9 @@ describe('what was stored comes back exactly', () => {
     ['an empty name, empty values', '{"number":"1","":"","a":[],"b":{},"c":""}'],
     ['big integers', '{"number":"1","a":9007199254740993,"b":-123456789012345678901234567890}'],
     ['zeros at the end', '{"number":"1","a":1.10,"b":100.00,"c":0.0}'],
-    ['minus zero', '{"number":"1","a":-0,"b":-0.0}'],
-    ['what no JavaScript number holds', '{"number":"1","a":1e400,"b":-1E+999,"c":1e-400}'],
-    ['many digits behind the point', '{"number":"1","a":0.1000000000000000055511151231257827}'],
+    ['what no JavaScript number holds', '{"number":"1","a":1e400,"b":-1E+999,"c":-0.0}'],
     ['lone surrogates', '{"number":"1","a":"\\ud800","b":"x\\udfffy","\\ud83d":1}'],
     ['text of all kinds', '{"number":"1","a":"ünï 密碼 🔑 👩‍👩‍👧 \u2028\u2029 \u202e"}'],
-    ['composed and decomposed letters', '{"number":"1","caf\u00e9":1,"cafe\u0301":2}'],
     ['escapes that are needed', '{"number":"1","a":"\\"\\\\\\n\\t\\u0000\\u001f"}'],
     ['names that look like integers, in their order', '{"10":1,"number":"1","9":2,"1":3,"01":4}'],
     [
@@ -174,8 +131,6 @@ describe('what was stored comes back exactly', () => {
     ],
     ['__proto__ below', '{"number":"1","a":[{"__proto__":[1,{"__proto__":null}]}]}'],
     ['null, true and false', '{"number":"1","a":null,"b":true,"c":false,"d":[null,true,false]}'],
-    ['null in a text', '{"number":"1","a":"\\u0000"}'],
-    ['markup', '{"number":"1","a":"<script>alert(1)</script>{{number}}"}'],
     [
       'verification codes in their places',
       '{"cvv":"123","number":"1","a":{"cvc":7,"b":[{"pin":"0"},1]},"CVV2":null}',
@@ -213,23 +168,15 @@ describe('what was stored comes back exactly', () => {
   });
 });
 
-describe('any Content-Type is JSON', () => {
-  test.each([
-    'text/plain',
-    'text/plain;charset=utf-8',
+test('any Content-Type is JSON, and none at all', async () => {
+  for (const type of [
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
     'application/json; charset=utf-16',
-    'application/octet-stream',
-    'image/png',
     'nonsense',
-  ])('%s', async (type) => {
+  ]) {
     const stored = await store('{"number":"1","ü":"+%20&a=b"}', { 'content-type': type });
-    expect(stored.outcome).toBe('200');
     expect(await account.open('u', tokenIn(stored))).toBe('{"number":"1","ü":"+%20&a=b"}');
-  });
-
-  test('none at all', async () => {
-    expect((await store(encoder.encode('{"number":"1"}'))).outcome).toBe('200');
-  });
+  }
+  expect((await store(encoder.encode('{"number":"1"}'))).outcome).toBe('200');
 });

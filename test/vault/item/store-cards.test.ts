@@ -35,33 +35,22 @@ describe('production', () => {
     expect((await account.sdk.admin.whoami()).environment).toBe('production');
   });
 
-  test.each([
-    '4111111111111111',
-    '4242424242424242',
-    '5555555555554444',
-    '2223003122003222',
-    '378282246310005',
-    '6011111111111117',
-    '30569309025904',
-    '3530111333300000',
-    '6200000000000005',
-    '6205500000000000004',
-    '4222222222222',
-    '5066991111111118',
-  ])('refuses the published test number %s, however it is written and wherever it stands', async (number) => {
-    const spaced = number.replace(/(....)/g, '$1 ');
-    const attempts = [
-      store({ card_number: number }),
-      store({ account_number: spaced }),
-      store({ n: number.replace(/(....)/g, '$1-') }),
-      store(`{"number":${number}}`),
-      store({ holder: 'Ada' }, { number }),
-      store({ holder: 'Ada' }, { card_number: spaced }),
-      store({ number }, { algorithm: 'uuid', reference: 'r' }),
-      store({ number }, { number: REAL }),
-    ];
-    for (const refused of await Promise.all(attempts)) {
-      expect(refused.outcome).toBe('400 test_card');
+  test('refuses published test numbers, however they are written and wherever they stand', async () => {
+    for (const number of ['4111111111111111', '378282246310005', '6205500000000000004']) {
+      const spaced = number.replace(/(....)/g, '$1 ');
+      const attempts = [
+        store({ card_number: number }),
+        store({ account_number: spaced }),
+        store({ n: number.replace(/(....)/g, '$1-') }),
+        store(`{"number":${number}}`),
+        store({ holder: 'Ada' }, { number }),
+        store({ holder: 'Ada' }, { card_number: spaced }),
+        store({ number }, { algorithm: 'uuid', reference: 'r' }),
+        store({ number }, { number: REAL }),
+      ];
+      for (const refused of await Promise.all(attempts)) {
+        expect(refused.outcome).toBe('400 test_card');
+      }
     }
   });
 
@@ -79,18 +68,6 @@ describe('production', () => {
   });
 });
 
-describe('staging', () => {
-  beforeAll(begin({}));
-  afterAll(() => vault.close());
-
-  test('stores test numbers', async () => {
-    expect((await account.sdk.admin.whoami()).environment).toBe('staging');
-    for (const number of ['4111111111111111', '378282246310005', '5555 5555 5555 4444']) {
-      expect((await store({ number })).outcome).toBe('200');
-    }
-  });
-});
-
 describe('card_metadata', () => {
   beforeAll(begin({}));
   afterAll(() => vault.close());
@@ -100,6 +77,11 @@ describe('card_metadata', () => {
     answer.as<{ card_metadata?: CardMetadata }>().card_metadata;
   const decrypt = (token: string, query: Query = flag, client = account): Promise<Answer> =>
     client.send('GET', '/vault', { query: { user: 'u', token, ...query }, passphrase: PASSPHRASE });
+
+  test('is of test numbers too in staging', async () => {
+    expect((await account.sdk.admin.whoami()).environment).toBe('staging');
+    expect(metadataOf(await store({ number: '5555 5555 5555 4444' }, flag))?.brand).toBe('mastercard');
+  });
 
   test('without a table is BIN and brand, from the number alone', async () => {
     const stored = await store({ number: REAL }, flag);
