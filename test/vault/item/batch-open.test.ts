@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, type Answer, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { type Answer, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 interface Result {
   readonly token?: string;
@@ -13,15 +13,11 @@ interface Result {
 
 const CARD = { number: '4111111111111111', cvv: '123' };
 
-let vault: TestVault;
-let account: AccountClient;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 function newItem(reference?: string, data: object = {}): Promise<string> {

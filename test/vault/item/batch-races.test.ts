@@ -1,9 +1,9 @@
 /** What happens to items while a batch is worked on, and what their removal leaves behind. */
-import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test';
-import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import { afterAll, afterEach, describe, expect, mock, spyOn, test } from 'bun:test';
+import { type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { capture, createCapture } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 interface Result {
   readonly token?: string;
@@ -14,18 +14,13 @@ interface Result {
 
 const TTL_MS = 60_000;
 
-let vault: TestVault;
-let account: AccountClient;
-let kid: string;
 let ahead = 0;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ alone: true, sadTtlMs: TTL_MS, now: () => Date.now() + ahead });
-  account = await vault.account();
-  await account.key('u');
-  kid = await vault.kidOf(account, 'u');
-});
+const vault = await openTestVault({ alone: true, sadTtlMs: TTL_MS, now: () => Date.now() + ahead });
+const account = await vault.account();
+await account.key('u');
+const kid = await vault.kidOf(account, 'u');
 afterEach(() => {
   mock.restore();
   ahead = 0;

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let account: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 interface Result {
@@ -168,16 +163,14 @@ describe('a batch', () => {
   });
 });
 
-describe('under an Idempotency-Key', () => {
-  test('a repeat gives the first reply', async () => {
-    const items = [{ data: { n: fresh() }, algorithm: 'uuid' }, { data: {} }];
-    const first = await batch(items, {}, 'once');
-    expect(await batch(items, {}, 'once')).toEqual(first);
-    const other = await account.send('POST', '/vault/batch', {
-      passphrase: PASSPHRASE,
-      body: { user: 'u', items: [{ data: { n: fresh() } }] },
-      headers: { 'Idempotency-Key': 'once' },
-    });
-    expect(other.outcome).toBe('409 idempotency_conflict');
+test('under an Idempotency-Key: a repeat gives the first reply', async () => {
+  const items = [{ data: { n: fresh() }, algorithm: 'uuid' }, { data: {} }];
+  const first = await batch(items, {}, 'once');
+  expect(await batch(items, {}, 'once')).toEqual(first);
+  const other = await account.send('POST', '/vault/batch', {
+    passphrase: PASSPHRASE,
+    body: { user: 'u', items: [{ data: { n: fresh() } }] },
+    headers: { 'Idempotency-Key': 'once' },
   });
+  expect(other.outcome).toBe('409 idempotency_conflict');
 });

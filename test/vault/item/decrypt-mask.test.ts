@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const CODES = 'cvv,cvc,cvv2,cvc2,cvn,cid,security_code,card_cvv,pin,pin_block,track1,track2'.split(',');
 
-let vault: TestVault;
-let masked: AccountClient;
-let unmasked: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  masked = await vault.account({ unmasked: false });
-  unmasked = await vault.account();
-  await Promise.all([masked.key('u'), unmasked.key('u')]);
-});
+const vault = await openTestVault();
+const masked = await vault.account({ unmasked: false });
+const unmasked = await vault.account();
+await Promise.all([masked.key('u'), unmasked.key('u')]);
 afterAll(() => vault.close());
 
 /** What an account sees of an object, opened alone; opened with its whole key it must look the same. */

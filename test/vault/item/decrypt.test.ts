@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, type Answer, PASSPHRASE, type Query, refusalOf } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { type Answer, PASSPHRASE, type Query, refusalOf } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const CARD = { card_number: '4111111111111111', card_holder: 'Ada Lovelace' };
 const WRONG = 'not the passphrase of this key';
@@ -9,18 +9,12 @@ const FAILURES_MAX = 4;
 const CLEAR_AGAIN_MS = 25;
 
 let now = Date.now();
-let vault: TestVault;
-let account: AccountClient;
-let plain: string;
-let named: string;
 
-beforeAll(async () => {
-  vault = await openTestVault({ authFailuresMax: FAILURES_MAX, now: () => now });
-  account = await vault.account();
-  await account.key('u');
-  plain = await account.store('u', CARD);
-  named = await account.store('u', CARD, { reference: 'customer-1' });
-});
+const vault = await openTestVault({ authFailuresMax: FAILURES_MAX, now: () => now });
+const account = await vault.account();
+await account.key('u');
+const plain = await account.store('u', CARD);
+const named = await account.store('u', CARD, { reference: 'customer-1' });
 afterAll(() => vault.close());
 
 function read(query: Query, passphrase: string | undefined = PASSPHRASE, client = account): Promise<Answer> {
@@ -159,24 +153,22 @@ describe('where the passphrase stands', () => {
   });
 });
 
-describe('a server that keeps no key unlocked', () => {
-  test('opens with the right passphrase each time, and with no other', async () => {
-    const cold = await vault.secondServer({ warmUnlockSeconds: 0, workers: 2 });
-    try {
-      const there = account.via(cold.handle);
-      expect((await read({ token: plain }, PASSPHRASE, there)).json).toEqual(CARD);
-      expect((await read({ token: plain }, WRONG, there)).outcome).toBe('403 passphrase_wrong');
-      expect(
-        await Array.fromAsync(there.sdk.vault.decryptAll({ user: 'u', reference: 'customer-1' })),
-      ).toHaveLength(1);
-      const many = await Promise.all(
-        Array.from({ length: 8 }, () => read({ token: plain }, PASSPHRASE, there)),
-      );
-      expect(many.every(({ status }) => status === 200)).toBe(true);
-    } finally {
-      await cold.close();
-    }
-  });
+test('a server that keeps no key unlocked opens with the right passphrase each time, and with no other', async () => {
+  const cold = await vault.secondServer({ warmUnlockSeconds: 0, workers: 2 });
+  try {
+    const there = account.via(cold.handle);
+    expect((await read({ token: plain }, PASSPHRASE, there)).json).toEqual(CARD);
+    expect((await read({ token: plain }, WRONG, there)).outcome).toBe('403 passphrase_wrong');
+    expect(
+      await Array.fromAsync(there.sdk.vault.decryptAll({ user: 'u', reference: 'customer-1' })),
+    ).toHaveLength(1);
+    const many = await Promise.all(
+      Array.from({ length: 8 }, () => read({ token: plain }, PASSPHRASE, there)),
+    );
+    expect(many.every(({ status }) => status === 200)).toBe(true);
+  } finally {
+    await cold.close();
+  }
 });
 
 describe('guessing', () => {

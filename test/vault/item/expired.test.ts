@@ -1,25 +1,21 @@
 /** What is left of items that have expired: their logs, for as long as the security log is kept. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RETENTION_MS = 10 * DAY_MS;
 /** What the sweep waits, for clocks that differ. */
 const GRACE_MS = 60_000;
 
-let vault: TestVault;
-let account: AccountClient;
 /** The server's clock, ms since 1970; the system's while it is 0. That of Redis is always the system's. */
 let clock = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => clock || Date.now(), auditRetentionMs: RETENTION_MS });
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault({ now: () => clock || Date.now(), auditRetentionMs: RETENTION_MS });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 afterEach(() => {
   clock = 0;

@@ -1,22 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '4111111111111111';
 /** What is stored for an hour then has expired by every clock, that of Redis too. */
 const YESTERDAY = Date.now() - 24 * 60 * 60 * 1_000;
 
-let vault: TestVault;
-let account: AccountClient;
 /** The server's clock, ms since 1970; the system's while it is 0. */
 let clock = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => clock || Date.now() });
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault({ now: () => clock || Date.now() });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 afterEach(() => {
   clock = 0;
@@ -250,35 +246,31 @@ describe('a lifetime', () => {
   });
 });
 
-describe('a key with summaries', () => {
-  test('lists brand, last four digits and expiry; another key does not', async () => {
-    const made = await account.send('POST', '/key', {
-      body: { user: 's', passphrase: PASSPHRASE, summary: true },
-    });
-    expect(made.outcome).toBe('200');
-    const body = { card_number: NUMBER, expiry: '12/29' };
-    const query = { user: 's' };
-    const stored = await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
-    const { token } = stored.json as Info;
-    const card = { brand: 'visa', last_four: '1111', expiry_month: '12', expiry_year: '2029' };
-    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
-    const changes = { query: { user: 's', token }, passphrase: PASSPHRASE, body: { expiry: '01/31' } };
-    await account.send('POST', '/vault/update', changes);
-    const later = { ...card, expiry_month: '01', expiry_year: '2031' };
-    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({
-      s: [{ token, card: later }],
-    });
-    const changed = { user: 's', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
-    expect((await account.send('PUT', '/key', { body: changed })).outcome).toBe('200');
-    await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
-    expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
-    const plain = await store(NUMBER, { reference: 'plain' });
-    expect(
-      JSON.stringify(
-        (await account.send('GET', '/vault', { query: { user: 'u', token: plain.token } })).json,
-      ),
-    ).not.toContain('1111');
+test('a key with summaries lists brand, last four digits and expiry; another key does not', async () => {
+  const made = await account.send('POST', '/key', {
+    body: { user: 's', passphrase: PASSPHRASE, summary: true },
   });
+  expect(made.outcome).toBe('200');
+  const body = { card_number: NUMBER, expiry: '12/29' };
+  const query = { user: 's' };
+  const stored = await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
+  const { token } = stored.json as Info;
+  const card = { brand: 'visa', last_four: '1111', expiry_month: '12', expiry_year: '2029' };
+  expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
+  const changes = { query: { user: 's', token }, passphrase: PASSPHRASE, body: { expiry: '01/31' } };
+  await account.send('POST', '/vault/update', changes);
+  const later = { ...card, expiry_month: '01', expiry_year: '2031' };
+  expect((await account.send('GET', '/vault', { query })).json).toMatchObject({
+    s: [{ token, card: later }],
+  });
+  const changed = { user: 's', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
+  expect((await account.send('PUT', '/key', { body: changed })).outcome).toBe('200');
+  await account.send('POST', '/vault', { query, passphrase: PASSPHRASE, body });
+  expect((await account.send('GET', '/vault', { query })).json).toMatchObject({ s: [{ token, card }] });
+  const plain = await store(NUMBER, { reference: 'plain' });
+  expect(
+    JSON.stringify((await account.send('GET', '/vault', { query: { user: 'u', token: plain.token } })).json),
+  ).not.toContain('1111');
 });
 
 describe('the sweep', () => {

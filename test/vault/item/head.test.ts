@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../../sdk/index.ts';
 import { listen } from '../../../server/http/listen/listen.ts';
-import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { createRetrieve, useEndpoint } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const CARD = { number: '4242424242424242', holder: 'Ada' };
 
-let vault: TestVault;
-let server: ReturnType<typeof listen>;
-let account: AccountClient;
-let token: string;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
-  account = (await vault.account()).via(overSocket);
-  await account.key('u');
-  token = await account.store('u', CARD);
-});
+const vault = await openTestVault();
+const server = listen(vault.app, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
+const account = (await vault.account()).via(overSocket);
+await account.key('u');
+const token = await account.store('u', CARD);
 afterAll(async () => {
   await server.stop(true);
   await vault.close();

@@ -2,30 +2,24 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Tree, TreeItem } from '../../../sdk/index.ts';
 import { listen } from '../../../server/http/listen/listen.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 
 const ITEMS = 300;
 
-let vault: TestVault;
-let account: AccountClient;
-let tokens: string[];
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await Promise.all([account.key('u'), account.key('empty')]);
-  const numbers = Array.from({ length: ITEMS }, (_, n) => n);
-  tokens = await Promise.all(
-    numbers.map((n) =>
-      account.store(
-        'u',
-        { number: `41111111${n}`, cvv: `${n}` },
-        { reference: n % 2 ? `odd-${n}` : undefined },
-      ),
+const vault = await openTestVault();
+const account = await vault.account();
+await Promise.all([account.key('u'), account.key('empty')]);
+const numbers = Array.from({ length: ITEMS }, (_, n) => n);
+const tokens = await Promise.all(
+  numbers.map((n) =>
+    account.store(
+      'u',
+      { number: `41111111${n}`, cvv: `${n}` },
+      { reference: n % 2 ? `odd-${n}` : undefined },
     ),
-  );
-});
+  ),
+);
 afterAll(() => vault.close());
 
 function all(query: Query = {}, passphrase = PASSPHRASE, client = account): Promise<Answer> {

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TokenInfo, Tree } from '../../../sdk/index.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import type { Answer, Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let account: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-});
+const vault = await openTestVault();
+const account = await vault.account();
 afterAll(() => vault.close());
 
 function list(query: Query = {}, client = account): Promise<Answer> {

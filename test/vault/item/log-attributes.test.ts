@@ -1,37 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { LogEntry } from '../../../sdk/index.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import {
-  capture,
-  createCapture,
-  createRetrieve,
-  type MadeEndpoint,
-  retrieve,
-} from '../../helpers/endpoints.ts';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { CARD, type Item, jobsDone, openProxyVault, proxyPost, requestTo } from '../../helpers/proxy.ts';
-import { startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
-import type { TestVault } from '../../helpers/vault.ts';
+import { startThirdParty } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 
 const ITEMS = 40;
 const OPERATIONS = 400;
 const AT_ONCE = 25;
 
-let vault: TestVault;
-let party: ThirdParty;
-let account: AccountClient;
-let capturing: MadeEndpoint;
-let retrieving: MadeEndpoint;
 let requests = 0;
 
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault({ authFailuresMax: OPERATIONS });
-  account = await vault.account();
-  await account.key('u');
-  capturing = await createCapture(account, 'u', { unique_id: 'checkout' });
-  retrieving = await createRetrieve(account, 'u');
-});
+const party = await startThirdParty();
+const vault = await openProxyVault({ authFailuresMax: OPERATIONS });
+const account = await vault.account();
+await account.key('u');
+const capturing = await createCapture(account, 'u', { unique_id: 'checkout' });
+const retrieving = await createRetrieve(account, 'u');
 afterAll(async () => {
   await vault.close();
   party.stop();

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../../sdk/index.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let account: AccountClient;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault({ trustedProxies: ['127.0.0.0/8'] });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 function newItem(query: Query = {}): Promise<string> {

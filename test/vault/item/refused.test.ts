@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { LogEntry } from '../../../sdk/index.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 let now = Date.parse('2031-01-01T00:00:00Z');
-let vault: TestVault;
-let account: AccountClient;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => now, authFailuresMax: 1_000 });
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault({ now: () => now, authFailuresMax: 1_000 });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 function newItem(reference?: string, client = account): Promise<string> {
@@ -209,22 +205,20 @@ describe('a refused attempt on an item', () => {
   });
 });
 
-describe('what is no refused attempt', () => {
-  test('a lock after too many failures', async () => {
-    const strict = await openTestVault({ authFailuresMax: 3 });
-    const client = await strict.account();
-    await client.key('u');
-    const token = await client.store('u', { number: '1' });
-    const query = { user: 'u', token };
-    const outcomes: string[] = [];
-    for (let n = 0; n < 6; n++) {
-      outcomes.push((await client.send('GET', '/vault', { query, passphrase: `${NOT_IT} ${n}` })).outcome);
-    }
-    const locked = outcomes.filter((outcome) => outcome === '429 too_many_failures').length;
-    expect(locked).toBeGreaterThan(0);
-    const wrong = (await logOf(token, {}, client)).filter(({ outcome }) => outcome === 'passphrase_wrong');
-    expect(wrong).toHaveLength(6 - locked);
-    expect(await logOf(token, {}, client)).toHaveLength(7 - locked);
-    await strict.close();
-  });
+test('what is no refused attempt: a lock after too many failures', async () => {
+  const strict = await openTestVault({ authFailuresMax: 3 });
+  const client = await strict.account();
+  await client.key('u');
+  const token = await client.store('u', { number: '1' });
+  const query = { user: 'u', token };
+  const outcomes: string[] = [];
+  for (let n = 0; n < 6; n++) {
+    outcomes.push((await client.send('GET', '/vault', { query, passphrase: `${NOT_IT} ${n}` })).outcome);
+  }
+  const locked = outcomes.filter((outcome) => outcome === '429 too_many_failures').length;
+  expect(locked).toBeGreaterThan(0);
+  const wrong = (await logOf(token, {}, client)).filter(({ outcome }) => outcome === 'passphrase_wrong');
+  expect(wrong).toHaveLength(6 - locked);
+  expect(await logOf(token, {}, client)).toHaveLength(7 - locked);
+  await strict.close();
 });

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 /** Longer than a test takes, on a busy machine too. */
 const TTL_MS = 60_000;
@@ -10,15 +10,11 @@ const STEP_MS = 50;
 const CARD = { number: '4111111111111111', cvv: '123', deep: [{ track2: ';4111=', x: 1 }], holder: 'Ada' };
 const WITHOUT = { number: '4111111111111111', deep: [{ x: 1 }], holder: 'Ada' };
 
-let vault: TestVault;
-let account: AccountClient;
 let ahead = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault({ sadTtlMs: TTL_MS, now: () => Date.now() + ahead });
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault({ sadTtlMs: TTL_MS, now: () => Date.now() + ahead });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 async function opened(token: string): Promise<unknown> {

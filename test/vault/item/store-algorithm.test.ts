@@ -1,55 +1,44 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { passesLuhn } from '../../../server/domain/card/luhn.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '4111111111111111';
 const HASHED = ['full', 'luhn', 'partial_8_start', 'partial_16_end', 'partial_middle_6_4'];
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-let vault: TestVault;
-let account: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 function tokenFor(algorithm: string | undefined, number = NUMBER, query: Query = {}): Promise<string> {
   return account.store('u', { number }, { algorithm, ...query });
 }
 
-describe('full', () => {
-  test('is the default: 64 lowercase hex digits', async () => {
-    expect(await tokenFor(undefined)).toMatch(/^[0-9a-f]{64}$/);
-    expect(await tokenFor(undefined)).toBe(await tokenFor('full'));
-  });
+test('full is the default: 64 lowercase hex digits', async () => {
+  expect(await tokenFor(undefined)).toMatch(/^[0-9a-f]{64}$/);
+  expect(await tokenFor(undefined)).toBe(await tokenFor('full'));
 });
 
-describe('uuid', () => {
-  test('is another random UUID each time, each an item of its own', async () => {
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => tokenFor('uuid', '77')));
-    expect(new Set(tokens).size).toBe(20);
-    for (const token of tokens) {
-      expect(token).toMatch(UUID);
-    }
-    const { data } = await account.sdk.vault.list({ user: 'u' });
-    const listed = new Set(data['u']?.map(({ token }) => token));
-    expect(tokens.every((token) => listed.has(token))).toBe(true);
-  });
+test('uuid is another random UUID each time, each an item of its own', async () => {
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => tokenFor('uuid', '77')));
+  expect(new Set(tokens).size).toBe(20);
+  for (const token of tokens) {
+    expect(token).toMatch(UUID);
+  }
+  const { data } = await account.sdk.vault.list({ user: 'u' });
+  const listed = new Set(data['u']?.map(({ token }) => token));
+  expect(tokens.every((token) => listed.has(token))).toBe(true);
 });
 
-describe('luhn', () => {
-  test('is 16 digits that begin with 9 and pass Luhn', async () => {
-    for (const number of [NUMBER, '1', 'DE89 3704 0044 0532 0130 00', '9'.repeat(40)]) {
-      const token = await tokenFor('luhn', number);
-      expect(token).toMatch(/^9\d{15}$/);
-      expect(passesLuhn(token)).toBe(true);
-    }
-  });
+test('luhn is 16 digits that begin with 9 and pass Luhn', async () => {
+  for (const number of [NUMBER, '1', 'DE89 3704 0044 0532 0130 00', '9'.repeat(40)]) {
+    const token = await tokenFor('luhn', number);
+    expect(token).toMatch(/^9\d{15}$/);
+    expect(passesLuhn(token)).toBe(true);
+  }
 });
 
 describe('partial', () => {
@@ -85,23 +74,21 @@ describe('partial', () => {
   });
 });
 
-describe('partial_middle', () => {
-  test('keeps so many first and last digits, and is the full token where too few are between', async () => {
-    for (const [start, end] of [
-      [6, 4],
-      [0, 0],
-      [11, 0],
-    ] as const) {
-      const token = await tokenFor(`partial_middle_${start}_${end}`);
-      const middle = 16 - start - end;
-      expect(token).toMatch(
-        new RegExp(`^${NUMBER.slice(0, start)}[0-9a-f]{${middle}}${NUMBER.slice(16 - end)}$`),
-      );
-      expect(token.slice(start, start + middle)).toMatch(/[a-f]/);
-    }
-    expect(await tokenFor('partial_middle_6_6')).toBe(await tokenFor('full'));
-    expect(await tokenFor('partial_8_start', '1234567')).toBe(await tokenFor('full', '1234567'));
-  });
+test('partial_middle keeps so many first and last digits, and is the full token where too few are between', async () => {
+  for (const [start, end] of [
+    [6, 4],
+    [0, 0],
+    [11, 0],
+  ] as const) {
+    const token = await tokenFor(`partial_middle_${start}_${end}`);
+    const middle = 16 - start - end;
+    expect(token).toMatch(
+      new RegExp(`^${NUMBER.slice(0, start)}[0-9a-f]{${middle}}${NUMBER.slice(16 - end)}$`),
+    );
+    expect(token.slice(start, start + middle)).toMatch(/[a-f]/);
+  }
+  expect(await tokenFor('partial_middle_6_6')).toBe(await tokenFor('full'));
+  expect(await tokenFor('partial_8_start', '1234567')).toBe(await tokenFor('full', '1234567'));
 });
 
 test('any other algorithm is refused, and nothing is stored', async () => {

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { type Answer, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const BYTES_MAX = 262_144;
 
-let vault: TestVault;
-let account: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 const encoder = new TextEncoder();

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 
-let vault: TestVault;
-let account: AccountClient;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 function newItem(): Promise<string> {
@@ -93,23 +89,21 @@ describe('concurrent updates of one item', () => {
   });
 });
 
-describe('an update against a store of the same number', () => {
-  test('one comes after the other, nothing is mixed', async () => {
-    for (let round = 0; round < 10; round++) {
-      const body = { number: `90${round}`, stored: 1 };
-      const token = await account.store('u', body);
-      const [stored, updated] = await Promise.all([
-        account.store('u', { ...body, stored: 2 }),
-        update(token, { updated: round }),
-      ]);
-      expect([stored, updated.outcome]).toEqual([token, '200']);
-      const item = await open(token);
-      expect([
-        JSON.stringify({ ...body, stored: 2 }),
-        JSON.stringify({ ...body, stored: 2, updated: round }),
-      ]).toContain(JSON.stringify(item));
-    }
-  });
+test('an update against a store of the same number: one comes after the other, nothing is mixed', async () => {
+  for (let round = 0; round < 10; round++) {
+    const body = { number: `90${round}`, stored: 1 };
+    const token = await account.store('u', body);
+    const [stored, updated] = await Promise.all([
+      account.store('u', { ...body, stored: 2 }),
+      update(token, { updated: round }),
+    ]);
+    expect([stored, updated.outcome]).toEqual([token, '200']);
+    const item = await open(token);
+    expect([
+      JSON.stringify({ ...body, stored: 2 }),
+      JSON.stringify({ ...body, stored: 2, updated: round }),
+    ]).toContain(JSON.stringify(item));
+  }
 });
 
 describe('an update against a deletion', () => {

@@ -1,19 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Tree } from '../../../sdk/index.ts';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const BYTES_MAX = 262_144;
 
-let vault: TestVault;
-let account: AccountClient;
 let numbers = 1_000_000;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 /** An item with a number of its own; the text is put behind the number's member. */
@@ -153,18 +149,16 @@ describe('size', () => {
   });
 });
 
-describe('verification codes', () => {
-  test('are added, replaced and kept', async () => {
-    const token = await newItem('"a":1');
-    await update(token, { cvv: '111', deep: { pin: '1' } });
-    expect(await rest(token)).toBe('{"a":1,"cvv":"111","deep":{"pin":"1"}}');
-    await update(token, { a: 2 });
-    expect(await rest(token)).toBe('{"a":2,"cvv":"111","deep":{"pin":"1"}}');
-    await update(token, { cvv: '222', deep: {} });
-    expect(await rest(token)).toBe('{"a":2,"cvv":"222","deep":{}}');
-    await update(token, { cvv: null });
-    expect(await rest(token)).toBe('{"a":2,"cvv":null,"deep":{}}');
-  });
+test('verification codes are added, replaced and kept', async () => {
+  const token = await newItem('"a":1');
+  await update(token, { cvv: '111', deep: { pin: '1' } });
+  expect(await rest(token)).toBe('{"a":1,"cvv":"111","deep":{"pin":"1"}}');
+  await update(token, { a: 2 });
+  expect(await rest(token)).toBe('{"a":2,"cvv":"111","deep":{"pin":"1"}}');
+  await update(token, { cvv: '222', deep: {} });
+  expect(await rest(token)).toBe('{"a":2,"cvv":"222","deep":{}}');
+  await update(token, { cvv: null });
+  expect(await rest(token)).toBe('{"a":2,"cvv":null,"deep":{}}');
 });
 
 describe('refusals', () => {
