@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { failNext } from '../hold.ts';
 
 const NEW = 'the passphrase that nobody was told';
@@ -12,12 +12,9 @@ function secretOf(text: string) {
   return new Secret(new TextEncoder().encode(text));
 }
 
-let vault: TestVault;
 let account: AccountClient;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-});
+const vault = await openTestVault();
 // What is to be finished is written down by account.
 beforeEach(async () => {
   account = await vault.account();

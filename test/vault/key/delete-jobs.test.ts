@@ -1,18 +1,15 @@
 /** Asynchronous requests of a key that is deleted, in every phase. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { acceptedId, type Item, newItem, openProxyVault, proxyPost, requestTo } from '../../helpers/proxy.ts';
-import { type Act, startThirdParty, type ThirdParty } from '../../helpers/third-party.ts';
+import { type Act, startThirdParty } from '../../helpers/third-party.ts';
 import type { TestVault } from '../../helpers/vault.ts';
 import { createReceiver, type Receiver } from '../../helpers/webhook.ts';
 
-let party: ThirdParty;
 let vault: TestVault;
 let paths = 0;
 
-beforeAll(async () => {
-  party = await startThirdParty();
-  vault = await openProxyVault({ alone: true });
-});
+const party = await startThirdParty();
+vault = await openProxyVault({ alone: true });
 afterAll(async () => {
   await vault.close();
   party.stop();

@@ -6,13 +6,8 @@ import { holdNext } from '../hold.ts';
 
 const CARD = { card_number: '4111111111111111', cvv: '123' };
 
-let vault: TestVault;
-let account: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-});
+const vault = await openTestVault();
+const account = await vault.account();
 afterAll(() => vault.close());
 
 function remove(user: string, safe?: string | boolean, client = account): Promise<Answer> {
@@ -37,16 +32,18 @@ async function newKey(user: string): Promise<string> {
 }
 
 describe('deleting safely', () => {
-  test.each([undefined, 'true', 't', '1'])(
-    'safe=%p refuses while the key holds data, and changes nothing',
-    async (safe) => {
-      const user = `safe-${safe}`;
-      const token = await newKey(user);
-      expect((await remove(user, safe)).outcome).toBe('409 key_not_empty');
-      expect((await open(user, token)).text).toBe(JSON.stringify(CARD));
-      expect((await store(user)).status).toBe(200);
-    },
-  );
+  test('refuses while the key holds data, and changes nothing', async () => {
+    const token = await newKey('safe');
+    for (const safe of [undefined, 'true', 't', '1']) {
+      expect((await remove('safe', safe)).outcome).toBe('409 key_not_empty');
+    }
+    for (const safe of ['', 'yes', 'TRUE', '2']) {
+      const refused = await remove('safe', safe);
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.safe']);
+    }
+    expect((await open('safe', token)).text).toBe(JSON.stringify(CARD));
+    expect((await store('safe')).status).toBe(200);
+  });
 
   test('takes a key that never held anything', async () => {
     await account.key('never-held');
@@ -110,11 +107,6 @@ describe('deleting with all data', () => {
 });
 
 describe('refusals', () => {
-  test.each(['', 'yes', 'TRUE', '2'])('safe=%p is no boolean', async (safe) => {
-    const refused = await remove('any', safe);
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.safe']);
-  });
-
   test('a key of another account is not there', async () => {
     await account.key('of-mine');
     expect((await remove('of-mine', false, await vault.account())).outcome).toBe('404 key_not_found');
@@ -154,7 +146,7 @@ describe('a key made anew under the same identifier and passphrase', () => {
 
 describe('deletions and stores at once', () => {
   test('a safe deletion never takes a key with an acknowledged item', async () => {
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 4; round++) {
       const user = `race-${round}`;
       await account.key(user);
       // Unlocks the key, so that the stores are quick.

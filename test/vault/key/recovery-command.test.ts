@@ -1,24 +1,17 @@
 /** `vault recovery make|status|recover`, with the stock age between them. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Reader } from '../../helpers/age.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { createCustodians, NEW, open, type ShownRecovery } from './recovery-steps.ts';
 
-let folder: string;
-let vault: TestVault;
-let account: AccountClient;
-let custodians: Reader[];
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'vault-recovery-'));
-  vault = await openTestVault();
-  [account, custodians] = await Promise.all([vault.account(), createCustodians(3)]);
-});
+const folder = mkdtempSync(join(tmpdir(), 'vault-recovery-'));
+const vault = await openTestVault();
+const [account, custodians] = await Promise.all([vault.account(), createCustodians(3)]);
 afterAll(async () => {
   for (const { close } of custodians) {
     close();

@@ -1,12 +1,11 @@
 /** Recoveries beside other changes of the key, and what an interruption leaves of one. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import type { Reader } from '../../helpers/age.ts';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
 import { createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { failNext, holdNext } from '../hold.ts';
 import {
   change,
@@ -22,13 +21,8 @@ import {
 
 const OTHER = 'the passphrase of somebody else';
 
-let vault: TestVault;
-let account: AccountClient;
-let custodians: Reader[];
-beforeAll(async () => {
-  vault = await openTestVault();
-  [account, custodians] = await Promise.all([vault.account(), createCustodians(2)]);
-});
+const vault = await openTestVault();
+const [account, custodians] = await Promise.all([vault.account(), createCustodians(2)]);
 afterAll(async () => {
   for (const { close } of custodians) {
     close();

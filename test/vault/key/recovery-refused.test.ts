@@ -1,23 +1,16 @@
 /** Shares that open nothing, whatever is wrong with them: the vault does not say what. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Scope } from '../../../server/http/schema/credential.ts';
-import type { Reader } from '../../helpers/age.ts';
 import { type AccountClient, type Answer, PASSPHRASE, refusalOf } from '../../helpers/clients.ts';
 import { clientOf, makeCredential } from '../../helpers/credentials.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { change, createCustodians, make, NEW, recoverable, recoverWith, sharesOf } from './recovery-steps.ts';
 
 const FAILURES_MAX = 3;
 
-let vault: TestVault;
-let account: AccountClient;
-let custodians: Reader[];
-let shares: string[];
-beforeAll(async () => {
-  vault = await openTestVault({ authFailuresMax: 0 });
-  [account, custodians] = await Promise.all([vault.account(), createCustodians(4)]);
-  shares = await recoverable(account, 'u', custodians, 3);
-});
+const vault = await openTestVault({ authFailuresMax: 0 });
+const [account, custodians] = await Promise.all([vault.account(), createCustodians(4)]);
+const shares = await recoverable(account, 'u', custodians, 3);
 afterAll(async () => {
   for (const { close } of custodians) {
     close();
@@ -174,24 +167,22 @@ describe('credentials', () => {
   });
 });
 
-describe('guessing', () => {
-  test('locks the source, right or wrong, and leaves the passphrase and other sources alone', async () => {
-    const limited = await openTestVault({ authFailuresMax: FAILURES_MAX, trustedProxies: ['127.0.0.0/8'] });
-    const owner = await limited.account();
-    const known = await recoverable(owner, 'u', custodians, 3);
-    const from = async (ip: string, presented: readonly string[]): Promise<string> => {
-      const body = { user: 'u', shares: presented, new_passphrase: NEW };
-      return (await owner.send('POST', '/key/recover', { body, headers: { 'x-forwarded-for': ip } })).outcome;
-    };
-    const [guesser, other] = ['198.51.100.1', '203.0.113.1'];
-    for (let n = 0; n < FAILURES_MAX; n++) {
-      expect(await from(guesser, [`guess ${n}`])).toBe('403 recovery_refused');
-    }
-    expect(await from(guesser, known)).toBe('429 too_many_failures');
-    const headers = { 'x-forwarded-for': guesser };
-    const body = { user: 'u', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
-    expect((await owner.send('PUT', '/key', { body, headers })).outcome).toBe('200');
-    expect(await from(other, known)).toBe('200');
-    await limited.close();
-  });
+test('guessing at shares locks the source, right or wrong, and leaves the passphrase and other sources alone', async () => {
+  const limited = await openTestVault({ authFailuresMax: FAILURES_MAX, trustedProxies: ['127.0.0.0/8'] });
+  const owner = await limited.account();
+  const known = await recoverable(owner, 'u', custodians, 3);
+  const from = async (ip: string, presented: readonly string[]): Promise<string> => {
+    const body = { user: 'u', shares: presented, new_passphrase: NEW };
+    return (await owner.send('POST', '/key/recover', { body, headers: { 'x-forwarded-for': ip } })).outcome;
+  };
+  const [guesser, other] = ['198.51.100.1', '203.0.113.1'];
+  for (let n = 0; n < FAILURES_MAX; n++) {
+    expect(await from(guesser, [`guess ${n}`])).toBe('403 recovery_refused');
+  }
+  expect(await from(guesser, known)).toBe('429 too_many_failures');
+  const headers = { 'x-forwarded-for': guesser };
+  const body = { user: 'u', passphrase: PASSPHRASE, new_passphrase: PASSPHRASE };
+  expect((await owner.send('PUT', '/key', { body, headers })).outcome).toBe('200');
+  expect(await from(other, known)).toBe('200');
+  await limited.close();
 });

@@ -1,10 +1,9 @@
 /** The life of a recovery, from making it to recovering a key after a loss, with the stock age. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Reader } from '../../helpers/age.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import {
   change,
   createCustodians,
@@ -19,13 +18,8 @@ import {
 
 const CARD = { card_number: '4111111111111111', cvv: '123' };
 
-let vault: TestVault;
-let account: AccountClient;
-let custodians: Reader[];
-beforeAll(async () => {
-  vault = await openTestVault();
-  [account, custodians] = await Promise.all([vault.account(), createCustodians(3)]);
-});
+const vault = await openTestVault();
+const [account, custodians] = await Promise.all([vault.account(), createCustodians(3)]);
 afterAll(async () => {
   for (const { close } of custodians) {
     close();
