@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Tree } from '../../../sdk/index.ts';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const LIMIT = '400 rule_limit';
 const TEXT = 'x'.repeat(60_000);
@@ -49,21 +50,14 @@ const HOSTILE: readonly (readonly [string, readonly object[]])[] = [
   ['encoding', times({ name: 'encode', input_field: 'text', arguments: { scheme: 'base64' } })],
 ];
 
-let vault: TestVault;
-let account: AccountClient;
-let stranger: AccountClient;
-let token: string;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  [account, stranger] = [await vault.account(), await vault.account()];
-  await Promise.all([account.key('u'), stranger.key('s')]);
-  token = await account.store('u', { number: '1', text: TEXT });
-  for (const [id, operations] of HOSTILE) {
-    const made = await account.send('POST', '/rule', { query: { id }, body: operations });
-    expect(made.outcome).toBe('200');
-  }
-});
+const vault = await openTestVault();
+const [account, stranger] = [await vault.account(), await vault.account()];
+await Promise.all([account.key('u'), stranger.key('s')]);
+const token = await account.store('u', { number: '1', text: TEXT });
+for (const [id, operations] of HOSTILE) {
+  const made = await account.send('POST', '/rule', { query: { id }, body: operations });
+  expect(made.outcome).toBe('200');
+}
 afterAll(() => vault.close());
 
 function read(query: Query, client = account): Promise<Answer> {
@@ -105,21 +99,20 @@ describe('a rule over its bounds', () => {
     },
   );
 
-  test.each(HOSTILE.map(([id]) => id))('that is %s never lets a tree end well', async (rules) => {
-    const reader = await createRetrieve(account, 'u', { rules });
-    const before = await state();
-    for (const begin of [
-      () => read({ decrypt_all: true, rules }),
-      () => retrieve(vault, reader, { query: { decrypt_all: true } }),
-    ]) {
-      expect([LIMIT, 'broke off']).toContain(await endOf(begin()));
+  test('never lets a tree end well', async () => {
+    for (const [rules] of HOSTILE) {
+      const reader = await createRetrieve(account, 'u', { rules });
+      const before = await state();
+      expect([LIMIT, 'broke off']).toContain(await endOf(read({ decrypt_all: true, rules })));
+      const tree = retrieve(vault, reader, { query: { decrypt_all: true } });
+      expect([LIMIT, 'broke off']).toContain(await endOf(tree));
+      expect(await state()).toEqual(before);
     }
-    expect(await state()).toEqual(before);
   });
 
   test('breaks a tree off at the item that it cannot do; what came before was logged and counted', async () => {
     await account.key('mixed');
-    const count = 200;
+    const count = 100;
     const tokens: string[] = [];
     for (let n = 0; n < count; n++) {
       tokens.push(await account.store('mixed', { number: `${n}`, text: n === count - 1 ? TEXT : 'x' }));
@@ -158,23 +151,12 @@ describe('a rule over its bounds', () => {
 });
 
 describe('paths of all kinds', () => {
+  const PROTOTYPES = ['__proto__', '__proto__.polluted', 'constructor.prototype.polluted'];
   const PATHS = [
-    '__proto__',
-    '__proto__.polluted',
-    'constructor.prototype.polluted',
-    'a.__proto__.polluted',
-    'a.constructor.prototype.polluted',
-    'list.__proto__.polluted',
-    'list.constructor.polluted',
-    'list.length',
-    'list.-1',
-    'list.push',
-    'toString',
-    'hasOwnProperty.call',
-    '...',
-    '.',
-    'size',
-    'get',
+    ...PROTOTYPES,
+    ...PROTOTYPES.map((path) => `a.${path}`),
+    ...['list.__proto__.polluted', 'list.constructor.polluted', 'list.length', 'list.-1', 'list.push'],
+    ...['toString', 'hasOwnProperty.call', '...', '.', 'size', 'get'],
   ];
 
   test('write members like any other, and nothing that anybody else sees', async () => {
@@ -267,4 +249,71 @@ describe('slow rules', () => {
     // Rules may take 100 ms for each item.
     expect(Math.max(...sizes) * 100).toBeLessThan(2_000);
   });
+});
+
+const CARD = { card_number: '4111111111111111', note: 'n' };
+const NOOP = [{ name: 'noop' }];
+
+async function post(account: AccountClient, id: string, body: unknown): Promise<string> {
+  return (await account.send('POST', '/rule', { query: { id }, body })).outcome;
+}
+async function readBy(account: AccountClient, token: string, rules: string): Promise<string> {
+  return (await account.send('GET', '/vault', { query: { user: 'u', token, rules }, passphrase: PASSPHRASE }))
+    .outcome;
+}
+
+test('an account may have 1,000 rules, and another one after a deletion', async () => {
+  const account = await vault.account();
+  const others = Object.fromEntries(Array.from({ length: 999 }, (_, at) => [`other-${at}`, 'x']));
+  await vault.raw.hset(redisKeys.rules(account.aid), others);
+  expect(await post(account, 'last', NOOP)).toBe('200');
+  expect(await post(account, 'over', NOOP)).toBe('409 rules_full');
+  expect(await post(account, 'last', NOOP)).toBe('409 rule_exists');
+  expect((await account.send('DELETE', '/rule', { query: { id: 'last' } })).outcome).toBe('200');
+  expect(await post(account, 'over', NOOP)).toBe('200');
+  expect(await post(await vault.account(), 'other', NOOP)).toBe('200');
+});
+
+test('all rules of one request are bounded in bytes, whatever each of them may be', async () => {
+  const account = await vault.account();
+  await account.key('u');
+  const token = await account.store('u', CARD);
+  const large = [{ name: 'template', output_field: 'a', arguments: { template: 'x'.repeat(60_000) } }];
+  for (const id of ['a', 'b', 'c', 'd', 'e']) {
+    expect(await post(account, id, large)).toBe('200');
+  }
+  expect(await readBy(account, token, 'a,b,c,d')).toBe('200');
+  expect(await readBy(account, token, 'a,b,c,d,e')).toBe('400 rule_limit');
+  expect(await readBy(account, token, 'a,a,a,a,a')).toBe('400 rule_limit');
+  const endpoint = await createCapture(account, 'u', { rules: 'a,b,c,d,e' });
+  expect((await capture(vault, endpoint, { body: CARD })).outcome).toBe('400 rule_limit');
+});
+
+test('a rule that has run is not taken for another one with the same bytes', async () => {
+  const [account, other] = [await vault.account(), await vault.account()];
+  for (const client of [account, other]) {
+    await client.key('u');
+    expect(await post(client, 'first', NOOP)).toBe('200');
+    expect(await post(client, 'second', NOOP)).toBe('200');
+  }
+  const token = await account.store('u', CARD);
+  const theirs = await other.store('u', CARD);
+  expect(await readBy(account, token, 'first')).toBe('200');
+  const bytes = await vault.raw.hgetBuffer(redisKeys.rules(account.aid), 'first');
+  await vault.raw.hset(redisKeys.rules(account.aid), 'second', bytes ?? '');
+  await vault.raw.hset(redisKeys.rules(other.aid), 'first', bytes ?? '');
+  expect(await readBy(account, token, 'second')).toBe('500 integrity_failed');
+  expect(await readBy(other, theirs, 'first')).toBe('500 integrity_failed');
+  expect(await readBy(account, token, 'first')).toBe('200');
+});
+
+test('the list of large rules comes whole', async () => {
+  const account = await vault.account();
+  const ids = Array.from({ length: 20 }, (_, at) => `r${String(at).padStart(2, '0')}`);
+  for (const id of ids.toReversed()) {
+    await post(account, id, [{ name: 'template', arguments: { template: 'y'.repeat(50_000) } }]);
+  }
+  const listed = (await account.send('GET', '/rule')).as<{ id: string }[]>();
+  expect(listed.map(({ id }) => id)).toEqual(ids);
+  expect((await (await vault.account()).send('GET', '/rule')).json).toEqual([]);
 });

@@ -1,37 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, type Answer, refusalOf, type Sending } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Answer, refusalOf, type Sending } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-const NAMES = [
-  'noop',
-  'stringify',
-  'substr',
-  'parse_float',
-  'parse_json',
-  'convert_to_int',
-  'replace',
-  'mask',
-  'format',
-  'template',
-  'hash',
-  'encode',
-  'nonce',
-  'encrypt',
-];
+const NAMES =
+  'noop,stringify,substr,parse_float,parse_json,convert_to_int,replace,mask,format,template,hash,encode,nonce,encrypt'.split(
+    ',',
+  );
 const NOOP = { name: 'noop' };
 
-let vault: TestVault;
-let account: AccountClient;
-let other: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-});
-// Rules of a test are not listed in the next one.
-beforeEach(async () => {
-  [account, other] = [await vault.account(), await vault.account()];
-});
+const vault = await openTestVault();
+const account = await vault.account();
+const other = await vault.account();
 afterAll(() => vault.close());
 
 function post(id: string | undefined, body: unknown, client = account): Promise<Answer> {
@@ -172,14 +152,13 @@ describe('of another account', () => {
 });
 
 describe('an id', () => {
-  test.each(['', ' ', 'a b', 'a,b', 'a/b', 'ä', 'iframe', 'x'.repeat(129), '*', 'a\u0000'])(
-    '%p is refused',
-    async (id) => {
+  test('of another form is refused', async () => {
+    for (const id of ['', ' ', 'a b', 'a,b', 'a/b', 'ä', 'iframe', 'x'.repeat(129), '*', 'a\u0000']) {
       for (const answer of [await post(id, [NOOP]), await get(id), await remove(id)]) {
         expect(placeOf(answer)).toBe('400 invalid_request query.id');
       }
-    },
-  );
+    }
+  });
 
   test('is needed to make and to delete, and may be given once', async () => {
     expect(placeOf(await post(undefined, [NOOP]))).toBe('400 invalid_request query.id');
@@ -189,16 +168,15 @@ describe('an id', () => {
     expect((await account.send('GET', '/rule?id=a&id=a')).outcome).toBe('400 duplicate_parameter');
   });
 
-  test.each(['operations', '__proto__', 'constructor', 'A.b_c@d:e-f', '0'])(
-    '%s is one like any',
-    async (id) => {
+  test('may be what every object has, or what a route is called', async () => {
+    for (const id of ['operations', '__proto__', 'constructor', 'A.b_c@d:e-f', '0']) {
       expect((await post(id, [NOOP])).json).toEqual({ id, operations: [NOOP] });
       expect((await get(id)).json).toEqual({ id, operations: [NOOP] });
       expect((await account.send('GET', '/rule/operations')).json).toEqual({ operations: NAMES });
       await remove(id);
       expect((await get(id)).outcome).toBe('404 rule_not_found');
-    },
-  );
+    }
+  });
 });
 
 describe('a body', () => {
@@ -219,45 +197,20 @@ describe('a body', () => {
     }
   });
 
+  // What else is wrong with one: test/domain/rule/check.
   const faults: readonly (readonly [string, unknown, string])[] = [
     ['null', null, 'body'],
     ['a text', '"noop"', 'body'],
-    ['a number', 7, 'body'],
-    ['an object of something else', { rules: [NOOP] }, 'body'],
     ['one operation without a list', NOOP, 'body'],
     ['operations that are none', { operations: null }, 'body.operations'],
-    ['a list in the list', [[NOOP]], 'body[0]'],
     ['null in the list', [NOOP, null], 'body[1]'],
     ['an unknown name', [NOOP, NOOP, { name: 'uppercase' }], 'body[2].name'],
-    ['a name in other letters', [{ name: 'NoOp' }], 'body[0].name'],
-    ['a name of the prototype', [{ name: 'constructor' }], 'body[0].name'],
     ['no name', { operations: [NOOP, { input_field: 'a' }] }, 'body.operations[1].name'],
     ['an unknown member', [{ name: 'noop', inputField: 'a' }], 'body[0]'],
     ['a member __proto__', '[{"name":"noop","__proto__":{"a":1}}]', 'body[0]'],
-    ['a field that is no text', [{ name: 'noop', input_field: 7 }], 'body[0].input_field'],
-    ['an empty field', [NOOP, { name: 'noop', output_field: '' }], 'body[1].output_field'],
     ['a field too long', [{ name: 'noop', output_field: 'x'.repeat(1_025) }], 'body[0].output_field'],
-    ['a position that is no integer', [{ name: 'noop', order_position: 1.5 }], 'body[0].order_position'],
-    ['a position that is a text', [{ name: 'noop', order_position: '1' }], 'body[0].order_position'],
-    ['arguments that are a list', [{ name: 'noop', arguments: [] }], 'body[0].arguments'],
-    ['an unknown argument', [{ name: 'substr', arguments: { from: 1 } }], 'body[0].arguments'],
     ['a wrong argument', [NOOP, { name: 'substr', arguments: { start: '1' } }], 'body[1].arguments.start'],
     ['an argument missing', { operations: [{ name: 'template' }] }, 'body.operations[0].arguments.template'],
-    [
-      'a template that is none',
-      [{ name: 'template', arguments: { template: '{{a' } }],
-      'body[0].arguments.template',
-    ],
-    [
-      'keys that do not fit',
-      [{ name: 'format', arguments: { format_string: '%v' } }],
-      'body[0].arguments.keys',
-    ],
-    [
-      'a hash of no kind',
-      [{ name: 'hash', arguments: { algorithm: 'crc32' } }],
-      'body[0].arguments.algorithm',
-    ],
     ['the first fault of several', [{ name: 'x' }, { name: 'y' }], 'body[0].name'],
   ];
   test.each(faults)('of %s is refused at its place, and nothing is kept', async (_, body, field) => {

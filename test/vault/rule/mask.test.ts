@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { Tree } from '../../../sdk/index.ts';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const NUMBER = '6011000990139424';
 const OTHER = '378282246310005';
@@ -173,23 +173,18 @@ const PROGRAMS: readonly (readonly [string, readonly object[]])[] = [
   ],
 ];
 
-let vault: TestVault;
-let masked: AccountClient;
-let unmasked: AccountClient;
 const tokens = new Map<AccountClient, string>();
 
-beforeAll(async () => {
-  vault = await openTestVault();
-  [masked, unmasked] = [await vault.account({ unmasked: false }), await vault.account()];
-  for (const client of [masked, unmasked]) {
-    await client.key('u');
-    tokens.set(client, await client.store('u', STORED));
-    for (const [at, [, operations]] of PROGRAMS.entries()) {
-      const made = await client.send('POST', '/rule', { query: { id: `p${at}` }, body: operations });
-      expect(made.outcome).toBe('200');
-    }
+const vault = await openTestVault();
+const [masked, unmasked] = [await vault.account({ unmasked: false }), await vault.account()];
+for (const client of [masked, unmasked]) {
+  await client.key('u');
+  tokens.set(client, await client.store('u', STORED));
+  for (const [at, [, operations]] of PROGRAMS.entries()) {
+    const made = await client.send('POST', '/rule', { query: { id: `p${at}` }, body: operations });
+    expect(made.outcome).toBe('200');
   }
-});
+}
 afterAll(() => vault.close());
 
 /** Every way to read the item through a program. */

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { changesOf, flip } from '../tampering.ts';
 
 const REFUSED = '500 integrity_failed';
 const UNTOUCHED = '{"number":"1","holder":"Ada"}';
 
-let vault: TestVault;
-let account: AccountClient;
-let other: AccountClient;
-let token: string;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-  [account, other] = [await vault.account(), await vault.account()];
-  await Promise.all([account.key('u'), other.key('u')]);
-  token = await account.store('u', UNTOUCHED);
-});
+const vault = await openTestVault();
+const [account, other] = [await vault.account(), await vault.account()];
+await Promise.all([account.key('u'), other.key('u')]);
+const token = await account.store('u', UNTOUCHED);
 afterAll(() => vault.close());
 
 async function make(id: string, tag: string, client = account): Promise<void> {

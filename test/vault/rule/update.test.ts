@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let account: AccountClient;
 let rulesMade = 0;
 let numbers = 0;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-  account = await vault.account();
-  await account.key('u');
-});
+const vault = await openTestVault();
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 async function rule(...operations: object[]): Promise<string> {
@@ -105,19 +101,15 @@ describe('the four number fields', () => {
   const stored = { card_number: '4242424242424242', n: '1', account_number: 7, note: 'x' };
   const cases: readonly (readonly [string, object[]])[] = [
     ['a write', [{ name: 'noop', input_field: 'note', output_field: 'card_number' }]],
-    ['a mask', [{ name: 'mask', input_field: 'card_number' }]],
     ['a hash', [{ name: 'hash', input_field: 'n', arguments: { algorithm: 'sha-256' } }]],
-    ['a nonce', [{ name: 'nonce', input_field: 'account_number' }]],
-    ['an integer for a text', [{ name: 'convert_to_int', input_field: 'card_number' }]],
     ['a text for an integer', [{ name: 'stringify', input_field: 'account_number' }]],
     ['members below it', [{ name: 'noop', input_field: 'note', output_field: 'card_number.x' }]],
     ['the empty text', [{ name: 'substr', input_field: 'n', arguments: { start: 9 } }]],
     ['a template that drops them all', [template('{"note":"{{note}}"}')]],
     [
       'a template that changes them all',
-      [template('{"card_number":"0","n":"0","account_number":"0","note":"x"}')],
+      [template('{"card_number":null,"n":[],"account_number":{},"note":"x"}')],
     ],
-    ['a template that nulls them', [template('{"card_number":null,"n":[],"account_number":{},"note":"x"}')]],
     [
       'a text that is parsed',
       [
@@ -127,7 +119,6 @@ describe('the four number fields', () => {
       ],
     ],
     ['many operations', Array<object>(64).fill({ name: 'mask', input_field: 'card_number' })],
-    ['two rules in one', [template('{}'), template('{"card_number":"1","note":"x"}')]],
   ];
   test.each(cases)('survive %s', async (_, operations) => {
     expect(await updated(stored, { n: '9', card_number: '9' }, ...operations)).toMatchObject({
