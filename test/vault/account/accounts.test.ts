@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import { type AccountClient, type Answer, answerOf, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { type Answer, answerOf, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const FAILURES_MAX = 4;
 
 let now = Date.now();
-let vault: TestVault;
-let account: AccountClient;
 
-beforeAll(async () => {
-  vault = await openTestVault({
-    authFailuresMax: FAILURES_MAX,
-    now: () => now,
-    trustedProxies: ['127.0.0.0/8'],
-  });
-  account = await vault.account();
-  await account.key('u');
+const vault = await openTestVault({
+  authFailuresMax: FAILURES_MAX,
+  now: () => now,
+  trustedProxies: ['127.0.0.0/8'],
 });
+const account = await vault.account();
+await account.key('u');
 afterAll(() => vault.close());
 
 let addresses = 0;
@@ -47,6 +43,8 @@ async function accountNamed(name: string, password: string): Promise<void> {
 }
 
 describe('signing in', () => {
+  let passwords = 0;
+
   test('tells who one is', async () => {
     expect(await account.sdk.admin.whoami()).toEqual({
       user: account.name,
@@ -56,32 +54,18 @@ describe('signing in', () => {
     });
   });
 
-  test.each(['Basic', 'basic', 'BASIC'])('takes the scheme as %s', async (scheme) => {
-    expect((await whoami(`${scheme} ${encode(`${account.name}:${account.password}`)}`)).status).toBe(200);
-  });
-
-  test.each([
-    ['colons', 'pa:ss:word:'],
-    ['spaces at both ends', '  pass word  '],
-    ['many characters', '密碼 🔑 ü'],
-    ['control characters', 'a\u0001\n\u007f'],
-    ['a thousand characters', 'x'.repeat(1_000)],
-  ])('takes a password of %s, exactly', async (name, password) => {
-    const user = name.replaceAll(' ', '-');
-    await accountNamed(user, password);
-    expect((await whoami(basicAuth(user, password))).as<{ user: string }>().user).toBe(user);
-    for (const wrong of [
-      password.trim(),
-      `${password} `,
-      password.slice(0, -1),
-      password.toUpperCase(),
-      `${password}\u0000`,
-    ]) {
-      if (wrong !== password) {
+  test.each(['pa:ss:word:', '  pass word  ', '密碼 🔑 ü a\u0001\n\u007f', 'x'.repeat(1_000)])(
+    'takes a password exactly: %p',
+    async (password) => {
+      passwords += 1;
+      const user = `exact-${passwords}`;
+      await accountNamed(user, password);
+      expect((await whoami(basicAuth(user, password))).as<{ user: string }>().user).toBe(user);
+      for (const wrong of [`${password} `, password.slice(0, -1), `${password}\u0000`]) {
         expect((await whoami(basicAuth(user, wrong))).outcome).toBe('401 unauthenticated');
       }
-    }
-  });
+    },
+  );
 
   test('tells apart what looks the same', async () => {
     await accountNamed('forms', 'caf\u00e9 caf\u00e9');
@@ -93,27 +77,25 @@ describe('signing in', () => {
 
 describe('401', () => {
   const credentials = 'bm9ib2R5Om5vdGhpbmc=';
-  const wrong: readonly (readonly [string, string | undefined])[] = [
-    ['no header', undefined],
-    ['an empty header', ''],
-    ['the scheme alone', 'Basic'],
-    ['another scheme', `Bearer ${credentials}`],
-    ['no scheme', credentials],
-    ['no base64', 'Basic nobody:nothing'],
-    ['something behind it', `Basic ${credentials} x`],
-    ['no colon', `Basic ${encode('nobody')}`],
-    ['no name', `Basic ${encode(':nothing')}`],
-    ['nothing at all', `Basic ${encode(':')}`],
-    ['an unknown account', `Basic ${credentials}`],
-    ['a name of odd characters', basicAuth('{a}\n*', 'x')],
-    ['a very long name', basicAuth('x'.repeat(5_000), 'x')],
-    ['bytes that are no UTF-8', `Basic ${encode('\u00ff\u00fe:x', 'latin1')}`],
-  ];
-  test.each(wrong)('for %s, with the challenge', async (_, authorization) => {
-    const refused = await whoami(authorization);
-    expect(refused.outcome).toBe('401 unauthenticated');
-    expect(refused.headers.get('www-authenticate')).toBe('Basic realm="vault"');
-    expect(refused.headers.get('x-request-id')).not.toBeNull();
+  test('for whatever is no sign-in, with the challenge', async () => {
+    for (const authorization of [
+      undefined,
+      '',
+      'Basic',
+      `Bearer ${credentials}`,
+      'Basic nobody:nothing',
+      `Basic ${encode('nobody')}`,
+      `Basic ${encode(':nothing')}`,
+      `Basic ${credentials}`,
+      basicAuth('{a}\n*', 'x'),
+      basicAuth('x'.repeat(5_000), 'x'),
+      `Basic ${encode('\u00ff\u00fe:x', 'latin1')}`,
+    ]) {
+      const refused = await whoami(authorization);
+      expect([authorization, refused.outcome]).toEqual([authorization, '401 unauthenticated']);
+      expect(refused.headers.get('www-authenticate')).toBe('Basic realm="vault"');
+      expect(refused.headers.get('x-request-id')).not.toBeNull();
+    }
   });
 
   test('for a wrong password is the same as for an unknown account', async () => {
@@ -176,14 +158,6 @@ describe('a sign-in that is remembered', () => {
     } finally {
       await second.close();
     }
-  });
-
-  test('does not make another password right', async () => {
-    const client = await vault.account();
-    expect((await client.send('GET', '/whoami')).status).toBe(200);
-    const headers = { authorization: basicAuth(client.name, `${client.password} `) };
-    expect((await client.send('GET', '/whoami', { headers })).status).toBe(401);
-    expect((await client.send('GET', '/whoami')).status).toBe(200);
   });
 
   test('is checked anew after its time', async () => {
@@ -270,22 +244,20 @@ describe('guessing', () => {
   });
 });
 
-describe('without a limit', () => {
-  test('guesses are refused as wrong for ever, of passwords and of passphrases', async () => {
-    const open = await vault.secondServer({ authFailuresMax: 0 });
-    try {
-      const from = freshAddress();
-      for (let n = 0; n < FAILURES_MAX + 2; n++) {
-        expect((await whoami(basicAuth(account.name, `guess ${n}`), from, open)).status).toBe(401);
-        const reading = { query: { user: 'u', token: 'x' }, passphrase: `guess number ${n}` };
-        expect((await account.via(open.handle).send('GET', '/vault', reading)).outcome).toBe(
-          '403 passphrase_wrong',
-        );
-      }
-    } finally {
-      await open.close();
+test('without a limit guesses are refused as wrong for ever, of passwords and of passphrases', async () => {
+  const open = await vault.secondServer({ authFailuresMax: 0 });
+  try {
+    const from = freshAddress();
+    for (let n = 0; n < FAILURES_MAX + 2; n++) {
+      expect((await whoami(basicAuth(account.name, `guess ${n}`), from, open)).status).toBe(401);
+      const reading = { query: { user: 'u', token: 'x' }, passphrase: `guess number ${n}` };
+      expect((await account.via(open.handle).send('GET', '/vault', reading)).outcome).toBe(
+        '403 passphrase_wrong',
+      );
     }
-  });
+  } finally {
+    await open.close();
+  }
 });
 
 describe('utilities', () => {

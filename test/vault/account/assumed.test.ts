@@ -1,17 +1,12 @@
 /** A request may begin with the account as it was last read. It ends with the account as it is stored, or has had no effect. */
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-let second: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault({ workers: 2, authFailuresMax: 50 });
-  second = await vault.secondServer();
-});
+const vault = await openTestVault({ workers: 2, authFailuresMax: 50 });
+const second = await vault.secondServer();
 afterAll(async () => {
   await second.close();
   await vault.close();

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parsePrices } from '../../../server/config/files.ts';
 import { OPERATIONS } from '../../../server/http/schema/admin.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const MONTH_END = Date.parse('2026-02-28T23:59:59.999Z');
 const KEYS = 2_000;
@@ -30,11 +30,8 @@ interface Bill {
 }
 
 let clock = MONTH_END;
-let vault: TestVault;
 
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => clock, prices: PRICES });
-});
+const vault = await openTestVault({ now: () => clock, prices: PRICES });
 afterAll(() => vault.close());
 
 async function billOf(client: AccountClient): Promise<Bill> {
@@ -168,14 +165,13 @@ describe('usage', () => {
     expect(await client.sdk.admin.usage()).toMatchObject({ keys: 1, tokens: 1 });
   });
 
-  test.each(['2026-13', '2026-00', '2026-1', '2026', '2026-02-01', '', ' 2026-02', '２０２６-02'])(
-    'refuses the month %j',
-    async (month) => {
-      const client = await vault.account();
+  test('refuses what is no month', async () => {
+    const client = await vault.account();
+    for (const month of ['2026-13', '2026-00', '2026-1', '2026', '2026-02-01', '', '２０２６-02']) {
       const refused = await client.send('GET', '/usage', { query: { month } });
-      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.month']);
-    },
-  );
+      expect([month, refused.outcome, refused.field]).toEqual([month, '400 invalid_request', 'query.month']);
+    }
+  });
 
   test('counts the tokens of thousands of keys, and many who ask at once are answered by one count', async () => {
     const client = await vault.account();

@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBinaryFile } from '../../../server/cli/commands/file.ts';
 import { isPdf, PDF_BYTES_MAX } from '../../../server/domain/account/pdf.ts';
 import { type AccountClient, basicAuth } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { canariesIn, dumpRedis } from '../canaries.ts';
 
 function pdf(text: string): Uint8Array {
   return Buffer.from(`%PDF-1.7\n\u0000\u0080${text}\n%%EOF\n`, 'latin1');
 }
 
-let vault: TestVault;
 let client: AccountClient;
 
-beforeAll(async () => {
-  vault = await openTestVault();
-});
+const vault = await openTestVault();
 beforeEach(async () => {
   await vault.raw.del('{pci}');
   client = await vault.account();
@@ -92,16 +89,13 @@ test('it is sealed, and one that was tampered with is not given out', async () =
   expect((await client.send('GET', '/certificate')).outcome).toBe('500 integrity_failed');
 });
 
-test.each([
-  ['nothing', ''],
-  ['a page', '<!doctype html><p>%PDF-1.7 %%EOF'],
-  ['half of a PDF', '%PDF-1.7\nobj'],
-  ['something before it', ' %PDF-1.7\n%%EOF'],
-])('%s is no PDF, and what was loaded stays', async (_, text) => {
+test('what is no PDF is not loaded, and what was loaded stays', async () => {
   await pay();
   await vault.opened.services.compliance.load(pdf('kept'));
-  expect(isPdf(Buffer.from(text))).toBe(false);
-  expect(await vault.opened.services.compliance.load(Buffer.from(text))).toBe(false);
+  for (const text of ['', '<p>%PDF-1.7 %%EOF', '%PDF-1.7\nobj', ' %PDF-1.7\n%%EOF']) {
+    expect(isPdf(Buffer.from(text))).toBe(false);
+    expect(await vault.opened.services.compliance.load(Buffer.from(text))).toBe(false);
+  }
   expect(Buffer.from(await client.sdk.admin.certificate()).toString('latin1')).toContain('kept');
 });
 

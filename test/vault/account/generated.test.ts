@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
 import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, basicAuth, createAccountClient } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const FAST = '$hmac-sha256$v=1$';
 const STRETCHED = '$argon2id$';
 const LOOKALIKE = `a-chosen-password-of-43-characters-${'x'.repeat(8)}`;
 
-let vault: TestVault;
-let second: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault({ authFailuresMax: 0, workers: 2 });
-  second = await vault.secondServer();
-});
+const vault = await openTestVault({ authFailuresMax: 0, workers: 2 });
+const second = await vault.secondServer();
 afterAll(async () => {
   await second.close();
   await vault.close();

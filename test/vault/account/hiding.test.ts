@@ -1,9 +1,9 @@
 /** What a refused sign-in does, and so how long it takes, must not tell which names exist: counted, not timed. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { JobRequest } from '../../../workers/pool/job.ts';
 import { JOBS } from '../../../workers/table.ts';
 import { entriesOf } from '../../helpers/audit.ts';
-import { type AccountClient, basicAuth } from '../../helpers/clients.ts';
+import { basicAuth } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 
 const FAILURES_MAX = 3;
@@ -14,15 +14,9 @@ const OWNER_IP = '192.0.2.1';
 const SHAPED = 'Y'.repeat(43);
 const OTHER = 'any other password';
 
-let vault: TestVault;
-let active: AccountClient;
-let idle: AccountClient;
-
-beforeAll(async () => {
-  vault = await openTestVault({ alone: true });
-  active = await vault.account();
-  idle = await vault.account();
-});
+const vault = await openTestVault({ alone: true });
+const active = await vault.account();
+const idle = await vault.account();
 afterAll(() => vault.close());
 
 async function signIn(server: TestVault, name: string, password: string, ip: string): Promise<string> {

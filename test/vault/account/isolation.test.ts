@@ -1,17 +1,10 @@
 /** Everything that one account may call, with the names of another account's things: the answers are those for any name. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import {
-  type AccountClient,
-  type Answer,
-  PASSPHRASE,
-  type Query,
-  type Sending,
-} from '../../helpers/clients.ts';
-import { type Furnished, furnish, REPEATABLE } from '../../helpers/furnish.ts';
+import { type Answer, PASSPHRASE, type Query, type Sending } from '../../helpers/clients.ts';
+import { furnish, REPEATABLE } from '../../helpers/furnish.ts';
 import { CARD, openProxyVault } from '../../helpers/proxy.ts';
 import { isSharedByCaptures } from '../../helpers/redis.ts';
-import type { TestVault } from '../../helpers/vault.ts';
 
 /** What of the other account a call names. */
 interface Names {
@@ -37,25 +30,17 @@ interface Call {
 const BODY = { card_number: '5105105105105100' };
 const ORDER = { method: 'POST', url: 'https://127.0.0.1:9/', body: '{{card_number}}' };
 
-let vault: TestVault;
-let owner: Furnished;
-let other: AccountClient;
-let form = '';
-let cursor = '';
-
-beforeAll(async () => {
-  vault = await openProxyVault({ jobs: false });
-  owner = await furnish(vault);
-  form = `f-${owner.client.name}`;
-  const page = await owner.client.send('GET', '/vault', { query: { user: 'u', limit: 1 } });
-  cursor = page.headers.get('x-vault-next-token') ?? '';
-  expect(cursor).not.toBe('');
-  other = await vault.account({ unmasked: true });
-  // The worst case: keys of the same names, under the same passphrase.
-  for (const user of ['u', 'empty']) {
-    await other.key(user);
-  }
-});
+const vault = await openProxyVault({ jobs: false });
+const owner = await furnish(vault);
+const form = `f-${owner.client.name}`;
+const page = await owner.client.send('GET', '/vault', { query: { user: 'u', limit: 1 } });
+const cursor = page.headers.get('x-vault-next-token') ?? '';
+expect(cursor).not.toBe('');
+const other = await vault.account({ unmasked: true });
+// The worst case: keys of the same names, under the same passphrase.
+for (const user of ['u', 'empty']) {
+  await other.key(user);
+}
 afterAll(() => vault.close());
 
 /** The calls that read, change, delete or use an item. */

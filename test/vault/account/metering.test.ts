@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
@@ -8,16 +8,11 @@ import { answerNext, failNext, holdNext } from '../hold.ts';
 const FEBRUARY = Date.parse('2026-02-28T23:59:59.999Z');
 
 let clock = FEBRUARY;
-let vault: TestVault;
-let second: TestVault;
-let client: AccountClient;
 
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => clock });
-  second = await vault.secondServer();
-  client = await vault.account();
-  await client.key('u');
-}, 60_000);
+const vault = await openTestVault({ now: () => clock });
+const second = await vault.secondServer();
+const client = await vault.account();
+await client.key('u');
 afterAll(async () => {
   await second.close();
   await vault.close();

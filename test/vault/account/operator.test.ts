@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
 import { type AccountContext, createContext } from '../../../server/services/common/request-context.ts';
 import { commandJson, type Ran, runCommand } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault({ ratePerAccount: 20 });
-});
+const vault = await openTestVault({ ratePerAccount: 20 });
 afterAll(() => vault.close());
 
 interface Shown {

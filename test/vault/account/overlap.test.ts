@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, type Answer, basicAuth, createAccountClient } from '../../helpers/clients.ts';
 import { commandJson } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const HOUR_MS = 3_600_000;
 /** A chosen password, one of the form of generated ones, and none: then it is generated. */
 const KINDS = ['the next one', 'A'.repeat(43), undefined];
 
-let vault: TestVault;
-let second: TestVault;
 let now = Date.parse('2026-03-01T12:00:00Z');
 
-beforeAll(async () => {
-  const settings = { authFailuresMax: 0, now: () => now };
-  vault = await openTestVault(settings);
-  second = await vault.secondServer(settings);
-});
+const settings = { authFailuresMax: 0, now: () => now };
+const vault = await openTestVault(settings);
+const second = await vault.secondServer(settings);
 afterAll(async () => {
   await second.close();
   await vault.close();
@@ -86,13 +82,12 @@ describe('a password that was changed with an overlap', () => {
     expect([await statuses(client, client.password), await statuses(client, 'second')]).toEqual([IN, IN]);
   });
 
-  test.each(['0', 'P0D', '0s', '8d', '', 'soon', '1.5h'])(
-    'is not made for an overlap of %p',
-    async (overlap) => {
-      const client = await vault.account();
+  test('is not made for an overlap of any other length', async () => {
+    const client = await vault.account();
+    for (const overlap of ['0', 'P0D', '0s', '8d', '', 'soon', '1.5h']) {
       const answer = await change(client, client.password, { new_password: 'second', overlap });
       expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'body.overlap']);
-      expect(await statuses(client, client.password)).toEqual(IN);
-    },
-  );
+    }
+    expect(await statuses(client, client.password)).toEqual(IN);
+  });
 });

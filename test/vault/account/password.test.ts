@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { type AccountClient, type Answer, basicAuth, createAccountClient } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
 
-let vault: TestVault;
-let second: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault({ authFailuresMax: 50, workers: 2 });
-  second = await vault.secondServer();
-});
+const vault = await openTestVault({ authFailuresMax: 50, workers: 2 });
+const second = await vault.secondServer();
 afterAll(async () => {
   await second.close();
   await vault.close();
@@ -56,37 +51,34 @@ describe('a change of the password', () => {
     expect(made.size).toBe(4);
   });
 
-  test.each([
-    ['one character', 'x'],
-    ['a space', ' '],
-    ['4,096 characters', 'p'.repeat(4_096)],
-    ['characters that count as more', '🔑'.repeat(2_048)],
-    ['controls, quotes and colons', ':\u0000\n"\\:'],
-    ['what a query would change', 'a+b%20&c=d#e'],
-  ])('takes %s, exactly', async (_, password) => {
-    const client = await vault.account();
-    expect(passwordOf(await change(client, { new_password: password }))).toBe(password);
-    expect(await signIn(client, password)).toBe(200);
-    const again = createAccountClient(vault.handle, { ...client, password });
-    const inQuery = [...password].with(0, '2').join('');
-    expect(passwordOf(await change(again, undefined, { new_password: inQuery }))).toBe(inQuery);
+  test('takes any text of 1 to 4,096 characters, exactly', async () => {
+    for (const password of [' ', 'p'.repeat(4_096), '🔑'.repeat(2_048), ':\u0000\n"\\:', 'a+b%20&c=d#e']) {
+      const client = await vault.account();
+      expect(passwordOf(await change(client, { new_password: password }))).toBe(password);
+      expect(await signIn(client, password)).toBe(200);
+      const again = createAccountClient(vault.handle, { ...client, password });
+      const inQuery = [...password].with(0, '2').join('');
+      expect(passwordOf(await change(again, undefined, { new_password: inQuery }))).toBe(inQuery);
+    }
   });
 
-  test.each([
-    ['an empty one', { new_password: '' }, {}, 'body.new_password'],
-    ['4,097 characters', { new_password: 'p'.repeat(4_097) }, {}, 'body.new_password'],
-    ['more than fits into a header', { new_password: '🔑'.repeat(2_049) }, {}, 'body.new_password'],
-    ['half a character', '{"new_password":"\\ud83d"}', {}, 'body.new_password'],
-    ['a number', { new_password: 12345678 }, {}, 'body.new_password'],
-    ['null', { new_password: null }, {}, 'body.new_password'],
-    ['a list for a body', '[]', {}, 'body'],
-    ['an empty one in the query', undefined, { new_password: '' }, 'query.new_password'],
-    ['a long one in the query', undefined, { new_password: 'p'.repeat(4_097) }, 'query.new_password'],
-    ['too many bytes in the query', undefined, { new_password: '🔑'.repeat(2_049) }, 'query.new_password'],
-  ])('refuses %s', async (_, body, query, field) => {
+  test('refuses any other', async () => {
     const client = await vault.account();
-    const refused = await change(client, body, query);
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', field]);
+    for (const [body, query, field] of [
+      [{ new_password: '' }, {}, 'body.new_password'],
+      [{ new_password: 'p'.repeat(4_097) }, {}, 'body.new_password'],
+      [{ new_password: '🔑'.repeat(2_049) }, {}, 'body.new_password'],
+      ['{"new_password":"\\ud83d"}', {}, 'body.new_password'],
+      [{ new_password: 12345678 }, {}, 'body.new_password'],
+      [{ new_password: null }, {}, 'body.new_password'],
+      ['[]', {}, 'body'],
+      [undefined, { new_password: '' }, 'query.new_password'],
+      [undefined, { new_password: 'p'.repeat(4_097) }, 'query.new_password'],
+      [undefined, { new_password: '🔑'.repeat(2_049) }, 'query.new_password'],
+    ] as const) {
+      const refused = await change(client, body, query);
+      expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', field]);
+    }
     expect(await signIn(client, client.password)).toBe(200);
   });
 
