@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { AuditEntry } from '../../../sdk/index.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
 import { basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
-let vault: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault({ alone: true, trustedProxies: ['127.0.0.0/8'] });
-});
+const vault = await openTestVault({ alone: true, trustedProxies: ['127.0.0.0/8'] });
 afterAll(() => vault.close());
 
 describe('an entry', () => {
@@ -150,52 +146,46 @@ describe('signing in', () => {
   });
 });
 
-describe('the account itself', () => {
-  test('leaves changes of its password and its preferences', async () => {
-    const account = await vault.account();
-    const preference = { key: 'default_limit', value: 10 };
-    expect((await account.send('POST', '/preferences', { body: preference })).outcome).toBe('200');
-    expect((await account.send('DELETE', '/preferences', { query: { key: 'not-set' } })).status).toBe(404);
-    const fresh = 'a password that nobody has seen before, ever';
-    expect((await account.send('POST', '/change-password', { body: { new_password: fresh } })).outcome).toBe(
-      '200',
-    );
-    const headers = { authorization: basicAuth(account.name, fresh) };
-    const entries = (await account.send('GET', '/audit', { headers })).as<AuditEntry[]>();
-    expect(entries.slice(1, 4).map(lineOf)).toEqual([
-      `password.change success account/${account.name}`,
-      'preference.delete preference_not_found preference/not-set',
-      'preference.set success preference/default_limit',
-    ]);
-  });
+test('the account itself leaves changes of its password and its preferences', async () => {
+  const account = await vault.account();
+  const preference = { key: 'default_limit', value: 10 };
+  expect((await account.send('POST', '/preferences', { body: preference })).outcome).toBe('200');
+  expect((await account.send('DELETE', '/preferences', { query: { key: 'not-set' } })).status).toBe(404);
+  const fresh = 'a password that nobody has seen before, ever';
+  expect((await account.send('POST', '/change-password', { body: { new_password: fresh } })).outcome).toBe(
+    '200',
+  );
+  const headers = { authorization: basicAuth(account.name, fresh) };
+  const entries = (await account.send('GET', '/audit', { headers })).as<AuditEntry[]>();
+  expect(entries.slice(1, 4).map(lineOf)).toEqual([
+    `password.change success account/${account.name}`,
+    'preference.delete preference_not_found preference/not-set',
+    'preference.set success preference/default_limit',
+  ]);
 });
 
-describe('what comes at once', () => {
-  test('over two servers is written once each, in one chain', async () => {
-    const account = await vault.account();
-    const second = await vault.secondServer();
-    const others = account.via(second.handle);
-    const objects = Array.from({ length: 500 }, (_, i) => `rule/${i}`);
-    const note = { aid: account.aid, action: 'rule.create', outcome: 'success', actor: 'operator' } as const;
-    const from = { ip: '', userAgent: '', requestId: '' };
-    await Promise.all(
-      objects.map((object, i) =>
-        (i % 2 === 0 ? vault : second).opened.services.audit.record({ ...note, ...from, object }),
-      ),
-    );
-    await Promise.all(
-      [0, 1, 2].map((i) =>
-        others.send('POST', '/rule', { query: { id: `r${i}` }, body: [{ name: 'noop' }] }),
-      ),
-    );
-    const entries = await entriesOf(account, { action: 'rule.create' });
-    expect(entries.map(({ object }) => object).sort()).toEqual(
-      [...objects, 'rule/r0', 'rule/r1', 'rule/r2'].sort(),
-    );
-    const all = await entriesOf(account, { limit: -1 });
-    expect(all.map(({ id }) => Number(id))).toEqual(all.map((_, i) => all.length - i));
-    await second.close();
-  });
+test('what comes at once over two servers is written once each, in one chain', async () => {
+  const account = await vault.account();
+  const second = await vault.secondServer();
+  const others = account.via(second.handle);
+  const objects = Array.from({ length: 500 }, (_, i) => `rule/${i}`);
+  const note = { aid: account.aid, action: 'rule.create', outcome: 'success', actor: 'operator' } as const;
+  const from = { ip: '', userAgent: '', requestId: '' };
+  await Promise.all(
+    objects.map((object, i) =>
+      (i % 2 === 0 ? vault : second).opened.services.audit.record({ ...note, ...from, object }),
+    ),
+  );
+  await Promise.all(
+    [0, 1, 2].map((i) => others.send('POST', '/rule', { query: { id: `r${i}` }, body: [{ name: 'noop' }] })),
+  );
+  const entries = await entriesOf(account, { action: 'rule.create' });
+  expect(entries.map(({ object }) => object).sort()).toEqual(
+    [...objects, 'rule/r0', 'rule/r1', 'rule/r2'].sort(),
+  );
+  const all = await entriesOf(account, { limit: -1 });
+  expect(all.map(({ id }) => Number(id))).toEqual(all.map((_, i) => all.length - i));
+  await second.close();
 });
 
 test('a full Redis is not filled further by entries of who reads; what is deleted is noted', async () => {

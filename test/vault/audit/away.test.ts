@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { entriesOf, lineOf } from '../../helpers/audit.ts';
-import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 /** Every key but those of security logs. */
 const ALL_BUT_LOGS = ['~{a:*}[^l]*', '~{v*', '~{acc*', '~{f:*', '~{d:*', '~{e:*', '~{h:*', '~{b*', '~{*.*}*'];
 
-let vault: TestVault;
-let account: AccountClient;
-let token: string;
-
-beforeAll(async () => {
-  // What could not be written waits in one server, in its order.
-  vault = await openTestVault({ alone: true });
-  account = await vault.account();
-  await account.key('u');
-  token = await account.store('u', { number: '4111111111111111' });
-});
+// What could not be written waits in one server, in its order.
+const vault = await openTestVault({ alone: true });
+const account = await vault.account();
+await account.key('u');
+const token = await account.store('u', { number: '4111111111111111' });
 afterAll(() => vault.close());
 
 async function whileDenied(work: () => Promise<void>): Promise<void> {
@@ -101,7 +95,7 @@ describe('a reply that is lost', () => {
     });
   };
 
-  test.each([1, 2, 3, 5])('%p times is an entry once', async (times) => {
+  test.each([1, 3])('%p times is an entry once', async (times) => {
     const second = await vault.secondServer();
     const other = account.via(second.handle);
     const ids = Array.from({ length: 6 }, (_, i) => `lost-${times}-${i}`);

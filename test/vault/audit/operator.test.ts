@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { COMMANDS } from '../../../server/cli/all.ts';
 import type { AuditEntry } from '../../../server/http/schema/audit.ts';
 import { lineOf } from '../../helpers/audit.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 /** Commands that neither change the vault nor show what it keeps. */
 const UNLOGGED = [
@@ -18,11 +18,7 @@ const UNLOGGED = [
   'audit key',
 ];
 
-let vault: TestVault;
-
-beforeAll(async () => {
-  vault = await openTestVault();
-});
+const vault = await openTestVault();
 afterAll(() => vault.close());
 
 function run(...args: readonly string[]) {
@@ -42,36 +38,34 @@ test('every command that opens a vault declares what it leaves in the log, or is
   expect(silent.map(({ words }) => words.join(' ')).filter((name) => !UNLOGGED.includes(name))).toEqual([]);
 });
 
-describe('what the operator does', () => {
-  test('is on the log of the operator and on that of the account, done and refused', async () => {
-    await run('account', 'create', 'shop');
-    await run('account', 'create', 'shop');
-    await run('account', 'set', 'shop', '--unmasked');
-    await run('account', 'password', 'shop');
-    await run('account', 'password', 'nobody');
-    const { aid } = (await vault.opened.services.accounts.lookUp('shop')) ?? { aid: '' };
-    const own = await exported('--account', 'shop');
-    expect(own.map(lineOf)).toEqual([
-      'password.change success account/shop',
-      'account.change success account/shop',
-      'account.create failed account/shop',
-      'account.create success account/shop',
-    ]);
-    expect(own[0]).toMatchObject({ actor: 'operator', source_ip: 'local' });
-    expect(own[0]?.user_agent).toMatch(/^cardvault-cli\/\S+ \(\S+\)$/);
-    await run('account', 'delete', 'shop', '--yes');
-    expect((await exported('--account-id', aid)).map(lineOf)[0]).toBe('account.delete success account/shop');
-    expect((await exported()).map(lineOf)).toEqual([
-      'audit.read success',
-      'account.delete success account/shop',
-      'audit.read success',
-      'password.change failed account/nobody',
-      ...own.map(lineOf),
-    ]);
-    // One id in 64 begins with a dash.
-    expect(await exported('--account-id', '-no-such-account-AAAAA')).toEqual([]);
-    expect(await exported('--account-id=-no-such-account-AAAAA')).toEqual([]);
-  });
+test('what the operator does is on the log of the operator and on that of the account, done and refused', async () => {
+  await run('account', 'create', 'shop');
+  await run('account', 'create', 'shop');
+  await run('account', 'set', 'shop', '--unmasked');
+  await run('account', 'password', 'shop');
+  await run('account', 'password', 'nobody');
+  const { aid } = (await vault.opened.services.accounts.lookUp('shop')) ?? { aid: '' };
+  const own = await exported('--account', 'shop');
+  expect(own.map(lineOf)).toEqual([
+    'password.change success account/shop',
+    'account.change success account/shop',
+    'account.create failed account/shop',
+    'account.create success account/shop',
+  ]);
+  expect(own[0]).toMatchObject({ actor: 'operator', source_ip: 'local' });
+  expect(own[0]?.user_agent).toMatch(/^cardvault-cli\/\S+ \(\S+\)$/);
+  await run('account', 'delete', 'shop', '--yes');
+  expect((await exported('--account-id', aid)).map(lineOf)[0]).toBe('account.delete success account/shop');
+  expect((await exported()).map(lineOf)).toEqual([
+    'audit.read success',
+    'account.delete success account/shop',
+    'audit.read success',
+    'password.change failed account/nobody',
+    ...own.map(lineOf),
+  ]);
+  // One id in 64 begins with a dash.
+  expect(await exported('--account-id', '-no-such-account-AAAAA')).toEqual([]);
+  expect(await exported('--account-id=-no-such-account-AAAAA')).toEqual([]);
 });
 
 describe('audit', () => {

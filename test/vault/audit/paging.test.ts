@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import type { AuditEntry } from '../../../sdk/index.ts';
 import { entriesOf } from '../../helpers/audit.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
-import { openTestVault, type TestVault } from '../../helpers/vault.ts';
+import { openTestVault } from '../../helpers/vault.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const START = Date.parse('2026-03-10T00:00:00Z');
 
-let vault: TestVault;
-let account: AccountClient;
 let now = START;
 const times: number[] = [];
 
@@ -24,15 +22,13 @@ function record(object: string, aid = account.aid): Promise<void> {
 }
 
 /** 200 events between jumps of the clock, a day to and fro. */
-beforeAll(async () => {
-  vault = await openTestVault({ now: () => now });
-  account = await vault.account();
-  for (let i = 0; i < 200; i++) {
-    now += 1_000 + (i % 20 === 7 ? DAY_MS : i % 20 === 13 ? -DAY_MS : 0);
-    await record(`rule/${i}`);
-    times.push(now);
-  }
-});
+const vault = await openTestVault({ now: () => now });
+const account = await vault.account();
+for (let i = 0; i < 200; i++) {
+  now += 1_000 + (i % 20 === 7 ? DAY_MS : i % 20 === 13 ? -DAY_MS : 0);
+  await record(`rule/${i}`);
+  times.push(now);
+}
 afterAll(() => vault.close());
 
 function text(ms: number): string {

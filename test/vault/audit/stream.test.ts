@@ -1,5 +1,5 @@
 /** Access events on their way to the operator's sink: each at least once, and in the order of its log. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +7,6 @@ import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { startCollector, textsOf } from '../../outbound/collector.ts';
-
-setDefaultTimeout(60_000);
 
 /** An event as it stands in the sink. */
 interface Line {
@@ -69,18 +67,6 @@ function figures() {
 }
 
 describe('events', () => {
-  test('of an item arrive in the order of its log, each once, and the rest later', async () => {
-    const token = await account.store('user', { number: '4111111111111111' });
-    await account.open('user', token);
-    await deliver();
-    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
-    await account.open('user', token);
-    await deliver();
-    await deliver();
-    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok', '3 decrypt ok']);
-    expect(figures()).toEqual({ isOk: true, backlog: 0 });
-  });
-
   test('of security logs arrive without a gap, and nothing in them is secret', async () => {
     await account.store('user', { number: '4111111111111111' });
     await deliver();
@@ -98,9 +84,9 @@ describe('events', () => {
 
   test('of many items, and of one that was used very often, arrive in order, each once', async () => {
     const often = await account.store('user', { number: '4111111111111111' });
-    const numbers = Array.from({ length: 300 }, (_, n) => String(5_000_000_000 + n));
+    const numbers = Array.from({ length: 100 }, (_, n) => String(5_000_000_000 + n));
     const tokens = await Promise.all(numbers.map((number) => account.store('user', { number })));
-    for (let n = 0; n < 30; n++) {
+    for (let n = 0; n < 15; n++) {
       await Promise.all(Array.from({ length: 20 }, () => account.open('user', often)));
     }
     await Promise.all(tokens.map((token) => account.open('user', token)));
@@ -110,7 +96,7 @@ describe('events', () => {
       ({ token }) => token,
     );
     expect(all.get(often)?.map(({ sequence }) => sequence)).toEqual(
-      Array.from({ length: 601 }, (_, n) => n + 1),
+      Array.from({ length: 301 }, (_, n) => n + 1),
     );
     for (const token of tokens) {
       expect(all.get(token)?.map(({ sequence, action }) => `${sequence} ${action}`)).toEqual([
@@ -118,6 +104,10 @@ describe('events', () => {
         '2 decrypt',
       ]);
     }
+    await account.open('user', often);
+    await deliver();
+    await deliver();
+    expect(eventsOf(often).slice(299)).toEqual(['300 decrypt ok', '301 decrypt ok', '302 decrypt ok']);
     expect(figures()).toEqual({ isOk: true, backlog: 0 });
   });
 
@@ -140,102 +130,94 @@ describe('events', () => {
   });
 });
 
-describe('a sink that is away', () => {
-  test('gets everything when it is back', async () => {
-    mkdirSync(path);
-    const token = await account.store('user', { number: '4111111111111111' });
-    await deliver();
-    expect(figures()?.isOk).toBe(false);
-    expect(figures()?.backlog).toBeGreaterThanOrEqual(1);
-    rmdirSync(path);
+test('a sink that is away gets everything when it is back', async () => {
+  mkdirSync(path);
+  const token = await account.store('user', { number: '4111111111111111' });
+  await deliver();
+  expect(figures()?.isOk).toBe(false);
+  expect(figures()?.backlog).toBeGreaterThanOrEqual(1);
+  rmdirSync(path);
+  await account.open('user', token);
+  await deliver();
+  expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+  expect(figures()).toEqual({ isOk: true, backlog: 0 });
+});
+
+test('a sink that gets events twice has them all: what was delivered and not noted comes again', async () => {
+  const collector = await startCollector({
+    // The delivery is done, and nothing can be noted from here on.
+    onEnd: (socket) => vault.raw.config('SET', 'min-replicas-to-write', '1').then(() => socket.end()),
+  });
+  const auditSink = { kind: 'syslog', host: 'localhost', port: collector.port, tls: false } as const;
+  const server = await vault.secondServer({ jobs: false, auditSink });
+  const token = await account.store('user', { number: '4111111111111111' });
+  await vault.opened.checkpoint();
+  const received = () => eventsOf(token, linesOf(textsOf(collector.received()).join('\n')));
+  try {
+    await server.opened.services.auditStream?.round();
+    expect(received()).toEqual(['1 encrypt ok']);
+    expect(server.opened.services.auditStream?.figures().isOk).not.toBe(true);
+    await vault.raw.config('SET', 'min-replicas-to-write', '0');
+    await server.opened.services.auditStream?.stop();
     await account.open('user', token);
     await deliver();
     expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
-    expect(figures()).toEqual({ isOk: true, backlog: 0 });
-  });
-});
-
-describe('a sink that gets events twice', () => {
-  test('has them all: what was delivered and not noted comes again', async () => {
-    const collector = await startCollector({
-      // The delivery is done, and nothing can be noted from here on.
-      onEnd: (socket) => vault.raw.config('SET', 'min-replicas-to-write', '1').then(() => socket.end()),
-    });
-    const auditSink = { kind: 'syslog', host: 'localhost', port: collector.port, tls: false } as const;
-    const server = await vault.secondServer({ jobs: false, auditSink });
-    const token = await account.store('user', { number: '4111111111111111' });
-    await vault.opened.checkpoint();
-    const received = () => eventsOf(token, linesOf(textsOf(collector.received()).join('\n')));
-    try {
-      await server.opened.services.auditStream?.round();
-      expect(received()).toEqual(['1 encrypt ok']);
-      expect(server.opened.services.auditStream?.figures().isOk).not.toBe(true);
-      await vault.raw.config('SET', 'min-replicas-to-write', '0');
-      await server.opened.services.auditStream?.stop();
-      await account.open('user', token);
-      await deliver();
-      expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
-    } finally {
-      await vault.raw.config('SET', 'min-replicas-to-write', '0');
-      await collector.stop();
-      await server.close();
-    }
-  });
-});
-
-describe('several servers', () => {
-  test('deliver each event once, and one takes over from another', async () => {
-    const auditSink = { kind: 'file', path } as const;
-    const server = await vault.secondServer({ jobs: false, auditSink });
-    const token = await account.store('user', { number: '4111111111111111' });
-    await vault.opened.checkpoint();
-    await Promise.all([deliver(), deliver(server), deliver(server)]);
-    expect(eventsOf(token)).toEqual(['1 encrypt ok']);
-    await account.open('user', token);
-    await vault.opened.checkpoint();
-    await deliver(server);
-    expect(eventsOf(token)).toEqual(['1 encrypt ok']);
-    await vault.opened.services.auditStream?.stop();
-    await deliver(server);
-    expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+  } finally {
+    await vault.raw.config('SET', 'min-replicas-to-write', '0');
+    await collector.stop();
     await server.close();
-  });
+  }
 });
 
-describe('a vault that had no sink', () => {
-  test('delivers what comes, and the command prints what was there', async () => {
-    await vault.close();
-    vault = await openTestVault({ jobs: false, alone: true });
-    account = await vault.account();
-    await account.key('user');
-    const token = await account.store('user', { number: '4111111111111111' });
-    await vault.opened.checkpoint();
-    const server = await vault.secondServer({ jobs: false, auditSink: { kind: 'file', path } });
-    await account.via(server.handle).open('user', token);
-    await deliver(server);
-    expect(eventsOf(token)).toEqual(['2 decrypt ok']);
-    await server.close();
+test('several servers deliver each event once, and one takes over from another', async () => {
+  const auditSink = { kind: 'file', path } as const;
+  const server = await vault.secondServer({ jobs: false, auditSink });
+  const token = await account.store('user', { number: '4111111111111111' });
+  await vault.opened.checkpoint();
+  await Promise.all([deliver(), deliver(server), deliver(server)]);
+  expect(eventsOf(token)).toEqual(['1 encrypt ok']);
+  await account.open('user', token);
+  await vault.opened.checkpoint();
+  await deliver(server);
+  expect(eventsOf(token)).toEqual(['1 encrypt ok']);
+  await vault.opened.services.auditStream?.stop();
+  await deliver(server);
+  expect(eventsOf(token)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+  await server.close();
+});
 
-    const print = async (...args: readonly string[]) => {
-      const { code, out, err } = await runCommand(['audit', 'stream', ...args], { vault });
-      expect([code, err]).toEqual([0, '']);
-      return linesOf(out);
-    };
-    const all = await print();
-    expect(eventsOf(token, all)).toEqual(['1 encrypt ok', '2 decrypt ok']);
-    // That it was read is an event as well.
-    expect((await print()).map((line) => `${line.account} ${line.action}`)).toContain(' audit.read');
-    const own = await print('--account', account.name);
-    expect(own.map((line) => line.account)).toEqual(own.map(() => account.name));
-    expect(own.map(({ log }) => log)).toContain('item');
-    expect(await print('--after', '2999-01-01T00:00:00Z')).toEqual([]);
-  });
+test('a vault that had no sink delivers what comes, and the command prints what was there', async () => {
+  await vault.close();
+  vault = await openTestVault({ jobs: false, alone: true });
+  account = await vault.account();
+  await account.key('user');
+  const token = await account.store('user', { number: '4111111111111111' });
+  await vault.opened.checkpoint();
+  const server = await vault.secondServer({ jobs: false, auditSink: { kind: 'file', path } });
+  await account.via(server.handle).open('user', token);
+  await deliver(server);
+  expect(eventsOf(token)).toEqual(['2 decrypt ok']);
+  await server.close();
 
-  test('the command says what it was called with wrongly', async () => {
-    const run = (...args: readonly string[]) => runCommand(['audit', 'stream', ...args], { vault });
-    expect(await run('--account', 'nobody')).toMatchObject({ code: 1, err: 'No account has this name.\n' });
-    expect(await run('--after', 'yesterday')).toMatchObject({ code: 2 });
-  });
+  const print = async (...args: readonly string[]) => {
+    const { code, out, err } = await runCommand(['audit', 'stream', ...args], { vault });
+    expect([code, err]).toEqual([0, '']);
+    return linesOf(out);
+  };
+  const all = await print();
+  expect(eventsOf(token, all)).toEqual(['1 encrypt ok', '2 decrypt ok']);
+  // That it was read is an event as well.
+  expect((await print()).map((line) => `${line.account} ${line.action}`)).toContain(' audit.read');
+  const own = await print('--account', account.name);
+  expect(own.map((line) => line.account)).toEqual(own.map(() => account.name));
+  expect(own.map(({ log }) => log)).toContain('item');
+  expect(await print('--after', '2999-01-01T00:00:00Z')).toEqual([]);
+  for (const [wrong, code] of [
+    [['--account', 'nobody'], 1],
+    [['--after', 'yesterday'], 2],
+  ] as const) {
+    expect((await runCommand(['audit', 'stream', ...wrong], { vault })).code).toBe(code);
+  }
 });
 
 describe('a log that was damaged', () => {
