@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, spyOn, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { createCursors } from '../../../server/services/common/cursor.ts';
 import { actFor, createContext } from '../../../server/services/common/request-context.ts';
 import { createErasing } from '../../../server/services/vault/erase.ts';
