@@ -197,13 +197,10 @@ describe('slow rules', () => {
     await account.send('POST', '/rule', { query: { id: 'slow' }, body: slow(64) });
     plain = await stranger.store('s', { number: '9' });
   });
-  /** How long another account waits for one item, ms. */
-  const plainWait = async (): Promise<number> => {
-    const begun = performance.now();
+  const readPlain = async (): Promise<void> => {
     const query = { user: 's', token: plain };
     const { outcome } = await stranger.send('GET', '/vault', { query, passphrase: PASSPHRASE });
     expect(outcome).toBe('200');
-    return performance.now() - begun;
   };
   const untilInPool = async (jobs: number): Promise<void> => {
     for (;;) {
@@ -215,15 +212,21 @@ describe('slow rules', () => {
     }
   };
 
-  test('of 20 decryptions at once let another account’s plain one through within 2 s', async () => {
+  test('of 30 decryptions at once let another account’s plain one through before the last of them', async () => {
     const item = await account.store('u', slowItem);
     await read({ token: item });
-    await plainWait();
-    const hostile = Array.from({ length: 20 }, () => read({ token: item, rules: 'slow' }));
+    await readPlain();
+    let ended = 0;
+    const hostile = Array.from({ length: 30 }, async () => {
+      const { outcome } = await read({ token: item, rules: 'slow' });
+      ended += 1;
+      return outcome;
+    });
     // Beside another account no more than sixteen run at once.
     await untilInPool(10);
-    expect(await plainWait()).toBeLessThan(2_000);
-    for (const { outcome } of await Promise.all(hostile)) {
+    await readPlain();
+    expect(ended).toBeLessThan(30);
+    for (const outcome of await Promise.all(hostile)) {
       expect(['200', LIMIT]).toContain(outcome);
     }
     await account.sdk.vault.delete({ user: 'u', token: item });
@@ -231,9 +234,8 @@ describe('slow rules', () => {
 
   test('over a whole key go in jobs of so few items that each ends within 2 s', async () => {
     await account.key('slow');
-    await Promise.all(
-      Array.from({ length: 120 }, (_, n) => account.store('slow', { number: `${n}`, digits: 'z' })),
-    );
+    const items = Array.from({ length: 120 }, (_, n) => ({ data: { number: `${n}`, digits: 'z' } }));
+    await account.send('POST', '/vault/batch', { passphrase: PASSPHRASE, body: { user: 'slow', items } });
     const { crypto } = vault.opened;
     const { decryptItems } = crypto;
     const sizes: number[] = [];
