@@ -92,7 +92,7 @@ describe('passphrases of 8 to 4096 characters', () => {
     const user = name.replaceAll(' ', '-');
     expect((await createKey({ user, passphrase })).outcome).toBe('200');
     expect(await tryKey(user, passphrase)).toBe('works');
-    expect(await tryKey(user, `${passphrase.slice(0, -2)}yy`)).toBe('403 passphrase_wrong');
+    expect(await tryKey(user, `${passphrase.slice(0, -2)}🔐`)).toBe('403 passphrase_wrong');
     expect(await tryKey(user, passphrase.slice(0, -2))).not.toBe('works');
   });
 
