@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test';
+import { pauseMs } from '../../workers/pool/crew.ts';
 import type { PoolEvent } from '../../workers/pool/pool.ts';
 import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
 import { createRig, type Rig } from './fixtures/rig.ts';
 
 const LOOP_DEADLINE_MS = 60;
+
+/** Without CPU times a loop shows by its deadline alone, however busy the machine is; `pool-overdue.test.ts` has the others. */
+const NO_CPU_TIMES = { readCpuMs: () => undefined };
 
 const FAULTS = [
   { name: 'throw', kind: FIXTURE.throws, mark: 0, code: 'token_not_found', crashes: false },
@@ -48,7 +52,7 @@ function createEventLog() {
 
 describe('a fault', () => {
   test.each(FAULTS)('$name costs its own job, and the thread is replaced', async (fault) => {
-    const rig = createRig();
+    const rig = createRig(NO_CPU_TIMES);
     expect(await inject(rig, fault)).toBe(fault.code);
     expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
     expect(rig.pool.stats()).toMatchObject({ restarts: fault.crashes ? 1 : 0, threadsAlive: 1 });
@@ -75,7 +79,7 @@ describe('a fault', () => {
   });
 
   test('is never run again', async () => {
-    const rig = createRig({ threads: 2 });
+    const rig = createRig({ threads: 2, ...NO_CPU_TIMES });
     await rig.pool.ready();
     expect(await inject(rig, FAULTS[6])).toBe('internal');
     expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
@@ -95,8 +99,8 @@ describe('a fault', () => {
     await rig.pool.drain();
   });
 
-  test('injected 200 times fails no other job', async () => {
-    const rig = createRig({ threads: 2 });
+  test('injected 24 times fails no other job', async () => {
+    const rig = createRig({ threads: 2, ...NO_CPU_TIMES });
     await rig.pool.ready();
     let running = true;
     const tally = new Map<string, number>();
@@ -106,14 +110,14 @@ describe('a fault', () => {
         tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
       }
     });
-    for (let round = 0; round < 200; round += 1) {
+    for (let round = 0; round < 24; round += 1) {
       const fault = ISOLATED_FAULTS[round % ISOLATED_FAULTS.length] ?? FAULTS[0];
       expect(await inject(rig, fault)).toBe(fault.code);
     }
     running = false;
     await Promise.all(traffic);
     expect([...tally.keys()]).toEqual(['ok']);
-    expect(tally.get('ok')).toBeGreaterThan(1_000);
+    expect(tally.get('ok')).toBeGreaterThan(24);
     await rig.pool.drain();
   }, 60_000);
 });
@@ -124,7 +128,7 @@ describe('replacement', () => {
     const rig = createRig({ onEvent: log.onEvent });
     await rig.pool.ready();
     const pauses: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const ready = log.next('thread_ready');
       expect(await rig.outcome(FIXTURE.exits)).toBe('internal');
       const start = performance.now();
@@ -132,9 +136,13 @@ describe('replacement', () => {
       pauses.push(performance.now() - start);
     }
     expect(pauses[1]).toBeGreaterThanOrEqual(95);
-    expect(pauses[2]).toBeGreaterThanOrEqual(195);
-    expect(pauses[0]).toBeLessThan(pauses[2] ?? 0);
     await rig.pool.drain();
+  });
+
+  test('is at once for the first loss, and waits for two seconds at most', () => {
+    expect([0, 1, 2, 3, 4, 5, 6, 7, 1_000].map(pauseMs)).toEqual([
+      0, 0, 100, 200, 400, 800, 1_600, 2_000, 2_000,
+    ]);
   });
 
   test('ready rejects and jobs are refused in time when the entry cannot be loaded', async () => {

@@ -16,7 +16,7 @@ function jobOf(id: number, lane: Lane, waitedMs: number, account = ''): PendingJ
     queuedAt: 0,
     dueAt: performance.now() + DEADLINE_MS - waitedMs,
     requeues: 0,
-    abandoned: false,
+    missed: 0,
     resolve: () => undefined,
     reject: () => undefined,
   };
@@ -181,4 +181,21 @@ test('guesses rest for as long as the last one ran, where that is set, and passp
   state.guess.restsUntil = 0;
   accept(11, 'cold', 'account');
   expect(ids()).toEqual([10, 1]);
+});
+
+test('passphrases go to no thread that is stuck', () => {
+  const sentTo: lanes.ThreadLoad[] = [];
+  const state = lanes.createLanes({
+    threads: 2,
+    queueMax: 4,
+    ...{ cold: { ...ONE, concurrency: 2 }, guess: ONE },
+    send: (thread: lanes.ThreadLoad) => void sentTo.push(thread),
+  });
+  const stuck = { jobs: new Map([[1, { ...jobOf(1, 'hot', 0), missed: 1 }]]), held: 1 };
+  const busy = { jobs: new Map([2, 3].map((id) => [id, jobOf(id, 'hot', 0)])), held: 2 };
+  lanes.accept(state, jobOf(4, 'cold', 0));
+  expect(lanes.dispatch(state, [stuck])).toEqual([]);
+  expect(lanes.waitingOf(state, 'cold')).toBe(1);
+  lanes.dispatch(state, [stuck, busy]);
+  expect(sentTo).toEqual([busy]);
 });

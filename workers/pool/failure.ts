@@ -51,7 +51,7 @@ export function errorOf({ code, field, expected, cause }: Failure): VaultError {
   return new VaultError(code, { field, expected, cause: cause && new ReportedError(cause) });
 }
 
-/** The error of a job that the pool itself gives up. `overloaded`: no thread has touched it, a retry is safe. */
+/** The error of a job that the pool itself gives up. `overloaded`: nothing was wrong with it, and a retry is safe. */
 export function poolError(code: 'overloaded' | 'internal', reason: PoolReason): VaultError {
   return errorOf({ code, cause: { error: reason } });
 }

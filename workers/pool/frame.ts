@@ -18,12 +18,13 @@ export const REPLY_OK = 0;
 export const REPLY_ERROR = 1;
 
 /**
- * The shared words in which a thread leaves its trace: the id of the job begun last, and 1 while that job's
- * handler is on the stack.
+ * The shared words in which a thread leaves its trace: the id of the job begun last, 1 while that job's handler is
+ * on the stack, and the number by which the system knows the thread (see `cpu-time.ts`).
  */
 export const TRACE_BEGUN = 0;
 export const TRACE_INSIDE = 1;
-export const TRACE_WORDS = 2;
+export const TRACE_THREAD = 2;
+export const TRACE_WORDS = 3;
 
 /** One job or one reply; `id` is a u32 that is unique among the jobs inside one thread. */
 export interface FrameMessage {

@@ -36,8 +36,8 @@ export interface PendingJob {
   readonly queuedAt: number;
   /** How often it was in a thread that died of another job, and was queued again. */
   requeues: number;
-  /** Its caller has received `internal`, while the thread may still work on it. */
-  abandoned: boolean;
+  /** The deadlines that have passed in its thread. From the first on its caller has been answered, and no reply is wanted. */
+  missed: number;
   readonly resolve: (fields: Uint8Array[]) => void;
   readonly reject: (error: VaultError) => void;
 }

@@ -191,6 +191,11 @@ function sendStretching<T extends ThreadLoad>(lanes: Lanes<T>, threads: readonly
   return [...dropped, ...sendCold(lanes, cold, coldPlaces(lanes), threads)];
 }
 
+/** Whether a job that holds the thread has missed its deadline: until it ends, no other job begins. */
+function isStuck({ jobs, held }: ThreadLoad): boolean {
+  return held > 0 && jobs.values().some((job) => job.missed > 0 && !isStretching(job.lane));
+}
+
 /** Sends the jobs of a lane that may run, and removes those over `queueMax` that may not. */
 function sendCold<T extends ThreadLoad>(
   { options }: Lanes<T>,
@@ -200,7 +205,7 @@ function sendCold<T extends ThreadLoad>(
 ): PendingJob[] {
   const { queue, runningOf, limits } = lane;
   const mayRun = (account: string): boolean => (runningOf.get(account) ?? 0) < limits.perAccountMax;
-  const [first, ...others] = threads;
+  const [first, ...others] = threads.filter((thread) => !isStuck(thread));
   while (first !== undefined && queue.size > 0 && lane.running < places) {
     const job = fair.take(queue, mayRun);
     if (job === undefined) {

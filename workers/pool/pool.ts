@@ -1,11 +1,13 @@
 /** A pool of worker threads: lanes, batches, deadlines, and no job lost to another job's crash. */
 import type { ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { type Alarm, arm, createAlarm, stop } from './alarm.ts';
+import { cpuMsOf } from './cpu-time.ts';
 import { type Crew, closeCrew, lossError, startCrew } from './crew.ts';
 import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
 import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
-import { isStretching, type JobRequest, type Lane, type PendingJob } from './job.ts';
+import type { JobRequest, Lane, PendingJob } from './job.ts';
 import * as lanes from './lanes.ts';
+import { firstLookAt, look, nextLookAt } from './overdue.ts';
 import { type DownCause, fail, isSuspect, send, type Thread } from './worker-thread.ts';
 
 /** Something an operator may want counted or logged; never holds anything of a job. */
@@ -31,6 +33,8 @@ export interface PoolOptions {
   readonly coldConcurrency: number;
   readonly coldQueueMax?: number;
   readonly coldPerAccountMax?: number;
+  /** How the CPU time of a thread is read; tests give their own. */
+  readonly readCpuMs?: typeof cpuMsOf;
   readonly onEvent?: (event: PoolEvent) => void;
   /** Called for each job that ends, with milliseconds; `code` is undefined for one that has a result. */
   readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: ErrorCode | undefined) => void;
@@ -53,8 +57,8 @@ export interface PoolStats {
 export interface Pool {
   /**
    * Resolves with the reply's fields, views into one buffer that this job shares with its neighbours in
-   * time, or rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has touched the
-   * job (a retry is safe), or `internal` when a thread died or hung with it. Never throws, never stays open for
+   * time, or rejects with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in
+   * time (a retry is safe), or `internal` when a thread died or hung with it. Never throws, never stays open for
    * longer than its deadlines.
    */
   run(job: JobRequest): Promise<Uint8Array[]>;
@@ -83,7 +87,7 @@ interface PoolState {
   /** Resolved once no job is left after `drain`. */
   readonly idle: PromiseWithResolvers<void>;
   draining: Promise<void> | undefined;
-  /** Jobs that have not ended. */
+  /** Jobs whose callers have no answer. */
   accepted: number;
   isDispatchQueued: boolean;
   readonly dispatch: () => void;
@@ -92,11 +96,11 @@ interface PoolState {
 /**
  * Starts the threads and takes jobs at once; they wait until the first thread is ready.
  *
- * A job that waits longer than its deadline fails with `overloaded`. A hot or bulk job that is in a thread for
- * longer than that shows that the thread hangs: the thread is ended and replaced. A cold job is given up with
- * `internal`, and only one that stays silent for a second deadline costs the thread. When a thread is lost, the
- * job that it died of fails with `internal` and is never run again; so does every job that may have been the one.
- * Its other jobs go back to the front of their queues, so handlers must be free of effects outside their thread.
+ * A job that waits longer than its deadline fails with `overloaded`, and so does one that is in a thread for longer than
+ * that: its thread goes on with it, and what it replies is dropped. A thread in an endless loop, or silent for several
+ * deadlines of a job, is ended and replaced (see `overdue.ts`). When a thread is lost, the job that it died of fails with
+ * `internal` and is never run again; so does every job that may have been the one. Its other jobs go back to the front
+ * of their queues. So handlers must be free of effects outside their thread.
  */
 export function createPool(options: PoolOptions): Pool {
   const pool: PoolState = {
@@ -172,7 +176,7 @@ function acceptJob(
     dueAt,
     queuedAt,
     requeues: 0,
-    abandoned: false,
+    missed: 0,
     resolve,
     reject,
   };
@@ -192,7 +196,7 @@ function finish(pool: PoolState, count: number): void {
   }
 }
 
-/** Ends jobs that were in no thread, or are in one no longer. */
+/** Ends jobs without a reply. */
 function rejectJobs(pool: PoolState, jobs: readonly PendingJob[], error: VaultError): void {
   for (const job of jobs) {
     job.reject(error);
@@ -205,6 +209,7 @@ function sendJobs(pool: PoolState, thread: Thread, jobs: readonly PendingJob[]):
   const now = performance.now();
   for (const job of jobs) {
     job.dueAt = now + job.deadlineMs;
+    arm(pool.alarm, firstLookAt(job, now));
   }
   try {
     send(thread, jobs);
@@ -242,6 +247,9 @@ function dispatchSoon(pool: PoolState): void {
 
 function onReply(pool: PoolState, job: PendingJob, reply: DecodedMessage): void {
   lanes.release(pool.lanes, job);
+  if (job.missed > 0) {
+    return;
+  }
   const code = settle(job, reply);
   const sentAt = job.dueAt - job.deadlineMs;
   pool.options.onJob?.(job.lane, sentAt - job.queuedAt, performance.now() - sentAt, code);
@@ -263,8 +271,10 @@ function onDown(pool: PoolState, thread: Thread, cause: DownCause, error: unknow
   const lost: PendingJob[] = [];
   const kept: PendingJob[] = [];
   for (const job of thread.jobs.values()) {
-    (job.abandoned || job.requeues >= REQUEUES_MAX || isSuspect(thread, job) ? lost : kept).push(job);
     lanes.release(pool.lanes, job);
+    if (job.missed === 0) {
+      (job.requeues >= REQUEUES_MAX || isSuspect(thread, job) ? lost : kept).push(job);
+    }
   }
   const now = performance.now();
   for (const job of kept.reverse()) {
@@ -277,20 +287,14 @@ function onDown(pool: PoolState, thread: Thread, cause: DownCause, error: unknow
   dispatchSoon(pool);
 }
 
-/** Whether the thread has a job that is due. A cold one is given up first, and has a second deadline. */
-function hangs(thread: Thread, now: number): boolean {
-  for (const job of thread.jobs.values()) {
-    if (job.dueAt > now) {
-      continue;
-    }
-    if (!isStretching(job.lane) || job.abandoned) {
-      return true;
-    }
-    job.abandoned = true;
-    job.dueAt = now + job.deadlineMs;
-    job.reject(poolError('internal', 'JobTimeout'));
+/** Ends the thread if it hangs; otherwise answers those whose jobs are due in it. */
+function checkThread(pool: PoolState, thread: Thread, now: number): void {
+  const { hangs, late } = look(thread, now, pool.options.readCpuMs ?? cpuMsOf);
+  if (hangs) {
+    fail(thread, 'hung');
+  } else if (late.length > 0) {
+    rejectJobs(pool, late, poolError('overloaded', 'JobTimeout'));
   }
-  return false;
 }
 
 /** Ends what is due; gives the time when the next job is. */
@@ -301,13 +305,13 @@ function onAlarm(pool: PoolState, now: number): number {
     rejectJobs(pool, expired, poolError('overloaded', 'QueueTimeout'));
   }
   dispatchSoon(pool);
-  for (const thread of threads.filter((thread) => hangs(thread, now))) {
-    fail(thread, 'hung');
+  for (const thread of [...threads]) {
+    checkThread(pool, thread, now);
   }
   let next = lanes.nextDueAt(pool.lanes);
   for (const thread of threads) {
     for (const job of thread.jobs.values()) {
-      next = Math.min(next, job.dueAt);
+      next = Math.min(next, nextLookAt(job, now));
     }
   }
   return next;

@@ -1,5 +1,6 @@
 /** The thread's side of the pool: reads frames of jobs, runs handlers, answers in frames. */
 import { parentPort } from 'node:worker_threads';
+import { ownThreadNumber } from './cpu-time.ts';
 import { encodeFailure, type Failure, failureOf } from './failure.ts';
 import {
   type DecodedMessage,
@@ -10,6 +11,7 @@ import {
   REPLY_OK,
   TRACE_BEGUN,
   TRACE_INSIDE,
+  TRACE_THREAD,
   TRACE_WORDS,
 } from './frame.ts';
 
@@ -66,6 +68,7 @@ export function serveThread(
     replies: [],
     isFlushQueued: false,
   };
+  Atomics.store(thread.trace, TRACE_THREAD, ownThreadNumber());
   port.on('message', (frame: ArrayBuffer) => serveFrame(thread, frame));
   port.postMessage(thread.trace.buffer);
 }

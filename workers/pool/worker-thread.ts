@@ -47,6 +47,8 @@ export interface Thread {
   isDown: boolean;
   /** Resolved once the thread is ready or down. */
   readonly settled: PromiseWithResolvers<void>;
+  /** Its CPU time when its hot or bulk jobs were first looked at; undefined until then. See `overdue.ts`. */
+  cpuMs: number | undefined;
   /** Shared with the thread: see `frame.ts`. */
   trace: Int32Array;
   lastId: number;
@@ -67,6 +69,7 @@ export function startThread(entry: URL | string, workerData: unknown, listener: 
     isReady: false,
     isDown: false,
     settled: Promise.withResolvers<void>(),
+    cpuMs: undefined,
     trace: new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT)),
     lastId: 0,
   };
@@ -89,7 +92,10 @@ export function send(thread: Thread, jobs: readonly PendingJob[]): void {
   thread.worker.postMessage(frame, [frame]);
   for (const job of jobs) {
     thread.jobs.set(job.id, job);
-    thread.held += isStretching(job.lane) ? 0 : 1;
+    if (!isStretching(job.lane)) {
+      thread.held += 1;
+      thread.cpuMs = undefined;
+    }
   }
 }
 
@@ -110,12 +116,16 @@ export function fail(thread: Thread, cause: DownCause): void {
   }
 }
 
-/** Ends the thread silently once it is out of the loading state, where ending it is not safe. */
+/**
+ * Ends the thread silently once it is out of the loading state, where ending it is not safe. One with a job inside may be
+ * stuck, and is not waited for.
+ */
 export async function close(thread: Thread): Promise<void> {
   await thread.settled.promise;
   if (!thread.isDown) {
     thread.isDown = true;
-    await thread.worker.terminate();
+    const terminated = thread.worker.terminate();
+    await (thread.jobs.size === 0 ? terminated : undefined);
   }
 }
 
