@@ -128,7 +128,8 @@ const PACKAGES: readonly { readonly name: RegExp; readonly only: RegExp; readonl
   },
   {
     name: /^(?:node:)?(?:fs|child_process)(?:\/|$)/,
-    only: SYSTEM,
+    // The CPU time of a thread is read from /proc.
+    only: new RegExp(`^workers/pool/cpu-time\\.ts$|${SYSTEM.source}`),
     why: 'nothing else touches files or processes',
   },
   { name: /./, only: /^(?!sdk\/(?!tsup\.config\.ts$))/, why: 'the SDK has no dependency' },

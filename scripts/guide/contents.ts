@@ -83,6 +83,7 @@ const DECISIONS = [
   page('decisions/rules-and-masks.md', 'Rules and masks', 'Why rules never meet a masked number'),
   page('decisions/sdk-errors.md', 'Errors of the SDK', 'What they never hold'),
   page('decisions/sdk-repeats.md', 'Repeats of the SDK', 'Which calls are repeated'),
+  page('decisions/starved-threads.md', 'Starved threads', 'When a thread counts as hung'),
   page('decisions/stored-at.md', 'Time of storing', 'Why stored_at never repeats'),
   page('decisions/ticks.md', 'Ticks', 'How requests share readings and writes of Redis'),
   page('decisions/two-key-layers.md', 'Two layers of keys', 'Master key and passphrase, both'),

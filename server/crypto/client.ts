@@ -47,7 +47,7 @@ type Arguments<Input> = keyof Input extends never ? [] : [input: Input];
 
 /**
  * Each job of a table as a method. It rejects with a VaultError: that of the handler, `overloaded` when no thread has
- * touched the job, or `internal`, whose cause names class and frames of the error in the thread.
+ * done the job in time, or `internal`, whose cause names class and frames of the error in the thread.
  */
 export type JobClient<Jobs extends JobTable> = {
   readonly [Name in keyof Jobs]: (

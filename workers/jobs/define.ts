@@ -2,7 +2,7 @@
 import type { Lane } from '../pool/job.ts';
 import type { AnyCodec, Given, Taken } from './codec.ts';
 
-/** How long a job may run in a thread before the thread counts as hung, and wait for one before, ms. */
+/** How long a job may be in a thread, and wait for one before, until its caller is answered without a result, ms. */
 export const DEADLINE_MS: Readonly<Record<Lane, number>> = {
   hot: 5_000,
   bulk: 20_000,
