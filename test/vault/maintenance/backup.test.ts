@@ -321,6 +321,16 @@ describe('the file', () => {
     }
   });
 
+  test('is refused where Redis has one key of anything, which stays', async () => {
+    await emptyRaw.set('other', 'data');
+    expect(await restoreInto(empty.target, file, vault)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^This Redis is not empty\. .* nothing was changed\.\n$/),
+    });
+    expect(await emptyRaw.keys('*')).toEqual(['other']);
+    await empty.flush();
+  });
+
   test('is refused when it is no backup at all', async () => {
     const none = 'FILE is no backup of this version of Cardvault.\n';
     expect(await refusalOf(Buffer.alloc(0))).toBe(none);

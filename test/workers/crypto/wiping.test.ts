@@ -1,12 +1,15 @@
 /** No buffer that is made while a key is sealed holds a secret of it afterwards. */
 import { afterAll, expect, spyOn, test } from 'bun:test';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
-import { newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import { envelopeBytes, newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
+import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { generationOf, ownerKeyOf } from '../../../workers/crypto/key/unlocked.ts';
+import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { sealWarm } from '../../../workers/crypto/key/warm.ts';
-import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { deriveKek } from '../../../workers/crypto/primitives/kdf.ts';
 import { createThreadContext } from '../../../workers/jobs/context.ts';
 import { openWarmKey } from '../../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../../workers/jobs/openings.ts';
@@ -18,8 +21,8 @@ afterAll(() => {
   globalThis.Uint8Array = Original;
 });
 
-/** The byte arrays that `work` makes, copies of others included. */
-function arraysMadeBy(work: () => unknown): Uint8Array[] {
+/** Notes the byte arrays that are made from now on, copies of others included. */
+function watchArrays(): { readonly made: Uint8Array[]; readonly end: () => void } {
   const made: Uint8Array[] = [];
   const slice = Original.prototype.slice;
   const slicing = spyOn(Original.prototype, 'slice').mockImplementation(function (
@@ -37,11 +40,22 @@ function arraysMadeBy(work: () => unknown): Uint8Array[] {
       return array;
     },
   });
+  return {
+    made,
+    end: () => {
+      globalThis.Uint8Array = Original;
+      slicing.mockRestore();
+    },
+  };
+}
+
+/** The byte arrays that `work` makes. */
+function arraysMadeBy(work: () => unknown): Uint8Array[] {
+  const { made, end } = watchArrays();
   try {
     work();
   } finally {
-    globalThis.Uint8Array = Original;
-    slicing.mockRestore();
+    end();
   }
   return made;
 }
@@ -62,6 +76,21 @@ test('sealing a warm key leaves no private half, no token key and no passphrase 
   expect(made.length).toBeGreaterThan(1);
   for (const secret of [key.tokenKey, PASSPHRASE, ...key.generations.map(({ privateKey }) => privateKey)]) {
     expect(made.filter((array) => holds(array, secret))).toEqual([]);
+  }
+});
+
+test('a right passphrase, and a wrong one, leave nothing behind that opens the key', async () => {
+  const { record } = await openNewKey();
+  const { salt, params } = parseVaultKey(record);
+  for (const passphrase of [PASSPHRASE, utf8('another passphrase')]) {
+    const { kek } = await deriveKek(passphrase, salt, params);
+    const { made, end } = watchArrays();
+    await unlockVaultKey(CONTEXT, record, passphrase, FLOOR)
+      .then(({ key }) => key[Symbol.dispose]())
+      .catch((error) => expect(error).toBeInstanceOf(PassphraseError))
+      .finally(end);
+    expect(made.length).toBeGreaterThan(1);
+    expect(made.filter((array) => holds(array, kek))).toEqual([]);
   }
 });
 
@@ -114,4 +143,19 @@ test('sealing an item leaves no plaintext behind', async () => {
   const left = made.filter((array) => holds(array, utf8('4111111111111111')));
   expect(left.every((array) => array.buffer === item?.buffer)).toBe(true);
   expect(made.length).toBeGreaterThan(left.length);
+});
+
+test('sealing an item to a public half leaves no data key behind', async () => {
+  const { key } = await openOldKey();
+  const { gen, publicKey: publicHalf } = generationOf(key);
+  const sealer = sealerOf();
+  let item: Uint8Array = new Original();
+  const part0 = utf8('{"card_number":"4111111111111111"}');
+  const made = arraysMadeBy(() => {
+    ({ item } = sealItem({ ...IDS, owner: { gen, publicHalf }, part0, sealer }));
+  });
+  const envelope = item.subarray(0, envelopeBytes(item));
+  const dek = unwrapDek(key, { ...IDS, part: 0 }, envelope);
+  expect(made.length).toBeGreaterThan(1);
+  expect(made.filter((array) => holds(array, dek))).toEqual([]);
 });
