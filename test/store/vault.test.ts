@@ -166,6 +166,24 @@ describe('stored_at', () => {
     const again = await items.write(KID, write('t1'));
     expect(again.kind === 'ok' && stored.kind === 'ok' && again.storedAt > stored.storedAt).toBe(true);
   });
+
+  test.each(['remove', 'expire'] as const)(
+    'is not given out again after the newest item went away by %s, and the clock has stepped back since',
+    async (way) => {
+      const bucket = bucketFor('t1');
+      const future = Date.now() + 60_000;
+      const others = Array.from({ length: 40 }, (_, i) => `other-${i}`);
+      const other = others.find((token) => bucketFor(token).number === bucket.number) ?? '';
+      const first = write('t1');
+      await items.write(KID, first);
+      await redis.write('ZADD', [redisKeys.times(bucket), future, 't1']);
+      await redis.write('ZADD', [redisKeys.expiries(bucket), 1, 't1']);
+      await items[way](bucket, [removalOf(first)]);
+      expect(await items.countItems(KID)).toBe(0);
+      const again = await items.write(KID, write(other));
+      expect(again.kind === 'ok' && again.storedAt > future).toBe(true);
+    },
+  );
 });
 
 describe('removal of many', () => {
