@@ -230,9 +230,14 @@ async function expiryFaults(target: Target, tokens: readonly string[]): Promise<
     .map((token) => faultOf(target, 'expiries', token, 'it names an item that is not there'));
 }
 
+/**
+ * A change of passphrase moves the key to its next generation, then its fences, and is named as unfinished meanwhile. So what
+ * is read in this order shows no fault of a key that is changed at this moment.
+ */
 async function fenceFaults(target: Target): Promise<Fault[]> {
   const { parts, key, bucket } = target;
   const gen = await newestGen(target);
+  const changes = await parts.keyStore.changesLeft(key.account.aid);
   const fence = await parts.censusStore.fence(bucket);
   const now = parts.now();
   const fault = (what: string, state?: Fault['state']): Fault[] => [
@@ -241,14 +246,13 @@ async function fenceFaults(target: Target): Promise<Fault[]> {
   if (gen === undefined) {
     return [];
   }
-  if (!Number.isSafeInteger(fence.gen) || fence.gen > gen) {
+  if (!Number.isSafeInteger(fence.gen) || fence.gen > ((await newestGen(target)) ?? fence.gen)) {
     return fault('it names a generation that the key does not have');
   }
   if (!Number.isFinite(fence.closedUntil) || fence.closedUntil > now + CLOSED_MS_MAX) {
     return fault('it is closed for longer than a deletion takes');
   }
   if (fence.gen < gen) {
-    const changes = await parts.keyStore.changesLeft(key.account.aid);
     const isChanging = changes.some(({ kid }) => kid === key.kid);
     return fault('it stands at an older generation', isChanging ? 'unfinished' : 'bad');
   }
