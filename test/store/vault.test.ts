@@ -176,8 +176,8 @@ describe('stored_at', () => {
       const other = others.find((token) => bucketFor(token).number === bucket.number) ?? '';
       const first = write('t1');
       await items.write(KID, first);
-      await redis.write('ZADD', [redisKeys.times(bucket), future, 't1']);
-      await redis.write('ZADD', [redisKeys.expiries(bucket), 1, 't1']);
+      await redis.link.write('ZADD', [redisKeys.times(bucket), future, 't1']);
+      await redis.link.write('ZADD', [redisKeys.expiries(bucket), 1, 't1']);
       await items[way](bucket, [removalOf(first)]);
       expect(await items.countItems(KID)).toBe(0);
       const again = await items.write(KID, write(other));

@@ -323,12 +323,12 @@ describe('the file', () => {
 
   test('is refused where Redis has one key of anything, which stays', async () => {
     await emptyRaw.set('other', 'data');
-    expect(await restoreInto(empty.target, file, vault)).toMatchObject({
+    expect(await restoreInto(place.empty.target, file, vault)).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^This Redis is not empty\. .* nothing was changed\.\n$/),
     });
     expect(await emptyRaw.keys('*')).toEqual(['other']);
-    await empty.flush();
+    await place.empty.flush();
   });
 
   test('is refused when it is no backup at all', async () => {
