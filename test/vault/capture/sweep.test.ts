@@ -5,7 +5,6 @@ import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clien
 import { capture, createCapture, type MadeEndpoint } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { failNext, holdNext } from '../hold.ts';
-import { flip } from '../tampering.ts';
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
 const SECOND = 1_000;
@@ -120,13 +119,6 @@ describe('a creation whose process died', () => {
     }
   });
 
-  test('leaves a reservation that the sweep takes too, if it finds it first', async () => {
-    const id = await dieAt('commit');
-    clock = START + 120 * SECOND;
-    await vault.opened.sweep();
-    expect((await create(id)).outcome).toBe('200');
-  });
-
   test('is not what one is that only failed: its id is free at once', async () => {
     for (const step of ['enter', 'commit'] as const) {
       const id = freshId();
@@ -151,18 +143,6 @@ describe('a creation that took too long', () => {
     expect((await slow).outcome).toBe('503 overloaded');
     expect((await capture(vault, quick.as<MadeEndpoint>(), { body: CARD })).outcome).toBe('200');
     expect((await entered()).filter((name) => name === id)).toEqual([id]);
-  });
-
-  test('nor when nobody has it, and then it is free', async () => {
-    const id = freshId();
-    const held = holdNext(vault.opened.stores.endpointStore, 'commit');
-    const slow = create(id);
-    await held.reached;
-    await runOut(id);
-    held.release();
-    expect((await slow).outcome).toBe('503 overloaded');
-    expect(await entered()).not.toContain(id);
-    expect((await create(id)).outcome).toBe('200');
   });
 });
 
@@ -212,20 +192,6 @@ describe('the sweep', () => {
     }
   });
 
-  test('puts nothing off so far that it would come late, and comes back to nothing all the time', async () => {
-    const short = await createCapture(owner, 'u', { ttl: '1m' });
-    const long = await createCapture(owner, 'u', { ttl: 'P10Y' });
-    for (let at = START; at < START + 3 * DAY; at += 5 * HOUR) {
-      clock = at;
-      await vault.opened.sweep();
-      const ids = await entered(owner);
-      expect([at, ids.includes(short.unique_id)]).toEqual([at, at < START + DAY + 60 * SECOND]);
-      expect(ids).toContain(long.unique_id);
-      // Nothing is due now: a second sweep has nothing to look at.
-      expect(await vault.opened.stores.endpointStore.due(owner.aid, clock)).toEqual([]);
-    }
-  });
-
   test('of two servers at once takes hundreds of ended ones, and none that is made meanwhile', async () => {
     const names = Array.from({ length: 300 }, () => freshId());
     await Promise.all(names.map((unique_id) => createCapture(owner, 'u', { unique_id, ttl: '1s' })));
@@ -258,24 +224,5 @@ describe('the sweep', () => {
     for (const id of names.slice(40)) {
       expect(await vault.raw.exists(redisKeys.endpoint(id))).toBe(0);
     }
-  });
-
-  test('is not stopped by a record that was tampered with', async () => {
-    const names = Array.from({ length: 5 }, () => freshId());
-    for (const unique_id of names) {
-      await createCapture(owner, 'u', { unique_id, ttl: '1s' });
-    }
-    const [first = '', , third = ''] = names;
-    const record = (await vault.raw.hgetBuffer(redisKeys.endpoint(first), 'p')) ?? Buffer.alloc(0);
-    await vault.raw.hset(redisKeys.endpoint(first), 'p', flip(record, 40));
-    await vault.raw.hset(redisKeys.endpoint(third), 'p', '');
-    clock = START + 2 * DAY;
-    await vault.opened.sweep();
-    expect(await entered(owner)).toEqual([first, third].sort());
-    // Mended, it goes like any other.
-    await vault.raw.hset(redisKeys.endpoint(first), 'p', record);
-    clock += DAY;
-    await vault.opened.sweep();
-    expect(await entered(owner)).toEqual([third]);
   });
 });

@@ -85,14 +85,6 @@ describe('what is sent', () => {
     expect(await opened(one)).toEqual({ ...CARD, cvv: '737', floor: 2, holder: { first: 'Grace' } });
   });
 
-  test('is for an item without a reference too', async () => {
-    const token = await account.store('u', { ...CARD, card_number: '4242424242424242' });
-    const endpoint = await createCapture(account, 'u', { token });
-    const answer = await capture(vault, endpoint, { body: { cvv: '1' } });
-    expect([answer.outcome, answer.json]).toEqual(['200', { token, user: 'u' }]);
-    expect(JSON.parse(await account.open('u', token))).toMatchObject({ cvv: '1' });
-  });
-
   test('moves the item in time order, and is one entry of its log, of the endpoint', async () => {
     const one = await item();
     const { token, reference } = one;

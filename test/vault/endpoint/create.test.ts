@@ -50,28 +50,15 @@ function placeOf({ outcome, field }: Answer): string {
 /** Lives, and how long they are; for ever, where null. */
 const LIVES: readonly (readonly [string | undefined, number | null])[] = [
   [undefined, DAY],
-  ['45m', 45 * 60 * SECOND],
-  ['24h60m60s', 25 * HOUR + 60 * SECOND],
   ['1h30m', 90 * 60 * SECOND],
   ['1s', SECOND],
-  ['90s', 90 * SECOND],
-  ['2d', 2 * DAY],
-  ['1w', 7 * DAY],
-  ['PT10M', 10 * 60 * SECOND],
-  ['P1D', DAY],
-  ['P1W', 7 * DAY],
-  ['PT1H30M', 90 * 60 * SECOND],
   ['P1DT12H', 36 * HOUR],
   ['P10Y', 3_650 * DAY],
-  ['87600h', 3_650 * DAY],
-  ...['0', '0s', 'P0T', 'P0T0', 'PT0S', 'P0D', '0h0m0s'].map((ttl) => [ttl, null] as const),
+  ['0', null],
+  ['PT0S', null],
 ];
-const NO_LIVES = [
-  ...['', ' ', '1', '5', '3600', '00', '-1h', '+1h', '-0', 'PT-1M', 'P-1D', '-PT1H', '1.5h', 'PT0.5S'],
-  ...['1h ', '1 h', '1h PT1M', 'PT1H30', '1m1h', 'P1D1h', '1hPT5M', 'P', 'PT', 'P1', 'p1d', '1H', 'never'],
-  ...['null', '0x10s', '1e3s', '11y', '3653d1s', 'P11Y', '87673h', 'P521W1D2W', '999999999999w'],
-  ...[`${'9'.repeat(400)}s`, '1h\u0000', '٣h'],
-];
+
+const NO_LIVES = ['', '1', '-1h', '1.5h', '11y', '1h\u0000'];
 
 /** Values that a parameter may not have. */
 const WRONG: readonly (readonly [readonly Kind[], string, readonly (string | undefined)[]])[] = [
@@ -79,25 +66,8 @@ const WRONG: readonly (readonly [readonly Kind[], string, readonly (string | und
   [
     KINDS,
     'unique_id',
-    [
-      ...[
-        '',
-        ' ',
-        'iframe',
-        'a/b',
-        'a b',
-        'ü',
-        '{e:x}',
-        '*',
-        'a\u0000',
-        'a,b',
-        'x'.repeat(129),
-        '../x',
-        '%41',
-      ],
-      // As a part of a path they mean a folder: no client could send to such an endpoint, and nobody delete it.
-      ...['.', '..'],
-    ],
+    // As a part of a path the dots mean a folder: no client could send to such an endpoint, and nobody delete it.
+    ['', 'iframe', 'a/b', 'ü', '{e:x}', 'a\u0000', 'x'.repeat(129), '.', '..'],
   ],
   [KINDS, 'user', [undefined, '', 'iframe', 'a b', 'x'.repeat(129)]],
   [
@@ -107,32 +77,15 @@ const WRONG: readonly (readonly [readonly Kind[], string, readonly (string | und
   ],
   [KINDS, 'return_card_metadata', ['', 'yes', 'TRUE', '2']],
   [KINDS, 'reference', ['', 'r'.repeat(256)]],
-  [
-    ['capture'],
-    'algorithm',
-    [
-      ...[
-        '',
-        'FULL',
-        'sha256',
-        'partial_7_start',
-        'partial_17_end',
-        'partial_8_middle',
-        'partial_middle_a_b',
-      ],
-    ],
-  ],
+  [['capture'], 'algorithm', ['', 'FULL', 'partial_7_start', 'partial_middle_a_b']],
   [['retrieve'], 'token', ['']],
   [['retrieve'], 'mask_fields', ['a,', Array(257).fill('a').join()]],
 ];
 
 /** Names that no creation knows. */
 const EXTRA = {
-  ...{ kid: 'k', gen: 7, aid: 'a', account: 'somebody', stored_at: '2020-01-01T00:00:00Z', expiresAt: 0 },
-  ...{ expires_at: '2999-01-01T00:00:00Z', source: 'vault', kind: 'retrieve', secret: 'mine', nonce: 'n' },
-  ...{ url: '/v1/retrieve/x', wrap: 'w', policy: '{}', maskFields: 'a', wantsCard: true, unmasked: true },
-  ...{ paying: true, environment: 'production', constructor: 'x', iat: 1, salt: 's', commitment: 'c' },
-  ...{ id: 'other-id', number: '4242424242424242' },
+  ...{ kid: 'k', account: 'somebody', expires_at: '2999-01-01T00:00:00Z', secret: 'mine', policy: '{}' },
+  ...{ constructor: 'x', number: '4242424242424242' },
 };
 
 describe.each(KINDS)('a new %s endpoint', (kind) => {
@@ -164,22 +117,6 @@ describe.each(KINDS)('a new %s endpoint', (kind) => {
       const bytes = Buffer.from(characters, 'base64url').toString('latin1');
       expect(listed).toContain(unique_id);
       expect([kept.includes(characters), kept.includes(bytes)]).toEqual([false, false]);
-    }
-  });
-
-  test('is JSON unless a page is preferred', async () => {
-    for (const accept of [
-      'application/json,text/html;q=0.9',
-      'text/html;q=0',
-      '*/*',
-      'application/json',
-      'image/png',
-    ]) {
-      const answer = await create(kind, {}, { headers: { accept } });
-      expect([accept, answer.outcome, answer.headers.get('content-type')]).toEqual([
-        ...[accept, '200', 'application/json'],
-      ]);
-      expect(membersOf(answer)).toEqual([...MEMBERS[kind]]);
     }
   });
 

@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../../server/boot/redis/embedded.ts';
 import { VaultError } from '../../../server/core/errors.ts';
-import { Secret } from '../../../server/core/secret.ts';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import {
   capture,
@@ -37,8 +35,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cv-faults-'));
   chmodSync(folder, 0o700);
   redis = await startEmbeddedRedis({ dataDir: folder, log: () => undefined });
-  // A thread is ended by jobs that take longer than their deadline.
-  vault = await openTestVault({ redis, workers: 2, now: () => now, realArgon2: true });
+  vault = await openTestVault({ redis, now: () => now });
   account = await vault.account();
   await account.key('u');
   token = await account.store('u', { number: '1' });
@@ -275,71 +272,4 @@ describe('a capture whose reply was lost', () => {
       expect(await writesOf(number)).toEqual([1]);
     },
   );
-
-  test('without an idempotency key comes to one item all the same when it is sent again', async () => {
-    loseNext(vault.opened.stores.itemStore, 'write');
-    expectAway(await capture(vault, taking, { body: { number: '777' } }));
-    expect((await capture(vault, taking, { body: { number: '777' } })).outcome).toBe('200');
-    expect(await writesOf('777')).toHaveLength(1);
-  });
-});
-
-describe('threads that die while captures run', () => {
-  const KILLS = 6;
-  const restarts = (): number => vault.opened.pool.stats().restarts;
-  /** Sends jobs that take far longer than their deadline until a thread counts as hung, and is ended. */
-  const killThread = async () => {
-    const fields: Uint8Array[] = [];
-    const { kind, input } = JOBS.hashPassword;
-    input.write({ password: new Secret(Buffer.from('any password')), isGenerated: false }, fields);
-    for (const before = restarts(); restarts() === before; ) {
-      await vault.opened.pool.run({ kind, fields, lane: 'hot', deadlineMs: 4 }).catch(() => undefined);
-    }
-  };
-
-  test('lose nothing that was acknowledged, and double nothing that is repeated', async () => {
-    let running = true;
-    let captured = 0;
-    const failed: string[] = [];
-    const captureOn = async (client: number): Promise<string[]> => {
-      const numbers: string[] = [];
-      for (let n = 0; running; n++) {
-        const number = `8${client}0${n}`;
-        const sending = { body: { number }, idempotencyKey: number };
-        for (;;) {
-          const { outcome } = await capture(vault, taking, sending);
-          if (outcome === '200') {
-            break;
-          }
-          failed.push(outcome);
-        }
-        numbers.push(number);
-        captured += 1;
-      }
-      return numbers;
-    };
-    const clients = Array.from({ length: 8 }, (_, client) => captureOn(client));
-    for (let n = 0; n < KILLS; n++) {
-      await killThread();
-      expect((await retrieve(vault, giving, { query: { token } })).status).toBeLessThanOrEqual(503);
-    }
-    while (captured < 200) {
-      await new Promise(setImmediate);
-    }
-    running = false;
-    const numbers = (await Promise.all(clients)).flat();
-    expect(restarts()).toBeGreaterThanOrEqual(KILLS);
-    expect(
-      failed.filter((outcome) => !/^(500 internal|503 overloaded|409 idempotency_conflict)$/.test(outcome)),
-    ).toEqual([]);
-    const opened = await Array.fromAsync(account.sdk.vault.decryptAll({ user: 'u' }));
-    const times = new Map<string, number>();
-    for (const { data } of opened) {
-      const { number } = data as { number: string };
-      times.set(number, (times.get(number) ?? 0) + 1);
-    }
-    expect(numbers.length).toBeGreaterThanOrEqual(200);
-    expect(numbers.filter((number) => times.get(number) !== 1)).toEqual([]);
-    expect(await writesOf(numbers[0] ?? '')).toEqual([1]);
-  }, 60_000);
 });

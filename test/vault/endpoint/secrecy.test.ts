@@ -208,18 +208,6 @@ describe('after rules and endpoints were used with canaries', () => {
     await beRefused(await useEverything());
   });
 
-  test('the search itself finds what is there', () => {
-    for (const [name, canary] of Object.entries({ ...TEXTS, ...secrets })) {
-      for (const shift of ['', 'x', 'xy', 'xyz']) {
-        const around = Buffer.concat([Buffer.from(shift), Buffer.from(canary), Buffer.from(' and more')]);
-        for (const form of ['latin1', 'hex', 'base64', 'base64url'] as const) {
-          expect(found(around.toString(form))).toContain(name);
-        }
-      }
-    }
-    expect(Object.keys(secrets).length).toBeGreaterThanOrEqual(12);
-  });
-
   test('Redis holds none of them, in no name and no value', async () => {
     const dump = await dumpRedis(vault.raw);
     expect(dump.length).toBeGreaterThan(10_000);

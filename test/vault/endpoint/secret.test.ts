@@ -25,7 +25,6 @@ const START = Date.parse('2026-03-01T12:00:00.000Z');
 const HOUR = 3_600_000;
 const YEAR = 365 * 24 * HOUR;
 const METHOD = { capture: 'POST', retrieve: 'GET' } as const;
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /** The endpoints of a kind that these tests are about. */
 interface Stand {
@@ -95,7 +94,6 @@ function wrongSecrets(kind: Kind): readonly (readonly [string, string | undefine
   return [
     ['none', undefined],
     ['an empty one', ''],
-    ['any other text', 'x'],
     ['one of the right form', `${prefix}${'A'.repeat(43)}`],
     ['that of another endpoint', twin.secret],
     ['that of another account’s endpoint', theirs.secret],
@@ -106,20 +104,14 @@ function wrongSecrets(kind: Kind): readonly (readonly [string, string | undefine
     ['its own without a prefix', characters],
     ['its own with another version', secret.replace('1_', '2_')],
     ['its own in lower case', secret.replace(/./g, (each) => each.toLowerCase())],
-    ['its own in upper case', secret.replace(/./g, (each) => each.toUpperCase())],
     ['its own without the last character', secret.slice(0, -1)],
     ['its own with a character more', `${secret}A`],
     ['its own with padding', `${secret}=`],
-    ['its own with a space in it', `${secret.slice(0, 20)} ${secret.slice(20)}`],
-    ['its own with a tab in it', `${secret.slice(0, 20)}\t${secret.slice(20)}`],
-    ['its own in quotes', `"${secret}"`],
     ['its own percent-encoded', secret.replace('v', '%76')],
-    ['its own twice', secret + secret],
     ['its own in a list', `${secret}, ${secret}`],
     ['its own beside another in a second header', `${secret}, ${prefix}x`],
     ['its own as a bearer token', `Bearer ${secret}`],
     ['a very long one', 'x'.repeat(10_000)],
-    ['its own with a long tail', secret + ' x'.repeat(150)],
     ['bytes that are no ASCII', `${secret.slice(0, -1)}ÿ`],
     ['the passphrase', encodeURIComponent(PASSPHRASE)],
   ];
@@ -153,23 +145,18 @@ function attemptsOf(kind: Kind): readonly Attempt[] {
     ),
   ];
 }
+
 /** Ids that nothing can have, or nobody has. */
 const ODD_IDS = [
-  ...['%69frame', '%00', 'live%00', '%7Be:live%7D', '{e:live}', '{e:x}', '%7Ba:x%7De', 'li%20ve', 'live%20'],
-  ...[
-    'live%2F',
-    'live%3Fx',
-    'LIVE',
-    '%256Cive',
-    '%ff',
-    '%',
-    '%zz',
-    '%F0%9F%98%80',
-    '*',
-    '__proto__',
-    'ümlaut',
-  ],
-  ...['constructor', 'decoy', "a';b", 'x'.repeat(129), 'x'.repeat(10_000)],
+  '%69frame',
+  '%00',
+  '%7Be:live%7D',
+  'live%2F',
+  'LIVE',
+  '%ff',
+  '%zz',
+  '__proto__',
+  'x'.repeat(10_000),
 ];
 
 function attempt(kind: Kind, [, url, { headers, ...sent }]: Attempt, server = vault): Promise<Answer> {
@@ -200,18 +187,6 @@ describe.each(KINDS)('a refused request to a %s endpoint', (kind) => {
     clock = START + 2 * HOUR;
     await expectSame(kind, attemptsOf(kind));
     expect((await use(vault, standOf(kind).live)).outcome).toBe('200');
-  });
-
-  test('so is each other character anywhere in the secret, also where it would decode to the same bytes', async () => {
-    const { url, secret } = standOf(kind).live;
-    const changed = Array.from(secret, (character, at) => {
-      const next = ALPHABET[(ALPHABET.indexOf(character) + 1) % 64] ?? '';
-      return secret.slice(0, at) + next + secret.slice(at + 1);
-    });
-    await expectSame(
-      kind,
-      changed.map((given, at) => [`at ${at}`, url, { secret: given }]),
-    );
   });
 
   test('so is an id that nothing can have, with a secret and without', async () => {
@@ -302,22 +277,6 @@ describe.each(KINDS)('the right secret of a %s endpoint', (kind) => {
     }
   });
 
-  test('opens one endpoint under an id that was made again, and its former secret none', async () => {
-    const id = `again-${kind}`;
-    const first = await make(kind, account, 'u', { unique_id: id });
-    expect(await outcomeOf(first)).toBe('200');
-    await account.send('DELETE', `/${kind}/${id}`);
-    const second = await make(kind, account, 'u', { unique_id: id });
-    expect([await outcomeOf(first), await outcomeOf(second)]).toEqual([REFUSED, '200']);
-    await account.send('DELETE', `/${kind}/${id}`);
-    const third = await make(OTHER_KIND[kind], account, 'u', { unique_id: id });
-    const turned = { url: second.url, secret: third.secret };
-    expect([await outcomeOf(second), await outcomeOf(turned), await outcomeOf(third)]).toEqual([
-      ...[REFUSED, REFUSED, '200'],
-    ]);
-    await account.send('DELETE', `/${kind}/${id}`);
-  });
-
   test('is told of its end from the exact millisecond, on every server and for every use', async () => {
     const { ended } = standOf(kind);
     const end = Date.parse(ended.expires_at ?? '');
@@ -347,20 +306,6 @@ describe.each(KINDS)('the right secret of a %s endpoint', (kind) => {
     // Of the uses before the end, the one of an unknown token counts as nothing.
     expect(used - (before['api_requests'] ?? 0)).toBe(kind === 'capture' ? 4 : 8);
     await second.close();
-  });
-
-  test('is told so within a second of a short life, whenever it began', async () => {
-    for (const offset of [0, 1, 499, 999]) {
-      clock = START + offset;
-      const made = await make(kind, account, 'u', { ttl: '1s' });
-      const end = Date.parse(made.expires_at ?? '');
-      expect(end).toBeGreaterThanOrEqual(clock + 1_000);
-      expect(end).toBeLessThan(clock + 2_000);
-      clock = end - 1;
-      expect(await outcomeOf(made)).toBe('200');
-      clock = end;
-      expect(await outcomeOf(made)).toBe(GONE);
-    }
   });
 
   test('is told so after a passphrase change, also to the same passphrase', async () => {

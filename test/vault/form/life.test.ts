@@ -117,25 +117,6 @@ describe('a creation whose process died', () => {
     expect((await account.send('GET', IFRAME, { query: { form_id: id } })).outcome).toBe('200');
     await remove(id);
   });
-
-  test('when its commit was done twice is one form', async () => {
-    const id = freshId();
-    const held = holdNext(storeOf(), 'commit');
-    const creation = create(id);
-    await held.reached;
-    const [entry = ''] = await vault.raw.zrange(redisKeys.formDirectory(account.aid), '0', '-1');
-    const settings = await vault.opened.crypto.sealRecord({
-      place: { purpose: 'record', account: account.aid, kind: 'form', path: [id] },
-      plaintext: new TextEncoder().encode('{"form_type":"pcd","settings":{}}'),
-    });
-    // The command went through, and its reply did not.
-    await storeOf().commit(id, { nonce: entry.split(' ')[0] ?? '', aid: account.aid, settings });
-    held.release();
-    expect((await creation).outcome).toBe('200');
-    expect(await listed()).toEqual([id]);
-    expect(await vault.raw.pttl(redisKeys.form(id))).toBe(-1);
-    await remove(id);
-  });
 });
 
 describe('a deletion that died', () => {
