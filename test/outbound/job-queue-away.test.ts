@@ -78,20 +78,6 @@ test('a Redis that is away fails who adds within two seconds, is told of once, a
   expect(events).toEqual(['job_queue_disconnected', 'job_queue_reconnected']);
 }, 60_000);
 
-test('a queue that drains tells of no lost connection', async () => {
-  const runs = createRuns();
-  const events: string[] = [];
-  const queue = openQueue(redis, runs, { onEvent: (event) => events.push(event) });
-  queue.start();
-  await queue.add('a.one');
-  await runs.until(1);
-  await queue.drain();
-  // Asked over the connection that stays, after the other one has closed.
-  await queue.size();
-  await Bun.sleep(50);
-  expect(events).toEqual([]);
-});
-
 test('a Redis that goes away while an id runs has it run again or done, and never lost', async () => {
   const runs = createRuns();
   const gate = Promise.withResolvers<number>();

@@ -95,17 +95,6 @@ describe('an id', () => {
     expect(events).toEqual(['job_queue_run_failed']);
     await untilEmpty(queue);
   });
-
-  test('is not run by a queue that was not started', async () => {
-    const runs = createRuns();
-    const adder = openQueue(redis, createRuns(), { run: () => Promise.reject(new Error('was run')) });
-    await adder.add('a.1');
-    expect(await adder.size()).toBe(1);
-    const runner = openQueue(redis, runs);
-    runner.start();
-    await untilEmpty(adder);
-    expect(runs.ids()).toEqual(['a.1']);
-  });
 });
 
 describe('two queues', () => {
@@ -194,13 +183,6 @@ describe('closing', () => {
     await others.until(1);
     await untilEmpty(other);
     expect([runs.ids(), others.ids()]).toEqual([[], ['a.1']]);
-  });
-
-  test('comes to an end where nothing was started, and twice', async () => {
-    const queue = openQueue(redis, createRuns());
-    await Promise.all([queue.close(), queue.close()]);
-    queue.start();
-    expect(await raw.keys('*:active')).toEqual([]);
   });
 });
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAddressPolicy } from '../../server/outbound/addresses.ts';
-import { createSystemResolver, resolveBySystem, resolveVetted } from '../../server/outbound/resolve.ts';
+import { createSystemResolver, resolveVetted } from '../../server/outbound/resolve.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
 
 const SILENT = /^silent/;
@@ -190,8 +190,5 @@ describe('the hosts file', () => {
     rmSync(hostsPath);
     clock += 6000;
     expect(await resolve('four.example')).toEqual(['10.1.1.1']);
-  });
-  test('of this system names it', async () => {
-    expect(await resolveBySystem('localhost')).toContain('127.0.0.1');
   });
 });
