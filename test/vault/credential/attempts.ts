@@ -1,14 +1,10 @@
-/**
- * What a credential that may use a card tries in order to see it, and what becomes of each attempt.
- * `bun test/vault/credential/attempts.ts` prints the list.
- */
+/** What a credential that may use a card tries in order to see it, and what becomes of each attempt. */
 import { ROUTES } from '../../../server/http/routes/table.ts';
 import { METHODS } from '../../../server/outbound/call.ts';
 import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { jobsDone, type OrderChanges, proxyPost, requestTo } from '../../helpers/proxy.ts';
-import { stopSharedRedis } from '../../helpers/redis.ts';
 import { ECHOES } from './echoes.ts';
-import { CARD, openStage, type Stage, seenOf, shownOf } from './stage.ts';
+import { CARD, type Stage, seenOf, shownOf } from './stage.ts';
 
 /** One attempt: what became of it, and what could be seen of the card. */
 export interface Attempted {
@@ -223,18 +219,4 @@ export async function attemptAll(stage: Stage): Promise<{ readonly [group: strin
     webhooks: await Array.fromAsync(tryWebhooks(stage)),
     more: await Array.fromAsync(tryMore(stage)),
   };
-}
-
-if (import.meta.main) {
-  const stage = await openStage();
-  for (const [group, attempts] of Object.entries(await attemptAll(stage))) {
-    console.log(`\n${group}`);
-    for (const { attempt, outcome, shown } of attempts) {
-      console.log(
-        `  ${attempt.padEnd(64)} ${outcome.padEnd(28)} ${shown.length === 0 ? 'shows nothing' : `SHOWS ${shown.join(' ')}`}`,
-      );
-    }
-  }
-  await stage.close();
-  await stopSharedRedis();
 }

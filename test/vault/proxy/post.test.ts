@@ -55,12 +55,6 @@ describe('a synchronous request', () => {
     },
   );
 
-  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('may be a %s', async (method) => {
-    const body = method === 'PUT' || method === 'PATCH' ? CHARGE : undefined;
-    const received = await sent({ method, body });
-    expect([received.method, received.text]).toEqual([method, body === undefined ? '' : CHARGED]);
-  });
-
   test('carries exactly the headers that were asked for, those of the connection and its id', async () => {
     const headers = [
       { 'X-One': 'card of {{card_holder}}' },
@@ -106,11 +100,6 @@ describe('a synchronous request', () => {
     const { head, header } = await party.call(path);
     expect(head).not.toMatch(/canary|authorization|cookie|passphrase|forwarded|tests\/1\.0/i);
     expect(header('idempotency-key')).toBeUndefined();
-  });
-
-  test('uses a new id for each request', async () => {
-    const ids = [await sent({}), await sent({})].map(({ header }) => header('x-vault-request-id'));
-    expect(new Set(ids).size).toBe(2);
   });
 
   test('whose item has a reference needs it, and reaches the item with it', async () => {
@@ -220,22 +209,6 @@ describe('a request is refused, and nothing is sent or billed', () => {
     expect(await refusal((path) => order(path, { body: 'x'.repeat(1_100_000) }))).toBe(
       '413 body_too_large body',
     );
-  });
-
-  test('with a flag or webhook that is none', async () => {
-    const bad = (change: object) => (path: string) => ({ ...order(path), ...change });
-    expect(await refusal(bad({ synchronous: 'yes' }))).toBe('400 invalid_request body.synchronous');
-    const webhook = { url: party.url('/never') };
-    for (const [change, field] of [
-      [{ url: 'nowhere' }, 'url'],
-      [{ max_attempts: 9 }, 'max_attempts'],
-      [{ max_attempts: 0 }, 'max_attempts'],
-      [{ secret: 'a\nb' }, 'secret'],
-      [{ metadata: [] }, 'metadata'],
-    ] as const) {
-      const refused = await refusal(bad({ synchronous: false, webhook: { ...webhook, ...change } }));
-      expect(refused).toBe(`400 invalid_request body.webhook.${field}`);
-    }
   });
 });
 

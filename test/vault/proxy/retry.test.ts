@@ -17,7 +17,6 @@ import {
 import { openProxySetting } from '../../helpers/proxy-setting.ts';
 import type { Act, Received } from '../../helpers/third-party.ts';
 import { createReceiver, type WebhookEvent } from '../../helpers/webhook.ts';
-import { newAuthority } from '../../outbound/certificates.ts';
 import { startListener, stopTargets } from '../../outbound/target.ts';
 
 const { vault, party, newParty, freshPath, orderTo } = await openProxySetting();
@@ -134,23 +133,6 @@ describe.concurrent('a request that nobody answered', () => {
     expect([answer.outcome, listener.connections()]).toEqual(['502 target_unreachable', 2]);
     expect(await attemptsBilled(vault, item.account)).toBe(2);
   });
-
-  test('is refused when its reply has no end', async () => {
-    const endless: Act = { endless: true, body: Buffer.alloc(65_536, 'x') };
-    const { answer, calls } = await run([endless, 200], {}, { attempts: 1 });
-    expect([answer.outcome, calls.length]).toEqual(['502 reply_too_large', 1]);
-  });
-
-  test('is not trusted with a certificate that nobody vouches for', async () => {
-    const stranger = await (await newAuthority('Stranger')).issue({
-      names: [{ type: 'ip', value: '127.0.0.1' }],
-    });
-    const own = await newParty({ cert: stranger.certPem, key: stranger.keyPem });
-    const item = await newItem(vault);
-    const order = { request: requestTo(own.url('/x')), synchronous: true };
-    expect((await proxyPost(item, order, { attempts: 1 })).outcome).toBe('502 target_unreachable');
-    expect([own.connections(), own.calls('/x').length]).toEqual([1, 0]);
-  });
 });
 
 describe.concurrent('an asynchronous request', () => {
@@ -176,11 +158,6 @@ describe.concurrent('an asynchronous request', () => {
       ref: 'mine',
     });
     expect(calls).toHaveLength(1);
-  });
-
-  test('whose outcome is unknown is repeated where that does no harm', async () => {
-    const { event, calls } = await runLater(['reset', 201], { method: 'PUT' });
-    expect([event.json['status_code'], calls.length]).toEqual([201, 2]);
   });
 
   test('that reached nobody says so', async () => {

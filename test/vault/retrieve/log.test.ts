@@ -200,7 +200,6 @@ describe('counting', () => {
 
   test.each([
     [{}, ITEMS],
-    [{ limit: 7 }, 7],
     [{ reference: 'ten' }, 10],
     [{ reference_prefix: 't', limit: 4 }, 4],
     [{ reference: 'nothing' }, 0],
