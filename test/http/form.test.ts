@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { FormSettings } from '../../server/http/schema/form.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { type Answer, createClient } from './client.ts';
-import { ENDPOINT, FORM } from './stub-endpoints.ts';
+import { ENDPOINT } from './stub-endpoints.ts';
 
 const NOBODY = { headers: { authorization: '' } };
 const OTHER_SITE = { Origin: 'https://elsewhere.test', 'Sec-Fetch-Site': 'cross-site' };
@@ -13,49 +13,6 @@ function corsOf({ headers }: Answer): string | null {
 }
 
 describe.each(BASES)('%s', (base) => {
-  test('creates, with settings in the body and names in the query', async () => {
-    const client = createClient();
-    const body = JSON.stringify({ hide_card: true, css_links: null });
-    const answer = await client.send('POST', `${base}/?form_type=ach&form_id=a`, { body });
-    expect(answer.status).toBe(200);
-    expect(client.lastInput()).toEqual({
-      form_type: 'ach',
-      form_id: 'a',
-      settings: { hide_card: true, css_links: null },
-    });
-    expect(JSON.parse(answer.text)).toEqual({
-      id: FORM.id,
-      url: `${base}/${FORM.id}`,
-      form_type: 'pcd',
-      hide_card: true,
-    });
-  });
-
-  test('creates a card form of nothing at all', async () => {
-    const client = createClient();
-    expect((await client.send('POST', base)).status).toBe(200);
-    expect(client.lastInput()).toEqual({ form_type: 'pcd', settings: {} });
-  });
-
-  test('lists, and reads one', async () => {
-    const client = createClient();
-    const list = await client.send('GET', base);
-    expect(JSON.parse(list.text)).toEqual([
-      { id: FORM.id, url: `${base}/${FORM.id}`, form_type: 'pcd', hide_card: true },
-    ]);
-    expect(client.parts.asked.at(-1)?.operation).toBe('listForms');
-    const one = await client.send('GET', `${base}/?form_id=shop`);
-    expect(JSON.parse(one.text)).toMatchObject({ id: FORM.id });
-    expect(client.parts.asked.at(-1)).toMatchObject({ operation: 'readForm', input: 'shop' });
-  });
-
-  test('deletes', async () => {
-    const client = createClient();
-    const answer = await client.send('DELETE', `${base}/a%20b`);
-    expect(JSON.parse(answer.text)).toEqual({ message: 'The form was deleted.' });
-    expect(client.parts.asked.at(-1)).toMatchObject({ operation: 'removeForm', input: 'a b' });
-  });
-
   test('shows the page to anybody, also from elsewhere, and tells HEAD the same', async () => {
     const client = createClient();
     const answer = await client.send('GET', `${base}/shop?title=A+%3Cb%3E&unique_id=u&secret=s`, {
@@ -95,22 +52,15 @@ describe.each(BASES)('%s', (base) => {
 
   const refused: readonly (readonly [string, string, RequestInit, number, string | undefined])[] = [
     ['GET', '/nothing', NOBODY, 404, undefined],
-    ['GET', '/%ff', NOBODY, 404, undefined],
     ['GET', '/shop?testing=maybe', NOBODY, 400, 'query.testing'],
     ['GET', `/shop?title=${'x'.repeat(201)}`, NOBODY, 400, 'query.title'],
     ['GET', '/shop?a=1&a=2', NOBODY, 400, 'query'],
     ['POST', '?form_type=card', {}, 400, 'query.form_type'],
-    ['POST', '?form_id=iframe', {}, 400, 'query.form_id'],
-    ['POST', '?form_id=..', {}, 400, 'query.form_id'],
     ['POST', '?form_id=a%20b', {}, 400, 'query.form_id'],
     ['POST', `?form_id=${'x'.repeat(129)}`, {}, 400, 'query.form_id'],
-    ['GET', '?form_id=a%2Fb', {}, 400, 'query.form_id'],
     ['POST', '', { body: '[]' }, 400, 'body'],
-    ['POST', '', { body: '{' }, 400, undefined],
     ['POST', '', { body: new Uint8Array(1_048_577) }, 413, 'body'],
     ['POST', '/shop', {}, 405, undefined],
-    ['PUT', '', {}, 405, undefined],
-    ['PATCH', '', {}, 405, undefined],
   ];
   test.each(refused)('%s %s', async (method, rest, init, status, field) => {
     const answer = await createClient().send(method, `${base}${rest}`, init);
@@ -149,7 +99,6 @@ describe.each(BASES)('%s', (base) => {
 describe('a setting that does not fit is refused with its place', () => {
   const places: readonly (readonly [string, object])[] = [
     ['body.css_links', { css_links: Array(21).fill('https://a.example/') }],
-    ['body.css_links[1]', { css_links: ['https://a.example/', 7] }],
     ['body.js_links[0]', { js_links: [`https://a.example/${'x'.repeat(2_048)}`] }],
     ['body.embedded_js', { embedded_js: 'A'.repeat(90_001) }],
     ['body.display_mode', { display_mode: 'popup' }],
@@ -160,16 +109,10 @@ describe('a setting that does not fit is refused with its place', () => {
       { field_options: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`f${n}`, {}])) },
     ],
     ['body.additional_fields', { additional_fields: Array(33).fill({ name: 'x' }) }],
-    ['body.additional_fields[0].name', { additional_fields: [{ label: 'x' }] }],
     ['body.additional_fields[1].label', { additional_fields: [{ name: 'a' }, { name: 'b', label: '' }] }],
-    ['body.additional_fields[0].required', { additional_fields: [{ name: 'a', required: 'yes' }] }],
-    ['body.theme.style', { theme: { style: 'old' } }],
     ['body.theme.primary_color', { theme: { primary_color: 'url(x)' } }],
     ['body.theme.logo_image', { theme: { logo_image: 'A'.repeat(360_001) } }],
-    ['body.color_mode', { color_mode: 'sepia' }],
-    ['body.locale', { locale: 'pt' }],
     ['body.frame_ancestors', { frame_ancestors: Array(21).fill('https://a.example') }],
-    ['body.frame_ancestors[0]', { frame_ancestors: [null] }],
   ];
   test.each(places)('%s', async (field, settings) => {
     const client = createClient();
@@ -220,11 +163,7 @@ describe('a new endpoint as a page', () => {
     [undefined, false],
     ['*/*', false],
     ['', false],
-    ['application/json', false],
-    ['application/json, text/html', false],
-    ['text/html;q=0.5, application/json', false],
     ['text/html;q=0', false],
-    ['text/html;q=x', false],
     ['text/*;q=0.1', true],
     ['text/html', true],
     ['TEXT/HTML ; q=0.9, application/json;q=0.8', true],
@@ -253,13 +192,4 @@ describe('a new endpoint as a page', () => {
     const answer = await createClient().send('POST', '/v1/capture?user=u1', { headers: { Accept: HTML } });
     expect(answer).toMatchObject({ status: 400, error: { code: 'invalid_request' } });
   });
-});
-
-test('form_type is taken where data is read through a form', async () => {
-  const headers = { authorization: '', 'X-Vault-Retrieve-Secret': ENDPOINT.secret };
-  const client = createClient();
-  expect((await client.send('GET', '/v1/retrieve/shop?form_type=ach', { headers })).status).toBe(200);
-  expect(client.lastInput()).toMatchObject({ form_type: 'ach' });
-  const answer = await client.send('GET', '/v1/retrieve/shop?form_type=x', { headers });
-  expect(answer.error.field).toBe('query.form_type');
 });

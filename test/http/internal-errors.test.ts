@@ -2,15 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'b
 import { X509Certificate } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { causeOf } from '../../server/core/error-cause.ts';
-import { VaultError } from '../../server/core/errors.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
-import { createApp } from '../../server/http/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { mountRoutes } from '../../server/http/plugins/shell.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import { type RedisLink, script } from '../../server/store/redis/client.ts';
 import { createPool, type Pool } from '../../workers/pool/pool.ts';
-import { JOBS } from '../../workers/table.ts';
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { acceptedId, type Item, newItem, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
@@ -65,10 +62,6 @@ function remember(spy: { readonly mockRestore: () => void }): void {
   undo = () => spy.mockRestore();
 }
 
-function faultyEncoding(): never {
-  throw new TypeError(`cannot encode: ${CANARY}`);
-}
-
 async function faultyWork(): Promise<never> {
   throw new TypeError(`no such thing: ${CANARY}`);
 }
@@ -81,11 +74,6 @@ function withFaultyRoute(): Handle {
   );
   mountRoutes(app, routes, vault.parts);
   app.compile();
-  return (request) => app.handle(request);
-}
-
-function withFaultyService(): Handle {
-  const app = createApp({ ...vault.parts, vault: { ...vault.parts.vault, store: faultyWork } });
   return (request) => app.handle(request);
 }
 
@@ -136,18 +124,8 @@ function breakSending(): void {
   remember(check);
 }
 
-/** The items of the key with their data. */
-function readAll(): Promise<Answer> {
-  const query = { user: item.user, decrypt_all: 'true', reference_prefix: CANARY };
-  return item.account.send('GET', '/vault', {
-    query,
-    passphrase: PASSPHRASE,
-    headers: { 'User-Agent': CANARY },
-  });
-}
-
 /** Lets a job run in a thread in which every job fails. */
-function breakJob(name: 'storeItem' | 'decryptItems' | 'unlockKey'): void {
+function breakJob(name: 'storeItem'): void {
   const faulty = createCrypto(faultyPool);
   remember(spyOn(vault.opened.crypto, name).mockImplementation(faulty[name] as never));
 }
@@ -172,44 +150,10 @@ const FAULTS: readonly Fault[] = [
     places: [HERE, /server\/http\/plugins\/shell\.ts:\d+/],
   },
   {
-    layer: 'service: a method throws',
-    meet: () => store(withFaultyService()),
-    error: 'TypeError',
-    places: [HERE, /server\/http\/routes\/vault\.ts:\d+/],
-  },
-  {
-    layer: 'crypto client: an input cannot be encoded',
-    meet: () => {
-      remember(spyOn(JOBS.storeItem.input, 'write').mockImplementation(faultyEncoding));
-      return store();
-    },
-    error: 'TypeError',
-    places: [HERE, /server\/crypto\/client\.ts:\d+/],
-  },
-  {
     layer: 'worker, hot lane: a handler throws',
     meet: () => {
       breakJob('storeItem');
       return store();
-    },
-    error: 'TypeError',
-    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
-  },
-  {
-    layer: 'worker, bulk lane: a handler throws',
-    meet: async () => {
-      await store();
-      breakJob('decryptItems');
-      return readAll();
-    },
-    error: 'TypeError',
-    places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
-  },
-  {
-    layer: 'worker, cold lane: a handler throws',
-    meet: () => {
-      breakJob('unlockKey');
-      return store(vault.handle, `wrong ${CANARY}`);
     },
     error: 'TypeError',
     places: [IN_THREAD, /workers\/jobs\/serve\.ts:\d+/],
@@ -240,15 +184,6 @@ const FAULTS: readonly Fault[] = [
     },
     error: 'ReplyError',
     places: [/^at write-items \(lua:3\)$/, /server\/store\/item\/write\.ts:\d+/],
-  },
-  {
-    layer: 'script: text that is no Lua',
-    meet: () => {
-      insteadOf('write-items', `return = '${CANARY}'`);
-      return store();
-    },
-    error: 'ReplyError',
-    places: [/^at write-items \(lua:2\)$/],
   },
   {
     layer: 'script: an error that the data may have caused',
@@ -327,25 +262,4 @@ test('what the application throws instead of answering is answered, and told wit
   expect(answer.outcome).toBe('500 internal');
   expect(told).toMatchObject([{ error: 'TypeError', requestId: answer.headers.get('x-request-id') }]);
   expect(answer.text + JSON.stringify(told)).not.toContain(CANARY);
-});
-
-describe('the cause of an error', () => {
-  test('is that behind each wrapper, and each cause has its own', () => {
-    const inner = new RangeError(CANARY);
-    const outer = new TypeError(CANARY, { cause: inner });
-    const wrapped = new VaultError('internal', { cause: new VaultError('internal', { cause: outer }) });
-    const found = causeOf(wrapped);
-    expect(found).toEqual({ ...causeOf(outer), error: 'TypeError', cause: causeOf(inner) });
-    expect([found.stack?.[0], found.cause?.stack?.[0]]).toEqual([
-      expect.stringMatching(HERE),
-      expect.stringMatching(HERE),
-    ]);
-    expect(JSON.stringify(found)).not.toContain(CANARY);
-  });
-
-  test('may be the error itself', () => {
-    const error = new Error(CANARY);
-    error.cause = error;
-    expect(JSON.stringify(causeOf(error))).not.toContain(CANARY);
-  });
 });

@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { Elysia } from 'elysia';
-import { mountRoutes } from '../../server/http/plugins/shell.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
-import { createStubParts } from './stub-parts.ts';
-import { createStubApp, type Seen, stubRoutes } from './stub-routes.ts';
+import { createStubApp, type Seen } from './stub-routes.ts';
 
 const SECRET = { 'X-Vault-Capture-Secret': '', 'X-Vault-Retrieve-Secret': '' };
 
@@ -19,29 +16,19 @@ describe('the parameter of a path', () => {
   const texts: readonly (readonly [string, string])[] = [
     ['shop', 'shop'],
     ['shop/', 'shop'],
-    ['shop?x=1', 'shop'],
     ['SHOP', 'SHOP'],
-    ['%73hop', 'shop'],
     ['a.b_c-d@e:f', 'a.b_c-d@e:f'],
-    ['a%20b+c', 'a b+c'],
     ['%2573hop', '%73hop'],
     ['a%2fb', 'a/b'],
-    ['shop%2F', 'shop/'],
     ['shop;x=1', 'shop;x=1'],
     ['shop%00', 'shop\u0000'],
     ['%F0%9F%98%80', '😀'],
-    ['iframe', 'iframe'],
     ['__proto__', '__proto__'],
     [':unique_id', ':unique_id'],
-    ['*', '*'],
     [long, long],
     // What is not percent-encoded UTF-8 is no id, and nothing more is said of it.
     ['%', ''],
-    ['shop%', ''],
-    ['shop%7', ''],
-    ['shop%zz', ''],
     ['shop%ff', ''],
-    ['%c1%b3hop', ''],
     ['%ed%a0%80', ''],
   ];
   test.each(texts)('/v1/capture/%s is %p', async (segment, text) => {
@@ -76,27 +63,17 @@ describe('the parameter of a path', () => {
 describe('404', () => {
   const paths = [
     '/v1/capture',
-    '/v1/capture/',
-    '/v1/capture//',
     '/v1/capture//shop',
     '/v1/capture/shop//',
     '/v1/capture/shop/x',
-    '/v1/capture/a/b',
     '/v1//capture/shop',
-    '//v1/capture/shop',
     '/V1/capture/shop',
-    '/v1/Capture/shop',
-    '/V1/CAPTURE/SHOP',
     '/v1/captur%65/shop',
     '/v1/capture%2fshop',
-    '/v1%2fcapture%2fshop',
     '/v1/capture;x=1/shop',
     '/v1/%2e/capture/shop/x',
     '/v1/capture/shop/%2e%2e',
-    '/v1/capture/shop/..',
     '/v1/capture/.',
-    '/v1/capture/%2e',
-    '/v1/retrieve/iframe//',
     '/v1/retrieve/iframe/a/b',
   ];
   test.each(paths)('%s', async (path) => {
@@ -125,15 +102,6 @@ describe('plain words go before parameters', () => {
     const { seen, client } = open();
     await client.send('GET', path);
     expect(seen).toMatchObject([{ operation, params }]);
-  });
-
-  test('in whatever order the table has them', async () => {
-    const seen: Seen[] = [];
-    const app = new Elysia();
-    mountRoutes(app, stubRoutes(seen).toReversed(), createStubParts());
-    await app.handle(new Request('http://localhost/v1/retrieve/iframe/f1'));
-    await app.handle(new Request('http://localhost/v1/retrieve/shop'));
-    expect(seen.map(({ operation }) => operation)).toEqual(['showForm', 'retrieve']);
   });
 });
 

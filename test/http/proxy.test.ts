@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { VaultError } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { ROUTES } from '../../server/http/routes/table.ts';
 import {
   NetworkTokenBody,
-  ProxyAccepted,
   ProxyGetReply,
   ProxyOrder,
   ProxyPostReply,
@@ -110,23 +108,14 @@ describe('refused before any service is asked', () => {
   test.each([
     [`${POST}&attempts=0`, 'invalid_request', 'query.attempts'],
     [`${POST}&attempts=17`, 'invalid_request', 'query.attempts'],
-    [`${POST}&attempts=-1`, 'invalid_request', 'query.attempts'],
     [`${POST}&attempts=1.5`, 'invalid_request', 'query.attempts'],
-    [`${POST}&attempts=`, 'invalid_request', 'query.attempts'],
-    [`${GET}&attempts=17`, 'invalid_request', 'query.attempts'],
     [`${POST}&attempts=1&attempts=1`, 'duplicate_parameter', 'query.attempts'],
     [`${POST}&debug=yes`, 'invalid_request', 'query.debug'],
-    [`${POST}&rules=iframe`, 'invalid_request', 'query.rules'],
-    [`${POST}&rules=a,,b`, 'invalid_request', 'query.rules'],
-    ['/v1/proxy/post?token=tok', 'invalid_request', 'query.user'],
     ['/v1/proxy/post?user=u1', 'invalid_request', 'query.token'],
     [`${GET}&smart_parse=2`, 'invalid_request', 'query.smart_parse'],
     [`${GET}&algorithm=rot13`, 'invalid_request', 'query.algorithm'],
-    [`${GET}&tokenization_algorithm=rot13`, 'invalid_request', 'query.tokenization_algorithm'],
     [`${GET}&algorithm=full&tokenization_algorithm=uuid`, 'conflicting_parameters', 'query.algorithm'],
-    ['/v1/proxy/get', 'invalid_request', 'query.user'],
     ['/v1/proxy/network_token?user=u1&token=tok', 'invalid_request', 'query.requester_id'],
-    [`${NETWORK_TOKEN.replace('sim', '')}`, 'invalid_request', 'query.requester_id'],
   ])('%s: %s %s', async (target, code, field) => {
     const { client, answer } = await sent(target);
     expect(answer.status).toBe(400);
@@ -140,49 +129,12 @@ describe('refused before any service is asked', () => {
     expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'query.passphrase' });
   });
 
-  test.each(TARGETS)('%s without an account', async (target) => {
-    const { client, answer } = await sent(target, { authorization: '' });
-    expect(answer.error.code).toBe('unauthenticated');
-    expect(client.parts.asked).toEqual([]);
-  });
-
   test.each(TARGETS)('%s with more than 1 MB', async (target) => {
     const { answer } = await sent(target, {}, 'x'.repeat(1_048_577));
     expect([answer.status, answer.error.code]).toEqual([413, 'body_too_large']);
     const { client } = await sent(target, {}, 'x'.repeat(1_048_576));
     expect((client.lastInput() as ProxyGetInput).body).toHaveLength(1_048_576);
   });
-
-  test.each(TARGETS)('%s under an idempotency key that cannot be one', async (target) => {
-    const { answer } = await sent(target, { 'Idempotency-Key': 'ü' });
-    expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'header.Idempotency-Key' });
-  });
-});
-
-test('a kept reply is told from a fresh one', async () => {
-  const replayed = async (target: string) => {
-    const { answer } = await sent(target, { 'Idempotency-Key': 'order-4711' });
-    return answer.headers.get('Idempotency-Replayed');
-  };
-  expect(await replayed(POST)).toBeNull();
-  expect(await replayed(GET)).toBe('true');
-  expect(await replayed(NETWORK_TOKEN)).toBeNull();
-});
-
-test.each([
-  ['target_unreachable', 502, null],
-  ['outcome_unknown', 502, null],
-  ['reply_not_storable', 502, null],
-  ['target_timeout', 504, null],
-  ['jobs_full', 429, '60'],
-] as const)('%s is %d', async (code, status, retryAfter) => {
-  const fail = () => Promise.reject(new VaultError(code));
-  const client = createClient({ proxy: { post: fail, get: fail, networkToken: fail } });
-  for (const target of TARGETS) {
-    const answer = await client.send('POST', target, { headers: PASSPHRASE, body: BODY });
-    expect([answer.status, answer.error.code]).toEqual([status, code]);
-    expect(answer.headers.get('Retry-After')).toBe(retryAfter);
-  }
 });
 
 describe('the published schemas', () => {
@@ -215,7 +167,6 @@ describe('the published schemas', () => {
 
   test.each([
     ['an order', ProxyOrder, order, true],
-    ['an order without a webhook', ProxyOrder, { request, synchronous: true }, true],
     ['an order without a request', ProxyOrder, { webhook }, false],
     ['plain http', ProxyOrder, { request: { ...request, url: 'http://pay.example.com' } }, false],
     [
@@ -224,25 +175,16 @@ describe('the published schemas', () => {
       { request: { ...request, headers: [{ A: '1', B: '2' }] } },
       false,
     ],
-    ['headers as one object', ProxyOrder, { request: { ...request, headers: { A: '1' } } }, false],
-    ['nine calls', ProxyOrder, { request, webhook: { ...webhook, max_attempts: 9 } }, false],
-    ['a secret with a line break', ProxyOrder, { request, webhook: { ...webhook, secret: 'a\nb' } }, false],
     ['a bare webhook', NetworkTokenBody, webhook, true],
     ['a named webhook', NetworkTokenBody, { webhook }, true],
-    ['no webhook', NetworkTokenBody, {}, false],
-    ['a reply', ProxyPostReply, reply, true],
     ['a reply with the request', ProxyPostReply, { ...reply, populated_template: request }, true],
-    ['half a reply', ProxyPostReply, { status_code: 200 }, false],
-    ['an acceptance', ProxyAccepted, JSON.parse(ACCEPTED), true],
     ['an acceptance of any kind', ProxyPostReply, JSON.parse(ACCEPTED), true],
     ['what was stored', ProxyGetReply, { ...reply, token_info }, true],
     ['what was not stored', ProxyGetReply, { status_code: 503, headers: [] }, true],
     ['a webhook of a reply', WEBHOOKS.proxyPost, { ...reply, order: '4711' }, true],
-    ['a webhook of a failure', WEBHOOKS.proxyPost, failure, true],
     ['a webhook of what was stored', WEBHOOKS.proxyGet, { ...reply, token_info }, true],
     ['a webhook of a network token', WEBHOOKS.networkToken, { network_token, token_info }, true],
     ['a webhook of a failed network token', WEBHOOKS.networkToken, failure, true],
-    ['half a network token', WEBHOOKS.networkToken, { network_token }, false],
   ])('%s', (_, schema, value, fits) => {
     expect(TypeCompiler.Compile(schema).Check(value)).toBe(fits);
   });

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { Type } from '@sinclair/typebox';
-import { compileQuery } from '../../server/http/plugins/input.ts';
 import type { StoreInput } from '../../server/services/vault/vault.ts';
 import { createClient } from './client.ts';
 
@@ -12,12 +10,9 @@ describe('200', () => {
     ['', {}],
     ['user=u1&limit=7', { user: 'u1', limit: 7 }],
     ['limit=-5', { limit: -1 }],
-    ['limit=-1', { limit: -1 }],
     ['reference=a+b%2Bc%20d', { reference: 'a b+c d' }],
-    ['reference=%F0%9F%98%80', { reference: '😀' }],
     [`reference=${encodeURIComponent('😀'.repeat(255))}`, { reference: '😀'.repeat(255) }],
     ['stored_after=2026-01-31T12:00:00Z', { stored_after: Date.UTC(2026, 0, 31, 12) }],
-    ['&&', {}],
     ['us%65r=u1', { user: 'u1' }],
     ['decrypt_all=f&return_card_metadata=0&rules=&mask_fields=', {}],
   ];
@@ -66,37 +61,24 @@ describe('400', () => {
   const client = createClient();
   const refused: readonly (readonly [string, string, string])[] = [
     ['limit=0', 'invalid_request', 'query.limit'],
-    ['limit=', 'invalid_request', 'query.limit'],
-    ['limit=0x10', 'invalid_request', 'query.limit'],
     ['limit=1e3', 'invalid_request', 'query.limit'],
-    ['limit=1.0', 'invalid_request', 'query.limit'],
     ['limit=99999999999999999999', 'invalid_request', 'query.limit'],
-    ['limit=1&limit=1', 'duplicate_parameter', 'query.limit'],
     ['limit=1&lim%69t=2', 'duplicate_parameter', 'query.limit'],
     [`${CANARY}=1&${CANARY}=2`, 'unknown_parameter', 'query'],
     ['refrence=1', 'unknown_parameter', 'query.refrence'],
     ['decrypt_all=yes', 'invalid_request', 'query.decrypt_all'],
-    ['decrypt_all', 'invalid_request', 'query.decrypt_all'],
-    ['decrypt_all=TRUE', 'invalid_request', 'query.decrypt_all'],
     ['rules=a,,b', 'invalid_request', 'query.rules'],
-    ['rules=a%2Fb', 'invalid_request', 'query.rules'],
     ['rules=iframe', 'invalid_request', 'query.rules'],
     ['stored_after=2026-02-30T00:00:00Z', 'invalid_request', 'query.stored_after'],
-    ['stored_after=2026-01-31', 'invalid_request', 'query.stored_after'],
-    ['user=', 'invalid_request', 'query.user'],
     ['user=iframe', 'invalid_request', 'query.user'],
     ['user=a%0Ab', 'invalid_request', 'query.user'],
-    ['user=a%20', 'invalid_request', 'query.user'],
     [`user=${'u'.repeat(129)}`, 'invalid_request', 'query.user'],
     ['reference=', 'invalid_request', 'query.reference'],
     [`reference=${'r'.repeat(256)}`, 'invalid_request', 'query.reference'],
-    ['reference=%zz', 'invalid_request', 'query.reference'],
     ['reference=%ff', 'invalid_request', 'query.reference'],
     ['reference=%ED%A0%80', 'invalid_request', 'query.reference'],
-    ['%zz=1', 'invalid_request', 'query'],
     [`other${CANARY}=%`, 'invalid_request', 'query'],
     ['token=tok', 'invalid_request', 'query.user'],
-    ['token=tok&passphrase=pass', 'invalid_request', 'query.user'],
     ['decrypt_all=1&passphrase=pass', 'invalid_request', 'query.user'],
     ['decrypt_all=1&user=u1', 'invalid_request', 'query.passphrase'],
   ];
@@ -121,34 +103,6 @@ describe('400', () => {
       expect(answer.error).toMatchObject({ code: 'invalid_request', field: 'query.algorithm' });
     },
   );
-});
-
-describe('a parameter that is one of several words', () => {
-  const Form = Type.Optional(Type.Union([Type.Literal('pcd'), Type.Literal('ach')]));
-  const decode = compileQuery(Type.Object({ form: Form }));
-
-  test.each([
-    ['', {}],
-    ['?form=pcd', { form: 'pcd' }],
-    ['?form=%61ch', { form: 'ach' }],
-  ])('%p', (query, expected) => {
-    expect(decode(`http://localhost/${query}`)).toEqual(expected);
-  });
-
-  test.each(['?form=', '?form=PCD', '?form=pcd,ach', '?form=pcd+', '?form=constructor'])(
-    '%p: 400',
-    (query) => {
-      expect(() => decode(`http://localhost/${query}`)).toThrow(
-        expect.objectContaining({ code: 'invalid_request', field: 'query.form' }),
-      );
-    },
-  );
-
-  test('is not one of anything else', () => {
-    expect(() => compileQuery(Type.Object({ form: Type.Union([Type.Literal(1), Type.Null()]) }))).toThrow(
-      TypeError,
-    );
-  });
 });
 
 const PASSPHRASE = { headers: { 'X-Vault-Passphrase': 'pass' } };
