@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { type FrameWindow, hear, openFrame } from '../../forms/frame/frame.ts';
 import { isFrameMessage, isParentMessage } from '../../forms/frame/messages.ts';
-import { TOLD } from './messages.ts';
 
 type Listener = Parameters<FrameWindow['addEventListener']>[1];
 
@@ -33,16 +32,6 @@ function framed() {
 const SUCCESS = { type: 'vault.success', token: 't', reference: 'r', user: 'u' } as const;
 
 describe('the guards', () => {
-  test.each(TOLD)('%p is from a frame', (message) => {
-    expect(isFrameMessage(message)).toBe(true);
-    expect(isParentMessage(message)).toBe(false);
-  });
-
-  test.each(['vault.hello', 'vault.submit', 'vault.reset'])('%s is from a parent', (type) => {
-    expect(isParentMessage({ type })).toBe(true);
-    expect(isFrameMessage({ type })).toBe(false);
-  });
-
   // What only looks like the message of a frame is in the tests of the page around it.
   test.each([
     [{ type: 'vault.hello', extra: 1 }],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readableOn } from '../../forms/base/color.ts';
 import { readConfig } from '../../forms/base/config.ts';
-import { isRetrieval, readVisit } from '../../forms/page/visit.ts';
+import { readVisit } from '../../forms/page/visit.ts';
 
 const EMPTY = readConfig('{}');
 
@@ -118,12 +118,6 @@ describe('the visit', () => {
     const { extra } = readVisit('', '#__proto__=1&constructor=2&prototype=3&ok=4', EMPTY);
     expect(Object.entries(extra)).toEqual([['ok', '4']]);
     expect(Object.getPrototypeOf(extra)).toBe(Object.prototype);
-  });
-
-  test('the secret tells whether it is a retrieval', () => {
-    expect(isRetrieval(readVisit('', '#secret=vrs1_x', EMPTY))).toBe(true);
-    expect(isRetrieval(readVisit('', '#secret=vcs1_x', EMPTY))).toBe(false);
-    expect(isRetrieval(readVisit('', '', EMPTY))).toBe(false);
   });
 });
 

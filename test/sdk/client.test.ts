@@ -70,21 +70,6 @@ describe('on the wire', () => {
     expect(peer.seen).toHaveLength(1);
   });
 
-  test('no URL ever holds a passphrase', async () => {
-    const { peer, client } = setUp(...Array<Answer>(6).fill(json({})));
-    const own = { ...item, passphrase: CANARY_PASSPHRASE };
-    await client.vault.store({ ...own, data });
-    await client.vault.decrypt(own);
-    await client.vault.update({ ...own, data });
-    await Array.fromAsync(client.vault.decryptAll({ user: 'shop', passphrase: CANARY_PASSPHRASE }));
-    await client.capture.create(own);
-    await client.retrieve.create(own);
-    expect(peer.seen).toHaveLength(6);
-    for (const { url } of peer.seen) {
-      expect(decodeURIComponent(url.href)).not.toContain('canary');
-    }
-  });
-
   test("a call's own passphrase comes before the client's", async () => {
     const { peer, client } = setUp(json({}));
     await client.vault.decrypt({ ...item, passphrase: 'own' });

@@ -49,44 +49,6 @@ export function losingFirstReply(handle: Handle): Fetch {
   };
 }
 
-/** A way on which something in between answers the first request as the service does when it is busy. */
-export function busyAtFirst(handle: Handle, retryAfterSeconds: number): Fetch {
-  let asked = false;
-  return async (url, init) => {
-    if (!asked) {
-      asked = true;
-      const headers = { 'Retry-After': String(retryAfterSeconds) };
-      return Response.json({ code: 'overloaded' }, { status: 503, headers });
-    }
-    return handle(new Request(url, init));
-  };
-}
-
-/** A way that tells when the reader of a reply has lost interest in it. */
-export function watchingCancel(handle: Handle) {
-  const cancelled = Promise.withResolvers<void>();
-  const fetch: Fetch = async (url, init) => {
-    const response = await handle(new Request(url, init));
-    const reader = response.body?.getReader();
-    const body = new ReadableStream({
-      pull: async (stream) => {
-        const { done, value } = (await reader?.read()) ?? { done: true };
-        if (done) {
-          stream.close();
-        } else {
-          stream.enqueue(value);
-        }
-      },
-      cancel: async (reason) => {
-        await reader?.cancel(reason);
-        cancelled.resolve();
-      },
-    });
-    return new Response(body, { status: response.status, headers: response.headers });
-  };
-  return { fetch, cancelled: cancelled.promise };
-}
-
 /** How a call failed, as `403 endpoint_refused`; throws when it did not. */
 export async function outcomeOf(call: () => Promise<unknown>): Promise<string> {
   try {

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   type ErrorCode,
-  type FailureWebhook,
-  type GetWebhook,
   type NetworkTokenWebhook,
-  type PostWebhook,
   type ProxyAccepted,
   type TokenInfo,
   type WebhookPayload,
@@ -34,20 +31,6 @@ function tellOf(event: WebhookPayload & { readonly order?: string }): string {
   const info: TokenInfo | undefined = 'token_info' in event ? event.token_info : undefined;
   return `${status} ${info === undefined ? 'nothing stored' : 'stored'}`;
 }
-
-test('the kinds of webhooks are told apart', () => {
-  const token_info = { token: 't1', user: 'shop', stored_at: '2026-01-31T12:00:00.123Z', created: true };
-  const failure: FailureWebhook = { error: 'A sentence.', code: 'outcome_unknown' };
-  const post: PostWebhook = { headers: [{ 'X-A': 'b' }], body: '', status_code: 402 };
-  const unstored: GetWebhook = { headers: [], status_code: 503 };
-  const network: NetworkTokenWebhook = {
-    network_token: { token: 't', expiry_month: '1', expiry_year: '2', last_four: '1111', status: 'active' },
-    token_info,
-  };
-  expect(
-    [failure, post, unstored, { ...unstored, status_code: 200, token_info }, network].map(tellOf),
-  ).toEqual(['outcome_unknown', '402 nothing stored', '503 nothing stored', '200 stored', '1111 shop']);
-});
 
 describe('against the vault', () => {
   let vault: TestVault;
@@ -110,20 +93,6 @@ describe('against the vault', () => {
     const order = { user: 'customers', token, request: requestTo('/once'), synchronous: true } as const;
     expect((await client.proxy.post(order)).body).toBe('1');
     expect(party.calls('/once')).toHaveLength(1);
-  });
-
-  test('fetch stores what the third party answers', async () => {
-    party.script('/card', { body: `<card><pan>5555555555554444</pan></card>` });
-    const stored = await owner.sdk.proxy.fetch({
-      user: 'customers',
-      smart_parse: true,
-      request: { method: 'GET', url: party.url('/card') },
-      synchronous: true,
-    });
-    expect(stored.body).toBe('<card><pan>{{card_number}}</pan></card>');
-    const { token: made } = stored.token_info ?? { token: '' };
-    const card = await owner.sdk.vault.decrypt({ user: 'customers', token: made });
-    expect(card['card_number']).toBe('5555555555554444');
   });
 
   test('networkToken tells of the token that it stored', async () => {

@@ -1,27 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createRetrieveClient } from '../../sdk/calls/retrieve-client.ts';
 import {
   type DecryptedItem,
   type NewRetrieveEndpoint,
   type RetrieveClient,
   retrieveClient,
-  VaultConnectionError,
 } from '../../sdk/index.ts';
-import { createTransport } from '../../sdk/transport/transport.ts';
-import {
-  busyAtFirst,
-  CARD,
-  fetchOf,
-  type Live,
-  losingFirstReply,
-  openLive,
-  outcomeOf,
-  watchingCancel,
-} from './live.ts';
-import { createTestClock } from './peer.ts';
+import { CARD, fetchOf, type Live, openLive, outcomeOf } from './live.ts';
 
 const BASE = 'http://localhost';
-const LIMIT_MS = 60_000;
 const COUNT = 5;
 
 let live: Live;
@@ -145,100 +131,5 @@ describe('a retrieval endpoint', () => {
     );
     expect((await sdk.retrieve.listItems(locked)).data['customers']).toHaveLength(1);
     expect(numbersOf(await Array.fromAsync(sdk.retrieve.decryptAll(locked)))).toEqual([0]);
-  });
-
-  test('masks and changes what it returns', async () => {
-    const { sdk } = live.owner;
-    const [, token = ''] = tokens;
-    const operations = [{ name: 'stringify', input_field: 'n', output_field: 'text' }];
-    await sdk.rules.create({ id: 'as-text', operations });
-    const masking = await sdk.retrieve.create({
-      user: 'customers',
-      rules: ['as-text'],
-      mask_fields: ['card_number'],
-      return_card_metadata: true,
-    });
-    expect(await deskOf(masking).decrypt({ token })).toMatchObject({
-      card_number: '************1111',
-      text: '1',
-      card_metadata: { brand: 'visa' },
-    });
-    await sdk.rules.delete({ id: 'as-text' });
-    expect(await outcomeOf(() => deskOf(masking).decrypt({ token }))).toBe('404 rule_not_found');
-  });
-
-  test('is gone when its time is over, and refuses every other secret', async () => {
-    const { owner, passTime } = live;
-    const short = await owner.sdk.retrieve.create({ user: 'customers', ttl: '10m' });
-    const capturing = await owner.sdk.capture.create({ user: 'customers' });
-    passTime(601_000);
-    expect(await outcomeOf(() => deskOf(short).list())).toBe('410 endpoint_gone');
-    expect(await outcomeOf(() => deskOf(short).decryptAll().next())).toBe('410 endpoint_gone');
-    expect(await outcomeOf(() => deskOf({ ...made, secret: short.secret }).list())).toBe(
-      '403 endpoint_refused',
-    );
-    const { unique_id, secret } = capturing;
-    expect(await outcomeOf(() => owner.sdk.retrieve.listItems({ unique_id, secret }))).toBe(
-      '403 endpoint_refused',
-    );
-  });
-
-  test('cannot be created twice under one id', async () => {
-    const { sdk } = live.owner;
-    const again = { user: 'customers', unique_id: 'call-centre' };
-    expect(await outcomeOf(() => sdk.retrieve.create(again))).toBe('409 endpoint_exists');
-    expect(await outcomeOf(() => sdk.capture.create(again))).toBe('409 endpoint_exists');
-  });
-});
-
-describe('on a way that fails', () => {
-  test.each([
-    ['a lost reply', () => losingFirstReply(live.vault.handle), [125]],
-    ['a busy service', () => busyAtFirst(live.vault.handle, 3), [3_125]],
-  ] as const)('%s is asked for again', async (_, fetchOver, pauses) => {
-    const { clock, pausesMs } = createTestClock(LIMIT_MS);
-    const transport = createTransport({ baseUrl: BASE, timeoutMs: LIMIT_MS, fetch: fetchOver() }, clock);
-    const calls = createRetrieveClient(transport, made);
-    expect(await Array.fromAsync(calls.decryptAll())).toHaveLength(COUNT);
-    expect(pausesMs).toEqual([...pauses]);
-  });
-
-  test('leaving the loop cancels the reply', async () => {
-    const { fetch, cancelled } = watchingCancel(live.vault.handle);
-    const desk = deskOf(made, fetch);
-    for await (const { token } of desk.decryptAll()) {
-      expect(token).toBe(tokens[0] ?? '');
-      break;
-    }
-    await cancelled;
-  });
-
-  test('an aborted signal ends the loop with its reason', async () => {
-    const controller = new AbortController();
-    const reason = new Error('The caller hung up.');
-    const items = deskOf(made).decryptAll({ limit: 1 }, { signal: controller.signal });
-    expect((await items.next()).value).toMatchObject({ token: tokens[0] ?? '' });
-    controller.abort(reason);
-    expect(await items.next().catch((thrown: unknown) => thrown)).toBe(reason);
-    const gone = { signal: AbortSignal.abort(reason) };
-    expect(
-      await deskOf(made)
-        .list({}, gone)
-        .catch((thrown: unknown) => thrown),
-    ).toBe(reason);
-  });
-
-  test('a reply that breaks off throws after what had arrived', async () => {
-    const handle = live.vault.handle;
-    const fetch = async (url: string, init: RequestInit): Promise<Response> => {
-      const text = await (await handle(new Request(url, init))).text();
-      return new Response(text.slice(0, -3));
-    };
-    const desk = deskOf(made, fetch);
-    const items = desk.decryptAll();
-    for (let n = 0; n < COUNT - 1; n += 1) {
-      expect((await items.next()).done).toBe(false);
-    }
-    expect(await items.next().catch((thrown: unknown) => thrown)).toBeInstanceOf(VaultConnectionError);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createServer, request as nodeRequest } from 'node:http';
 import { VaultError, VaultWebhookError, type WebhookHeaders, webhooks } from '../../sdk/index.ts';
 import { Secret } from '../../server/core/secret.ts';
@@ -73,27 +73,10 @@ describe('a webhook call is believed', () => {
     expect(await verify(EXAMPLE)).toEqual({ test: 2432232314 } as never);
   });
 
-  test.each([
-    PLAIN,
-    'x',
-    'Schlüssel',
-    '鍵',
-    '🔑 à',
-    `whsec_${randomBytes(24).toString('base64')}`,
-    'whsec_AA==',
-  ])('when the vault made it under the secret %j', async (secret) =>
-    expect(await outcomeOf(callOf(secret, '{"é":"🔑\u2028"}'))).toBe('ok'),
+  test.each([PLAIN, 'Schlüssel', '🔑 à', `whsec_${randomBytes(24).toString('base64')}`, 'whsec_AA=='])(
+    'when the vault made it under the secret %j',
+    async (secret) => expect(await outcomeOf(callOf(secret, '{"é":"🔑\u2028"}'))).toBe('ok'),
   );
-
-  test('when node:crypto signed it', async () => {
-    const mac = createHmac('sha256', PLAIN).update(`evt-2.${SECONDS}.{}`).digest('base64');
-    const headers = {
-      'webhook-id': 'evt-2',
-      'webhook-timestamp': `${SECONDS}`,
-      'webhook-signature': `v1,${mac}`,
-    };
-    expect(await outcomeOf({ ...EXAMPLE, secret: PLAIN, headers, body: '{}' })).toBe('ok');
-  });
 
   test('with its body as text, bytes, a part of a buffer, or an array buffer', async () => {
     const { secret, headers, body, now } = callOf(PLAIN, '{"é":1}');
@@ -146,8 +129,6 @@ describe('time', () => {
     [301, undefined, 'timestamp_out_of_tolerance'],
     [-301, undefined, 'timestamp_out_of_tolerance'],
     [10, 9, 'timestamp_out_of_tolerance'],
-    [-10, 9, 'timestamp_out_of_tolerance'],
-    [86_400, 86_400, 'ok'],
     [0, 0, 'ok'],
     [1, 0, 'timestamp_out_of_tolerance'],
   ])('%d s after the call with a tolerance of %p: %s', async (late, toleranceSeconds, expected) => {
@@ -166,14 +147,7 @@ describe('time', () => {
     for (const toleranceSeconds of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
       expect(await outcomeOf({ ...EXAMPLE, toleranceSeconds })).toBe('VaultError');
     }
-    for (const time of [
-      'soon',
-      '-1614265330',
-      '1614265330.0',
-      '1e9',
-      ' 1614265330',
-      '1614265330, 1614265330',
-    ]) {
+    for (const time of ['soon', '-1614265330', '1e9', '1614265330, 1614265330']) {
       expect(await exampleWith({ ...EXAMPLE.headers, 'webhook-timestamp': time })).toBe('header_malformed');
     }
   });
@@ -216,20 +190,8 @@ describe('a webhook call is refused', () => {
 
   const mac = SIGNATURE.slice(3);
   test.each([
-    ...[
-      mac,
-      'v1,',
-      'v1',
-      'v1 ',
-      `v1${mac}`,
-      `V1,${mac}`,
-      `v1a,${mac}`,
-      `v2,${mac}`,
-      `v1=${mac}`,
-      `v1, ${mac}`,
-    ],
-    ...[`${SIGNATURE}=`, SIGNATURE.slice(0, -1), SIGNATURE.slice(0, 20), `${SIGNATURE},v1`, `v1,v1,${mac}`],
-    ...[`v1,${Buffer.from(mac, 'base64').toString('hex')}`, `x${SIGNATURE}`, SIGNATURE.replace('OE=', 'OF=')],
+    ...[mac, 'v1,', `v1${mac}`, `V1,${mac}`, `v1a,${mac}`, `v1, ${mac}`, `${SIGNATURE}=`],
+    ...[SIGNATURE.slice(0, -1), `${SIGNATURE},v1`, `x${SIGNATURE}`, SIGNATURE.replace('OE=', 'OF=')],
   ])('with the signature %j', async (signature) =>
     expect(await changed('webhook-signature', signature)).toBe('signature_mismatch'),
   );
