@@ -114,43 +114,6 @@ describe('a page of another origin', () => {
     expect(await world.owner.open(USER, String(token), { reference })).toBe(JSON.stringify(CARD));
     expect(await page.context().cookies()).toEqual([]);
   });
-
-  test('sees that a repeat under an Idempotency-Key was one', async () => {
-    const headers = { 'X-Vault-Capture-Secret': made.secret, 'Idempotency-Key': 'order-1' };
-    const first = await capture({ headers });
-    const second = await capture({ headers });
-    expect(first).toMatchObject({ status: 200, body: { reference: 'web-shop' } });
-    expect(first.headers).not.toHaveProperty('idempotency-replayed');
-    expect(second).toMatchObject({ body: first.body, headers: { 'idempotency-replayed': 'true' } });
-  });
-
-  test('can read why it was refused', async () => {
-    const seen = await capture({ headers: { 'X-Vault-Capture-Secret': `${made.secret}x` } });
-    expect(seen).toMatchObject({ status: 403, body: { code: 'endpoint_refused' } });
-    expect(seen.body).toHaveProperty('request_id', seen.headers?.['x-request-id']);
-  });
-
-  test('reads through a retrieval endpoint, page by page', async () => {
-    const { owner } = world;
-    await owner.key('desk');
-    const numbers = ['4111111111111111', '5555555555554444'];
-    const tokens = await Promise.all(numbers.map((card_number) => owner.store('desk', { card_number })));
-    const desk = await world.retrieve({ user: 'desk' });
-    const read = (query: string): Promise<Seen> =>
-      fetchInPage(`/v1/retrieve/${desk.unique_id}?${query}`, {
-        headers: { 'X-Vault-Retrieve-Secret': desk.secret },
-      });
-
-    const first = await read('limit=1&decrypt_all=true');
-    const next = first.headers?.['x-vault-next-token'] ?? '';
-    expect(next).not.toBe('');
-    const second = await read(`limit=1&decrypt_all=true&next_token=${encodeURIComponent(next)}`);
-    expect(second.headers).not.toHaveProperty('x-vault-next-token');
-    const listed = [first, second].flatMap(({ body }) => Object(body).desk as { data: unknown }[]);
-    expect(listed.map(({ data }) => Object(data).card_number).sort()).toEqual(numbers);
-    expect(await read(`token=${tokens[0]}`)).toMatchObject({ body: { card_number: '4111111111111111' } });
-    expect(await page.context().cookies()).toEqual([]);
-  });
 });
 
 describe('what the browser does not let such a page do', () => {

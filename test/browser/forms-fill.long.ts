@@ -156,28 +156,18 @@ interface PageDocument {
 describe('the number', () => {
   beforeAll(() => open('pcd'));
 
-  test.each([
-    '4111111111111111',
-    '4111-1111-1111-1111',
-    ' 4111 1111 1111 1111\n',
-    'Card: 4111.1111.1111.1111',
-    '1. 4111 1111 1111 1111',
-    'Card 2: 4111 1111 1111 1111',
-    '4111 1111 1111 1111 12/40 123',
-    '٤١١١ ١١١١ ١١١١ ١١١١',
-    '４１１１１１１１１１１１１１１１',
-  ])('is taken as pasted: %p', async (text) => {
-    await paste(field('card_number'), text);
-    expect(await field('card_number').inputValue()).toBe('4111 1111 1111 1111');
-  });
+  test.each(['4111111111111111', '4111-1111-1111-1111', '４１１１１１１１１１１１１１１１'])(
+    'is taken as pasted: %p',
+    async (text) => {
+      await paste(field('card_number'), text);
+      expect(await field('card_number').inputValue()).toBe('4111 1111 1111 1111');
+    },
+  );
 
   test.each([
     ['4111111111111111', 'Visa', '4111 1111 1111 1111', '123'],
     ['5555555555554444', 'Mastercard', '5555 5555 5555 4444', '123'],
     ['378282246310005', 'American Express', '3782 822463 10005', '1234'],
-    ['6011111111111117', 'Discover', '6011 1111 1111 1117', '123'],
-    ['3530111333300000', 'JCB', '3530 1113 3330 0000', '123'],
-    ['30569309025904', 'Diners Club', '3056 930902 5904', '123'],
   ])('%s is one of %s, in its groups and with its code', async (digits, brand, grouped, code) => {
     await field('card_number').fill('');
     await field('card_number').pressSequentially(digits);
@@ -214,30 +204,17 @@ describe('the date', () => {
 
   test.each([
     ['1240', '12/40'],
-    ['12/40', '12/40'],
     ['1/40', '01/40'],
-    ['940', '09/40'],
     ['12/2040', '12/40'],
-    ['122040', '12/40'],
-    ['12 40', '12/40'],
   ])('may be typed as %p', async (typed, shown) => {
     await field('expiry').fill('');
     await field('expiry').pressSequentially(typed);
     expect(await field('expiry').inputValue()).toBe(shown);
   });
 
-  test.each(['2040-12', '12/2040', '12-40', '1240'])('may be pasted as %p', async (text) => {
+  test.each(['2040-12'])('may be pasted as %p', async (text) => {
     await paste(field('expiry'), text);
     expect(await field('expiry').inputValue()).toBe('12/40');
-  });
-
-  test('can be taken back key by key', async () => {
-    await field('expiry').fill('');
-    await field('expiry').pressSequentially('1240');
-    for (let i = 0; i < 5; i += 1) {
-      await field('expiry').press('Backspace');
-    }
-    expect(await field('expiry').inputValue()).toBe('');
   });
 });
 
@@ -346,13 +323,6 @@ describe('what is wrong', () => {
     await leave('cvv', '12', 'The security code has 3 digits.');
     await leave('card_number', '378282246310004', 'This card number is not valid.');
     await leave('cvv', '123', 'The security code has 4 digits.');
-  });
-
-  test('with an account is said when the field is left', async () => {
-    await open('ach');
-    await leave('account_number', '123', 'An account number has 4 to 17 digits.');
-    await leave('routing_number', '110000001', 'This routing number is not valid.');
-    await leave('account_holder', '000123456789', 'Enter a name, not a number.');
   });
 });
 

@@ -157,17 +157,6 @@ test('numbers keep every digit, whatever is shown or copied', async () => {
   expect(await page.locator('#note').inputValue()).toBe('12345678901234567');
 });
 
-test.each(['card_number', 'account_number', 'n', 'number'])(
-  'a card whose number is %s is shown as one',
-  async (name) => {
-    const item = { [name]: NUMBER, expiry_month: '12', expiry_year_short: '40', cvc: '987' };
-    const token = await world.owner.store('shop', item, { reference: REFERENCE });
-    const shown = await show({ token });
-    expect(await values(shown)).toEqual(['•••• •••• •••• 1111', '12/40', '•••']);
-    expect(await shown.form.locator('.vf-card').textContent()).toContain('•••• •••• •••• 1111');
-  },
-);
-
 describe('the page of a new endpoint', () => {
   const open = async (item: object, lock: Readonly<Record<string, string>>): Promise<void> => {
     const token = await world.owner.store('shop', item, lock);
@@ -188,18 +177,6 @@ describe('the page of a new endpoint', () => {
   test('shows a card', async () => {
     await open(CARD, { reference: REFERENCE });
     expect(await texts('.vf-value')).toEqual(['4111 1111 1111 1111', 'Ada Lovelace', '12/40', 'code-987']);
-  });
-
-  test('shows a bank account', async () => {
-    await open(ACCOUNT, {});
-    expect(await texts('.vf-value')).toEqual(['000123456789', '110000000', 'Savings', 'Ada Lovelace']);
-    expect(await page.locator('.vf-card').count()).toBe(0);
-  });
-
-  test('shows all texts and numbers of what is neither', async () => {
-    await open({ number: 'member 7', iban: 'DE89 3704', fee: 3, list: [1], none: null }, {});
-    expect(await texts('.vf-row dt')).toEqual(['number', 'iban', 'fee']);
-    expect(await texts('.vf-value')).toEqual(['member 7', 'DE89 3704', '3']);
   });
 });
 

@@ -1,7 +1,6 @@
-import { describe, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { CLAIMS, claimsOn, isRun } from './claims.ts';
-import { ALL_BLOCKS, type CodeBlock, codeBlocksOf } from './code-blocks.ts';
-import { commandFaults } from './commands.ts';
+import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
 import { typeErrors } from './type-errors.ts';
 
 function nameOf({ page, line, info }: CodeBlock): string {
@@ -47,40 +46,6 @@ test('the examples of the comments of the SDK, and of the pages of the forms, ha
   expect(errors.get('wrong component')?.join()).toContain('onSubmit');
 });
 
-describe('what counts as code', () => {
-  const infosOf = (markdown: string): unknown[] =>
-    codeBlocksOf('page.md', markdown).map(({ info, code, after }) => [info, code, after !== undefined]);
-
-  test('is what stands between fences, whatever is in it', () => {
-    expect(infosOf('a\n\n```sh\necho\n\n    b\n```\n\n```json\n{}\n```\nc\n```\nd\n```\n')).toEqual([
-      ['sh', 'echo\n\n    b\n', false],
-      ['json', '{}\n', true],
-      ['', 'd\n', false],
-    ]);
-  });
-
-  test('is what is indented by four, but not in a list', () => {
-    expect(infosOf('a:\n\n    b\n    c\n\n- d\n\n    e\n\nf\n    g\n')).toEqual([
-      [undefined, 'b\nc\n', false],
-    ]);
-  });
-});
-
-test.each([
-  ['bun run nothing', 'package.json has no such script'],
-  ['bun run start now', 'the script takes nothing'],
-  ['npx --yes bun@1.0.0 run start', 'package.json asks for Bun'],
-  ['bun run vault account frobnicate', 'Unknown command'],
-  ['bun run vault health --quiet=1', 'does not take an argument'],
-  ['kubectl -n elsewhere get pod', 'the manifests are in cardvault'],
-  ['kubectl -n cardvault scale deployment/backups --replicas=1', 'no deployment/backups'],
-  ['kubectl -n cardvault wait job/backup-now', 'no job/backup-now'],
-  ['kubectl -n cardvault get pod -l app=nothing', 'no pod has the label nothing'],
-  ['kubectl -n cardvault frobnicate', 'is not known here'],
-])('the command %s is found to be wrong', async (line, fault) => {
-  expect((await commandFaults(line)).join()).toContain(fault);
-});
-
 test('no two pages create the same key, so that a reader may try them all', () => {
   const CREATED = /"user":"([\w-]+)","passphrase":"[^"]*"\}|keys\.create\(\{ user: '([\w-]+)'/g;
   const pages = new Map<string, Set<string>>();
@@ -108,8 +73,4 @@ test('recipes ask for nothing but sh and Node', () => {
     .filter(({ info }) => info === 'sh')
     .map(({ code }) => code.replaceAll('bun@1.4.5', ''));
   expect(commands.filter((code) => /\bbun\b|\btsx\b/.test(code))).toEqual([]);
-});
-
-test('a setting that there is not is found to be wrong', async () => {
-  await expect(commandFaults('VAULT_RATE=1 bun start')).rejects.toThrow('VAULT_RATE');
 });

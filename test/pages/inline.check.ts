@@ -1,5 +1,5 @@
 /** Commands and routes that stand within the text of the pages: they name what there is. */
-import { describe, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandFaults } from './commands.ts';
@@ -79,17 +79,4 @@ test('there are some', () => {
 test.each(PAGES)('%s names routes and commands that there are', async (path) => {
   const codes = new Set(COMMANDS.filter(({ page }) => page === path).map(({ code }) => code));
   expect((await Promise.all([...codes].map(inlineFaults))).flat()).toEqual([]);
-});
-
-describe('what is found to be wrong', () => {
-  test.each([
-    ['DELETE /v1/retrieve/?unique_id=…', 'there is no such route'],
-    ['GET /v1/nothing', 'there is no such route'],
-    ['PUT /v1/vault', 'there is no such route'],
-    ['GET /v1/vault?number=…', 'it takes no number'],
-    ['vault frobnicate', 'Unknown command'],
-    ['bun run nothing', 'package.json has no such script'],
-  ])('%s', async (code, fault) => {
-    expect((await inlineFaults(code)).join()).toContain(fault);
-  });
 });
