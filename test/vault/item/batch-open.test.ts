@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type Answer, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
+import { type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 
 interface Result {
@@ -149,25 +149,6 @@ describe.each(['decrypt', 'delete'] as const)('a batch to %s', (path) => {
     }));
     const results = await resultsOf(send(path, { items }, other));
     expect(results.map(({ code }) => code)).toEqual(items.map(() => 'token_not_found'));
-  });
-
-  test('needs a credential with its scope, for the key', async () => {
-    const scope = path === 'decrypt' ? 'vault:read' : 'vault:delete';
-    const make = async (scopes: string[], keys?: string[]) => {
-      const answer = await account.send('POST', '/credential', {
-        body: { name: 'c', scopes, ...(keys ? { keys } : {}) },
-      });
-      const { id, secret } = answer.as<{ id: string; secret: string }>();
-      return createAccountClient(vault.handle, { name: id, password: secret, aid: account.aid });
-    };
-    const token = await newItem();
-    const items = [{ token }];
-    const outcomes = await Promise.all(
-      [await make(['vault:list']), await make([scope], ['another']), await make([scope], ['u'])].map(
-        async (client) => (await send(path, { items }, client)).outcome,
-      ),
-    );
-    expect(outcomes).toEqual(['403 not_allowed', '403 not_allowed', '200']);
   });
 });
 

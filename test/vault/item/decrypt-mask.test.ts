@@ -109,14 +109,6 @@ describe('an account with unmasked output', () => {
 
   const cases: readonly (readonly [string, string, object])[] = [
     ['a name', 'holder', { holder: '*** ****lace', card: { ...stored.card, holder: '*race' } }],
-    ['a place in a list', 'cards.1.number', { cards: [{ number: '12345' }, { number: '*7890' }] }],
-    ['codes whole', 'cvv,card.cvc', { cvv: '***', card: { ...stored.card, cvc: '***' } }],
-    ['a name with a dot in it', 'a.b', { 'a.b': '****** name' }],
-    [
-      'several, with spaces between',
-      ' holder , cvv ',
-      { holder: '*** ****lace', cvv: '***', card: { ...stored.card, holder: '*race' } },
-    ],
     ['what is not there', 'nothing,card.nothing,cards.7.number,holder.x', {}],
     ['nothing', '', {}],
   ];

@@ -148,11 +148,6 @@ function between(change: () => Promise<unknown>): { readonly ran: () => boolean 
 function update(token: string, body: object) {
   return client.send('POST', '/vault/update', { query: { user: 'k', token }, passphrase: PASSPHRASE, body });
 }
-async function entriesOf(token: string): Promise<number> {
-  const log = await client.send('GET', '/vault/metadata', { query: { user: 'k', token } });
-  return log.as<readonly unknown[]>().length;
-}
-
 describe('between the two reads of a decryption', () => {
   test('an update of the codes is seen whole, never half', async () => {
     const token = await client.store('k', { number: '4111111111111111', cvv: '123' });
@@ -176,33 +171,5 @@ describe('between the two reads of a decryption', () => {
     const { ran } = between(() => client.send('DELETE', '/vault', { query: { user: 'k', token } }));
     expect((await read(token)).outcome).toBe('404 token_not_found');
     expect(ran()).toBe(true);
-  });
-
-  test('a new passphrase makes the old one wrong, also for what was read already', async () => {
-    await client.key('changed');
-    const token = await client.store('changed', { number: '6011111111111117', cvv: '123' });
-    const query = { user: 'changed', token };
-    await client.send('GET', '/vault', { query, passphrase: PASSPHRASE });
-    const { ran } = between(() =>
-      client.send('PUT', '/key', {
-        body: { user: 'changed', passphrase: PASSPHRASE, new_passphrase: 'another passphrase, long enough' },
-      }),
-    );
-    const answer = await client.send('GET', '/vault', { query, passphrase: PASSPHRASE });
-    expect(ran()).toBe(true);
-    expect(answer.outcome).toMatch(/passphrase_wrong$/);
-    expect(answer.text).not.toContain('6011');
-  });
-
-  test('damage that stays is damage, and shows nothing', async () => {
-    const token = await client.store('k', { number: '4242424242424242', cvv: '123' });
-    const before = await entriesOf(token);
-    const kid = await vault.kidOf(client, 'k');
-    const [sad = ''] = await vault.raw.keys(`{${kid}.*}s${token}`);
-    expect(sad).not.toBe('');
-    const { ran } = between(() => vault.raw.set(sad, Buffer.from('forged')));
-    expect((await read(token)).outcome).toBe('500 integrity_failed');
-    expect(ran()).toBe(true);
-    expect(await entriesOf(token)).toBe(before);
   });
 });

@@ -89,24 +89,6 @@ describe('deleting an item', () => {
     const { data } = await account.sdk.vault.log({ user: 'u', token, reference: 'again' });
     expect(data.map(({ action }) => action)).toEqual(['decrypt', 'encrypt']);
   });
-
-  test('many at once all go, each answered once', async () => {
-    const tokens = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => account.store('u', { number: `8${n}` })),
-    );
-    const outcomes = (await Promise.all([...tokens, ...tokens].map((token) => remove({ token })))).map(
-      ({ outcome }) => outcome,
-    );
-    expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(60);
-    expect(outcomes.filter((outcome) => outcome === '404 token_not_found')).toHaveLength(60);
-  });
-
-  test('is counted', async () => {
-    const before = (await vault.usage(account))['delete'] ?? 0;
-    await remove({ token: await account.store('u', { number: '91' }) });
-    await remove({ token: 'nothing' });
-    expect((await vault.usage(account))['delete']).toBe(before + 1);
-  });
 });
 
 describe('refusals leave the item', () => {

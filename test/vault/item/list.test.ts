@@ -184,28 +184,6 @@ describe('references', () => {
     expect(await listed({ user: 'refs', reference: 'order-1', reference_prefix: 'x' })).toEqual([]);
   });
 
-  test('many items may share one', async () => {
-    await account.key('shared');
-    const stored = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => account.store('shared', { number: `${n}` }, { reference: 'all' })),
-    );
-    await Promise.all(
-      Array.from({ length: 10 }, (_, n) =>
-        account.store('shared', { number: `${n}` }, { reference: 'allover' }),
-      ),
-    );
-    expect((await listed({ user: 'shared', reference: 'all' })).toSorted()).toEqual(stored.toSorted());
-    expect(await listed({ user: 'shared', reference_prefix: 'all' })).toHaveLength(40);
-  });
-
-  test('are found no more once their item is gone, or under another key', async () => {
-    await account.key('gone');
-    const token = await account.store('gone', { number: '1' }, { reference: 'soon gone' });
-    await account.sdk.vault.delete({ user: 'gone', token, reference: 'soon gone' });
-    expect(await listed({ user: 'gone', reference: 'soon gone' })).toEqual([]);
-    expect(await listed({ user: 'gone', reference_prefix: 's' })).toEqual([]);
-  });
-
   test('a prefix is at least one character and at most 255', async () => {
     expect((await list({ reference_prefix: 'x'.repeat(256) })).field).toBe('query.reference_prefix');
   });
@@ -233,16 +211,7 @@ describe('times', () => {
     ['stored_before is exclusive', { stored_before: text(at + 1_000) }, [0, 1]],
     ['both together', { stored_after: text(at + 1_000), stored_before: text(at + 2_000) }, [2, 3]],
     ['an empty span', { stored_after: text(at + 1_000), stored_before: text(at + 1_000) }, []],
-    ['a span the wrong way round', { stored_after: text(at + 2_000), stored_before: text(at) }, []],
-    [
-      'all of time',
-      { stored_after: '1970-01-01T00:00:00Z', stored_before: '9999-12-31T23:59:59Z' },
-      [0, 1, 2, 3, 4, 5],
-    ],
-    ['before all time', { stored_before: '0001-01-01T00:00:00Z' }, []],
     ['after all time', { stored_after: '9999-12-31T23:59:59Z' }, []],
-    ['with a prefix', { stored_after: text(at + 1_000), reference_prefix: 't' }, [2, 3, 4, 5]],
-    ['with a reference', { stored_before: text(at + 1_000), reference: 't2' }, []],
     ['in pages', { stored_after: text(at + 1_000), limit: 2 }, [2, 3]],
   ];
   test.each(cases)('%s', async (_, query, expected) => {
@@ -282,17 +251,5 @@ describe('limits', () => {
       expect(answer.headers.has('x-vault-next-token')).toBe(false);
     }
     expect((await list({ user: 'refs', limit: 12 })).headers.has('x-vault-next-token')).toBe(true);
-  });
-
-  test('a listing counts as one operation however long it is', async () => {
-    const client = await vault.account();
-    await client.key('u');
-    await client.store('u', { number: '1' });
-    await client.store('u', { number: '2' });
-    await list({}, client);
-    await list({ user: 'u', limit: 1 }, client);
-    await client.send('GET', '/vault', { query: { user: 'nobody' } });
-    const used = await vault.usage(client);
-    expect(used).toEqual({ key: 1, store: 2, list: 2, api_requests: 5 });
   });
 });

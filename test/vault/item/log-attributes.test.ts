@@ -1,19 +1,15 @@
 import { afterAll, expect, test } from 'bun:test';
 import type { LogEntry } from '../../../sdk/index.ts';
-import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { CARD, type Item, jobsDone, openProxyVault, proxyPost, requestTo } from '../../helpers/proxy.ts';
 import { startThirdParty } from '../../helpers/third-party.ts';
 import { createReceiver } from '../../helpers/webhook.ts';
 
-const ITEMS = 40;
-const OPERATIONS = 400;
-const AT_ONCE = 25;
-
 let requests = 0;
 
 const party = await startThirdParty();
-const vault = await openProxyVault({ authFailuresMax: OPERATIONS });
+const vault = await openProxyVault();
 const account = await vault.account();
 await account.key('u');
 const capturing = await createCapture(account, 'u', { unique_id: 'checkout' });
@@ -111,115 +107,5 @@ test('every way of use names its request, and the endpoint where one is used', a
     });
     const captured = await logOf(answer.as<{ token: string }>().token, way);
     expect(captured.map(facts)).toEqual([`encrypt ${way} ok checkout ${id}`]);
-  }
-});
-
-/** One operation on an item, and what its log must say of it; `%` is the request's id. */
-type Operation = readonly [
-  string,
-  (item: Stored, headers: Readonly<Record<string, string>>) => Promise<Answer>,
-];
-
-interface Stored {
-  readonly token: string;
-  readonly number: string;
-}
-
-function mixedOperations(): readonly Operation[] {
-  const reference = 'r';
-  const made = { passphrase: PASSPHRASE };
-  const queryOf = ({ token }: Stored, more: Query = {}): Query => ({ user: 'u', token, reference, ...more });
-  const outside = retrieving.unique_id;
-  return [
-    [
-      'decrypt vault ok - %',
-      (item, headers) => account.send('GET', '/vault', { query: queryOf(item), ...made, headers }),
-    ],
-    [
-      'decrypt vault ok - %',
-      (item, headers) =>
-        account.send('GET', '/vault', { query: queryOf(item, { decrypt_all: true }), ...made, headers }),
-    ],
-    [
-      'encrypt vault ok - %',
-      (item, headers) =>
-        account.send('POST', '/vault/update', { query: queryOf(item), ...made, headers, body: { a: 1 } }),
-    ],
-    [
-      'encrypt vault ok - %',
-      ({ number }, headers) =>
-        account.send('POST', '/vault', {
-          query: { user: 'u', reference },
-          ...made,
-          headers,
-          body: { number },
-        }),
-    ],
-    [
-      'encrypt capture ok checkout %',
-      ({ number }, headers) => capture(vault, capturing, { query: { reference }, headers, body: { number } }),
-    ],
-    [
-      `decrypt retrieve ok ${outside} %`,
-      ({ token }, headers) => retrieve(vault, retrieving, { query: { token, reference }, headers }),
-    ],
-    [
-      'decrypt vault token_not_found - %',
-      (item, headers) =>
-        account.send('GET', '/vault', { query: queryOf(item, { reference: 's' }), ...made, headers }),
-    ],
-    [
-      'encrypt vault reference_required - %',
-      (item, headers) =>
-        account.send('DELETE', '/vault', { query: queryOf(item, { reference: undefined }), headers }),
-    ],
-  ];
-}
-
-test('of hundreds of mixed operations at once each is in the log of its item once, in pages too', async () => {
-  const operations = mixedOperations();
-  const items = await Promise.all(
-    Array.from({ length: ITEMS }, async (_, n): Promise<Stored> => {
-      const number = `7000${n}`;
-      const token = await account.store('u', { number }, { reference: 'r' });
-      return { token, number };
-    }),
-  );
-  const expected = new Map(items.map(({ token }): [string, string[]] => [token, []]));
-  let begun = 0;
-  const walked: (readonly [string, readonly string[]])[] = [];
-  const work = async (): Promise<void> => {
-    while (begun < OPERATIONS) {
-      begun += 1;
-      const item = items[(begun * 7) % ITEMS];
-      const operation = operations[(begun * 5 + Math.floor(begun / ITEMS)) % operations.length];
-      if (!item || !operation) {
-        throw new Error('there are items and operations');
-      }
-      const [line, act] = operation;
-      const { id, headers } = freshRequest();
-      const { outcome } = await act(item, headers);
-      const [, , wanted = ''] = line.split(' ');
-      expect(outcome.endsWith(wanted === 'ok' ? '200' : wanted)).toBe(true);
-      expected.get(item.token)?.push(line.replace('%', id));
-      if (begun % 50 === 0) {
-        walked.push([item.token, (await logOf(item.token, 'r')).map(facts)]);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  expect([...expected.values()].flat()).toHaveLength(OPERATIONS);
-  const logs = new Map<string, readonly string[]>();
-  for (const [token, lines] of expected) {
-    const entries = await logOf(token, 'r');
-    const [stored = '', ...used] = entries.map(facts).reverse();
-    expect(stored).toStartWith('encrypt vault ok - ');
-    expect(used.toSorted()).toEqual(lines.toSorted());
-    logs.set(token, [stored, ...used]);
-  }
-  // What was read page by page while entries were added is the log as it was then.
-  expect(walked.length).toBeGreaterThan(0);
-  for (const [token, lines] of walked) {
-    expect(lines.toReversed()).toEqual([...(logs.get(token) ?? []).slice(0, lines.length)]);
   }
 });

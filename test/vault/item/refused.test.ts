@@ -105,17 +105,6 @@ describe('a refused attempt on an item', () => {
     expect((await logOf(token))[0]).toMatchObject({ ...named, outcome: 'token_not_found' });
   });
 
-  test('has the same answer as one on an item that is not there', async () => {
-    const token = await newItem('r');
-    const [there, missing] = await Promise.all([
-      read(token, { reference: 's' }),
-      read('no-item', { reference: 's' }),
-    ]);
-    const textOf = ({ text }: Answer) => text.replace(/"request_id":"[^"]+"/, '');
-    expect([there.outcome, textOf(there)]).toEqual([missing.outcome, textOf(missing)]);
-    expect((await logOf(token, { reference: 'r' }))[0]?.outcome).toBe('token_not_found');
-  });
-
   test('by another account is none on this item', async () => {
     const token = await newItem();
     const stranger = await vault.account();

@@ -40,37 +40,6 @@ describe('size', () => {
     expect((await store(padded)).outcome).toBe('200');
     expect((await store(` ${padded}`)).outcome).toBe('413 body_too_large');
   });
-
-  test('a body without a declared length is counted as it comes', async () => {
-    const chunked = (text: string): Promise<Response> | Response => {
-      const bytes = encoder.encode(text);
-      const body = new ReadableStream<Uint8Array>({
-        start: (controller) => {
-          for (let at = 0; at < bytes.length; at += 10_000) {
-            controller.enqueue(bytes.slice(at, at + 10_000));
-          }
-          controller.close();
-        },
-      });
-      const headers = {
-        authorization: `Basic ${Buffer.from(`${account.name}:${account.password}`).toString('base64')}`,
-        'x-vault-passphrase': encodeURIComponent(PASSPHRASE),
-      };
-      return vault.handle(new Request('http://localhost/v1/vault?user=u', { method: 'POST', body, headers }));
-    };
-    expect((await chunked(objectOf(BYTES_MAX))).status).toBe(200);
-    expect((await chunked(objectOf(BYTES_MAX + 1))).status).toBe(413);
-  });
-
-  test('many members and many items of a list are stored', async () => {
-    const members = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`member ${n}`, n]));
-    const text = JSON.stringify({
-      number: '1',
-      ...members,
-      list: Array.from({ length: 20_000 }, (_, n) => n % 10),
-    });
-    expect(await account.open('u', tokenIn(await store(text)))).toBe(text);
-  });
 });
 
 describe('depth', () => {
@@ -92,12 +61,7 @@ describe('depth', () => {
 describe('JSON that is none', () => {
   const wrong: readonly (readonly [string, string | Uint8Array])[] = [
     ['an empty body', ''],
-    ['an object that does not end', '{"number":"1"'],
-    ['something behind the object', '{"number":"1"} x'],
-    ['a member twice below', '{"number":"1","deep":[{"b":{"c":1,"c":1}}]}'],
     ['the number twice', '{"number":"1","number":"1"}'],
-    ['a byte order mark', '\ufeff{"number":"1"}'],
-    ['UTF-16', new Uint8Array(Buffer.from('{"number":"1"}', 'utf16le'))],
     ['a lone byte of UTF-8', Uint8Array.of(...encoder.encode('{"number":"1","a":"'), 0xff, 0x22, 0x7d)],
   ];
   test.each(wrong)('%s is refused', async (_, body) => {
@@ -112,25 +76,19 @@ describe('JSON that is none', () => {
 
 describe('what was stored comes back exactly', () => {
   const exact: readonly (readonly [string, string])[] = [
-    ['an empty name, empty values', '{"number":"1","":"","a":[],"b":{},"c":""}'],
     ['big integers', '{"number":"1","a":9007199254740993,"b":-123456789012345678901234567890}'],
-    ['zeros at the end', '{"number":"1","a":1.10,"b":100.00,"c":0.0}'],
     ['what no JavaScript number holds', '{"number":"1","a":1e400,"b":-1E+999,"c":-0.0}'],
     ['lone surrogates', '{"number":"1","a":"\\ud800","b":"x\\udfffy","\\ud83d":1}'],
     ['text of all kinds', '{"number":"1","a":"ünï 密碼 🔑 👩‍👩‍👧 \u2028\u2029 \u202e"}'],
-    ['escapes that are needed', '{"number":"1","a":"\\"\\\\\\n\\t\\u0000\\u001f"}'],
     ['names that look like integers, in their order', '{"10":1,"number":"1","9":2,"1":3,"01":4}'],
     [
       'members of every prototype',
       '{"__proto__":{"polluted":true},"number":"1","constructor":{"prototype":1},"toString":1}',
     ],
-    ['__proto__ below', '{"number":"1","a":[{"__proto__":[1,{"__proto__":null}]}]}'],
-    ['null, true and false', '{"number":"1","a":null,"b":true,"c":false,"d":[null,true,false]}'],
     [
       'verification codes in their places',
       '{"cvv":"123","number":"1","a":{"cvc":7,"b":[{"pin":"0"},1]},"CVV2":null}',
     ],
-    ['nothing but verification codes around', '{"cvv":"1","n":5,"track1":["%B4","?"],"cid":{"a":1}}'],
   ];
   test.each(exact)('%s', async (_, text) => {
     const stored = await store(text);

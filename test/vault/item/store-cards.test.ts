@@ -90,17 +90,6 @@ describe('card_metadata', () => {
     expect(metadataOf(spaced)).toEqual({ bin: '41234501', brand: 'visa', issuer: [] });
   });
 
-  test('comes only when it is asked for', async () => {
-    for (const value of [undefined, false, 'f', '0']) {
-      expect(metadataOf(await store({ number: REAL }, { return_card_metadata: value }))).toBeUndefined();
-    }
-    for (const value of [true, 't', '1']) {
-      expect(metadataOf(await store({ number: REAL }, { return_card_metadata: value }))).toBeDefined();
-    }
-    const refused = await store({ number: REAL }, { return_card_metadata: 'yes' });
-    expect([refused.outcome, refused.field]).toEqual(['400 invalid_request', 'query.return_card_metadata']);
-  });
-
   test('is not made up for what is no card', async () => {
     for (const number of ['12345678', 'DE89 3704 0044 0532 0130 00', '9'.repeat(30)]) {
       const stored = await store({ account_number: number }, flag);

@@ -70,22 +70,6 @@ describe('the number in the query', () => {
     }
   });
 
-  test('gives way to the one in the body, unless that cannot serve', async () => {
-    const stored = await store({ number: '222' }, { number: '111', card_number: '333' });
-    expect(tokenIn(stored)).toBe(await tokenOf('222'));
-    for (const body of [{ card_number: '' }, { number: null }, { n: 'none' }, { number: 1.5 }]) {
-      expect(tokenIn(await store(body, { number: '111' }))).toBe(await tokenOf('111'));
-    }
-  });
-
-  test('is looked for in the same order', async () => {
-    const all = { number: '4', n: '3', account_number: '2', card_number: '1' };
-    expect(tokenIn(await store({}, all))).toBe(await tokenOf('1'));
-    expect(tokenIn(await store({}, { ...all, card_number: undefined }))).toBe(await tokenOf('2'));
-    expect(tokenIn(await store({}, { number: '4', n: '3' }))).toBe(await tokenOf('3'));
-    expect(tokenIn(await store({}, { number: '4', n: '' }))).toBe(await tokenOf('4'));
-  });
-
   test('has its spaces as plus signs or percent signs', async () => {
     const target = (text: string) =>
       account.send('POST', `/vault?user=u&number=${text}`, { passphrase: PASSPHRASE, body: {} });
