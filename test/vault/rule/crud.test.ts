@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../../server/store/redis/keys.ts';
-import { type Answer, refusalOf, type Sending } from '../../helpers/clients.ts';
+import { type Answer, refusalOf } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 
 const NAMES =
@@ -64,17 +64,6 @@ describe('a rule', () => {
     await remove('again');
   });
 
-  test('is served with and without the trailing slash, whatever the content type', async () => {
-    const query = { id: 'slash' };
-    const headers = { 'content-type': 'text/plain' };
-    expect((await account.send('POST', '/rule/', { query, headers, body: [NOOP] })).outcome).toBe('200');
-    expect((await account.send('GET', '/rule/', { query })).json).toEqual({
-      id: 'slash',
-      operations: [NOOP],
-    });
-    expect((await account.send('DELETE', '/rule/', { query })).outcome).toBe('200');
-  });
-
   test('is not replaced by a second one of its id', async () => {
     await post('kept', [NOOP]);
     const refused = await post('kept', [{ name: 'stringify' }]);
@@ -104,13 +93,6 @@ describe('a rule', () => {
     await Promise.all(ids.map((id) => remove(id)));
   });
 
-  test('is one of several hundred, all of which are listed', async () => {
-    const client = await vault.account();
-    const ids = Array.from({ length: 250 }, (_, n) => `rule-${String(n).padStart(3, '0')}`);
-    await Promise.all(ids.map((id) => post(id, [NOOP], client)));
-    expect(idsOf(await get(undefined, client))).toEqual(ids);
-  });
-
   test('lies sealed in Redis, and goes with its account', async () => {
     const client = await vault.account();
     const secret = 'a-secret-hmac-key-of-a-rule';
@@ -135,19 +117,6 @@ describe('of another account', () => {
     expect((await post('theirs', [NOOP])).outcome).toBe('200');
     await remove('theirs');
     expect((await get('theirs', other)).json).toEqual({ id: 'theirs', operations: [{ name: 'stringify' }] });
-  });
-
-  test('and nobody without an account comes near one', async () => {
-    for (const [method, path] of [
-      ['GET', '/rule'],
-      ['POST', '/rule'],
-      ['DELETE', '/rule'],
-      ['GET', '/rule/operations'],
-    ] as const) {
-      const sending: Sending = { query: { id: 'theirs' }, headers: { authorization: '' } };
-      const body = method === 'POST' ? { body: [NOOP] } : {};
-      expect((await account.send(method, path, { ...sending, ...body })).outcome).toBe('401 unauthenticated');
-    }
   });
 });
 
@@ -199,18 +168,10 @@ describe('a body', () => {
 
   // What else is wrong with one: test/domain/rule/check.
   const faults: readonly (readonly [string, unknown, string])[] = [
-    ['null', null, 'body'],
-    ['a text', '"noop"', 'body'],
     ['one operation without a list', NOOP, 'body'],
-    ['operations that are none', { operations: null }, 'body.operations'],
-    ['null in the list', [NOOP, null], 'body[1]'],
     ['an unknown name', [NOOP, NOOP, { name: 'uppercase' }], 'body[2].name'],
-    ['no name', { operations: [NOOP, { input_field: 'a' }] }, 'body.operations[1].name'],
-    ['an unknown member', [{ name: 'noop', inputField: 'a' }], 'body[0]'],
     ['a member __proto__', '[{"name":"noop","__proto__":{"a":1}}]', 'body[0]'],
-    ['a field too long', [{ name: 'noop', output_field: 'x'.repeat(1_025) }], 'body[0].output_field'],
     ['a wrong argument', [NOOP, { name: 'substr', arguments: { start: '1' } }], 'body[1].arguments.start'],
-    ['an argument missing', { operations: [{ name: 'template' }] }, 'body.operations[0].arguments.template'],
     ['the first fault of several', [{ name: 'x' }, { name: 'y' }], 'body[0].name'],
   ];
   test.each(faults)('of %s is refused at its place, and nothing is kept', async (_, body, field) => {
@@ -247,28 +208,5 @@ describe('a body', () => {
     expect(placeOf(await post('long', [template(65_537)]))).toBe(
       '400 invalid_request body[0].arguments.template',
     );
-  });
-});
-
-describe('the operations', () => {
-  test('are named in their published order', async () => {
-    for (const path of ['/rule/operations', '/rule/operations/']) {
-      expect((await account.send('GET', path)).json).toEqual({ operations: NAMES });
-    }
-  });
-
-  test('are counted with all that is done to rules, and refusals are not', async () => {
-    const before = await vault.usage(account);
-    await post('counted', [NOOP]);
-    await get('counted');
-    await get();
-    await account.send('GET', '/rule/operations');
-    await remove('counted');
-    await remove('counted');
-    await get('counted');
-    await post('counted', []);
-    const after = await vault.usage(account);
-    expect((after['rule'] ?? 0) - (before['rule'] ?? 0)).toBe(5);
-    expect((after['api_requests'] ?? 0) - (before['api_requests'] ?? 0)).toBe(5);
   });
 });

@@ -53,16 +53,6 @@ describe('rules on what is read', () => {
     expect(await seen({})).toBe(STORED);
   });
 
-  test('leave untouched numbers as they are written', async () => {
-    const id = await rule(account, {
-      name: 'substr',
-      input_field: 'number',
-      output_field: 'last',
-      arguments: { start: -4 },
-    });
-    expect(await seen({ rules: id })).toBe(`${STORED.slice(0, -1)},"last":"1111"}`);
-  });
-
   test('run in the order of the list, whatever the positions in them say', async () => {
     const [a, b] = [
       await rule(account, append('a', 2), append('A', 1)),
@@ -109,17 +99,6 @@ describe('rules on what is read', () => {
         name: '*** ****lace',
       });
     }
-  });
-
-  test('may write what looks like card metadata, which then gives way to the real', async () => {
-    const fake = {
-      name: 'template',
-      arguments: { template: '{"number":"1","card_metadata":{"bin":"fake"}}' },
-    };
-    const rules = await rule(account, fake);
-    const { json } = await read({ token, rules, return_card_metadata: true });
-    expect(json).toEqual({ number: '1', card_metadata: { bin: '41111111', brand: 'visa', issuer: [] } });
-    expect((await read({ token, rules })).json).toEqual({ number: '1', card_metadata: { bin: 'fake' } });
   });
 
   test('do nothing in a listing without data', async () => {

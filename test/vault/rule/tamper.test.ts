@@ -128,23 +128,6 @@ describe('a rule’s record', () => {
     expect((await read('shared')).json).toMatchObject({ mine: 'made by mine' });
   });
 
-  test('that is some other record of the account is refused', async () => {
-    await make('odd', 'tag');
-    const endpoint = await createRetrieve(account, 'u');
-    const records = [
-      await vault.raw.getBuffer(redisKeys.keyRecord(account.aid, 'u')),
-      await vault.raw.hgetBuffer(redisKeys.accounts, account.name),
-      await vault.raw.hgetBuffer(redisKeys.endpoint(endpoint.unique_id), 'p'),
-    ];
-    for (const record of records) {
-      await put('odd', record ?? '');
-      expect((await read('odd')).outcome).toBe(REFUSED);
-    }
-    await put('odd', '[{"name":"noop"}]');
-    expect((await read('odd')).outcome).toBe(REFUSED);
-    await account.send('DELETE', '/rule', { query: { id: 'odd' } });
-  });
-
   test('that one server has used, and another one sees spoilt, is refused by both', async () => {
     await make('cached', 'tag');
     const second = await vault.secondServer();
@@ -177,32 +160,5 @@ describe('a rule’s record', () => {
     expect((await account.send('DELETE', '/rule', { query: { id: 'stuck' } })).outcome).toBe('200');
     await make('stuck', 'again');
     expect((await read('stuck')).json).toMatchObject({ again: 'made by again' });
-  });
-});
-
-describe('the place of the rules', () => {
-  test('with something of another type in it is refused', async () => {
-    const client = await vault.account();
-    await client.key('u');
-    await make('r', 'tag', client);
-    const name = redisKeys.rules(client.aid);
-    const kept = await vault.raw.dumpBuffer(name);
-    await vault.raw.set(name, 'a text', 'KEEPTTL');
-    const query = { user: 'u', token: await client.store('u', { number: '1' }), rules: 'r' };
-    const outcomes = [
-      (await client.send('GET', '/vault', { query, passphrase: PASSPHRASE })).outcome,
-      (await client.send('GET', '/rule', { query: { id: 'r' } })).outcome,
-      (await client.send('GET', '/rule')).outcome,
-      (await client.send('POST', '/rule', { query: { id: 's' }, body: [{ name: 'noop' }] })).outcome,
-      (await client.send('DELETE', '/rule', { query: { id: 'r' } })).outcome,
-    ];
-    expect(outcomes).toEqual(Array(5).fill(REFUSED));
-    await vault.raw.restore(name, 0, kept, 'REPLACE');
-    expect((await client.send('GET', '/vault', { query, passphrase: PASSPHRASE })).outcome).toBe('200');
-  });
-
-  test('after all that leaves every thread alive and nothing unexpected', () => {
-    expect(vault.opened.pool.stats().threadsAlive).toBe(1);
-    expect(vault.lines.filter(({ event }) => event === 'unexpected_error')).toEqual([]);
   });
 });
