@@ -123,21 +123,6 @@ test('a chosen password of the same form is stretched, now and after each use', 
   }
 });
 
-test('what a sign-in costs depends on the form of what is presented alone', async () => {
-  const client = await generated('costs');
-  const chosen = await vault.account();
-  await signIn('nobody', 'the decoy is made once');
-  const [shaped, other] = ['Y'.repeat(43), 'any other password'];
-  for (const [password, jobs] of [
-    [shaped, ['openRecord', 'describeChain', 'verifyGenerated']],
-    [other, ['openRecord', 'describeChain', 'verifyPassword']],
-  ] as const) {
-    for (const name of [client.name, chosen.name, 'nobody-of-this-name']) {
-      expect(await jobsOf(() => signIn(name, password))).toEqual([...jobs]);
-    }
-  }
-});
-
 test('a record that does not say which form its password has says so after its next use', async () => {
   const chosen = await vault.account();
   await rewrite(chosen.name, ({ stretched, ...rest }) => rest);

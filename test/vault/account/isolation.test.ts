@@ -255,19 +255,4 @@ describe("another account's names", () => {
       expect(answer.text).not.toContain(owner.client.name);
     }
   });
-
-  test('and the owner has everything still', async () => {
-    const card = await owner.client.open('u', owner.card, { reference: 'order/1' });
-    expect(JSON.parse(card)).toMatchObject({ card_holder: CARD.card_holder });
-    for (const [method, path, query] of [
-      ['GET', '/rule', { id: 'r' }],
-      ['GET', '/connection/pay', {}],
-      ['GET', '/proxy/csr', { id: owner.csr }],
-      ['GET', '/proxy/cert', { id: owner.certificate }],
-    ] as const) {
-      expect((await owner.client.send(method, path, { query })).outcome).toBe('200');
-    }
-    const list = await owner.client.send('GET', '/retrieve', { query: { user: 'u' } });
-    expect(list.text).toContain(owner.retrieve.unique_id);
-  });
 });
