@@ -79,18 +79,6 @@ describe('deleting with all data', () => {
     expect((await namesOf(kid)).filter((name) => !name.endsWith('}f'))).toEqual([]);
   });
 
-  test('removes hundreds of items with references and codes', async () => {
-    await account.key('hundreds');
-    const kid = await kidOf('hundreds');
-    const numbers = Array.from({ length: 300 }, (_, n) => `5000${n}`);
-    await Promise.all(
-      numbers.map((number, n) => account.store('hundreds', { number, cvv: '1' }, { reference: `r${n}` })),
-    );
-    expect((await remove('hundreds', false)).outcome).toBe('200');
-    expect((await namesOf(kid)).filter((name) => !name.endsWith('}f'))).toEqual([]);
-    expect(await vault.raw.exists(redisKeys.purge(account.aid))).toBe(0);
-  });
-
   test('what an interrupted deletion left behind goes at the next sweep, and was unreachable before', async () => {
     const token = await newKey('interrupted');
     const kid = await kidOf('interrupted');
@@ -145,41 +133,6 @@ describe('a key made anew under the same identifier and passphrase', () => {
 });
 
 describe('deletions and stores at once', () => {
-  test('a safe deletion never takes a key with an acknowledged item', async () => {
-    for (let round = 0; round < 4; round++) {
-      const user = `race-${round}`;
-      await account.key(user);
-      // Unlocks the key, so that the stores are quick.
-      await account.send('GET', '/vault', { query: { user, decrypt_all: true }, passphrase: PASSPHRASE });
-      const stores = Array.from({ length: 6 }, async (_, n) => {
-        for (let ticks = 0; ticks < n * (round % 4); ticks++) {
-          await new Promise(setImmediate);
-        }
-        return store(user, { number: `70${round}0${n}` });
-      });
-      const [removed, ...stored] = await Promise.all([remove(user), ...stores]);
-      const acknowledged = stored.filter(({ status }) => status === 200);
-      if (removed?.status === 200) {
-        expect(acknowledged).toHaveLength(0);
-        continue;
-      }
-      expect(removed?.outcome).toBe('409 key_not_empty');
-      for (const answer of acknowledged) {
-        expect((await open(user, answer.as<{ token: string }>().token)).status).toBe(200);
-      }
-    }
-  });
-
-  test('a store that began before the deletion does not land after it', async () => {
-    await account.key('late-store');
-    const held = holdNext(vault.opened.stores.itemStore, 'write');
-    const storing = store('late-store');
-    await held.reached;
-    expect((await remove('late-store')).status).toBe(200);
-    held.release();
-    expect((await storing).outcome).toBe('404 key_not_found');
-  });
-
   test('nor does it land in a key that was made anew meanwhile, without its passphrase', async () => {
     await account.key('late-anew');
     const held = holdNext(vault.opened.stores.itemStore, 'write');
@@ -212,16 +165,6 @@ describe('deletions and stores at once', () => {
     expect((await remove('late-decrypt', false)).status).toBe(200);
     held.release();
     expect((await opening).outcome).toBe('404 key_not_found');
-  });
-
-  test('an item deleted while the key goes is answered, whatever comes first', async () => {
-    const token = await newKey('item-too');
-    const [item, key] = await Promise.all([
-      account.send('DELETE', '/vault', { query: { user: 'item-too', token } }),
-      remove('item-too', false),
-    ]);
-    expect(['200', '404 key_not_found', '404 token_not_found']).toContain(item.outcome);
-    expect(key.outcome).toBe('200');
   });
 
   test('a store does not land because a second deletion, which came too late, opened the key again', async () => {
@@ -263,16 +206,6 @@ describe('deletions and stores at once', () => {
     } else {
       expect([removed.outcome, stored.outcome]).toEqual(['200', '404 key_not_found']);
     }
-  });
-
-  test('of two deletions one answers 200', async () => {
-    await newKey('twice');
-    const outcomes = (await Promise.all([remove('twice', false), remove('twice', false)])).map(
-      ({ outcome }) => outcome,
-    );
-    expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(1);
-    expect(outcomes.some((outcome) => ['404 key_not_found', '409 key_changed'].includes(outcome))).toBe(true);
-    expect((await store('twice')).outcome).toBe('404 key_not_found');
   });
 });
 

@@ -145,15 +145,6 @@ describe('an interrupted recovery', () => {
     expect(await opening(user, token)).toEqual([PASSPHRASE]);
     expect((await recoverWith(account, user, shares)).outcome).toBe('200');
   });
-
-  test('behind the records, where Redis fails, gives the new passphrase', async () => {
-    const user = 'behind';
-    const shares = await recoverable(account, user, custodians);
-    const token = await account.store(user, { number: '4111111111111111' });
-    failNext(vault.opened.stores.keyStore, 'moveFences', new VaultError('store_unavailable'));
-    expect((await recoverWith(account, user, shares)).outcome).toBe('200');
-    expect(await opening(user, token)).toEqual([NEW]);
-  });
 });
 
 describe('a record that somebody has put back or taken away', () => {

@@ -159,12 +159,6 @@ describe('a recovery', () => {
       'key.recovery.remove success key/logged',
     ]);
   });
-
-  test('counts as calls of keys', async () => {
-    const owner = await vault.account();
-    await recoverWith(owner, 'counted', await recoverable(owner, 'counted', custodians));
-    expect((await vault.usage(owner))['key']).toBe(4);
-  });
 });
 
 describe('making one', () => {
