@@ -6,7 +6,7 @@ import { say } from './processes.ts';
 import { makeKey, type Vault } from './servers.ts';
 
 /** How many cards are stored when the requests are measured. */
-export const SIZES = [1_000, 100_000, 1_000_000] as const;
+const SIZES = [1_000, 100_000, 1_000_000] as const;
 /** Cards of the whole key that are opened, whichever its size. */
 const SAMPLE = 1_000;
 const WARM_UP_SECONDS = 2;

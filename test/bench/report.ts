@@ -86,7 +86,7 @@ const RATIOS: readonly (readonly [operation: string, other: string, aim?: Aim])[
 ];
 
 /** How often the first rate is the second: the middle of the rounds, each of which both have met side by side. */
-export function ratioOf(rates: readonly number[], others: readonly number[]): number {
+function ratioOf(rates: readonly number[], others: readonly number[]): number {
   return median(rates.map((rate, round) => rate / (others[round] ?? Number.NaN)));
 }
 
@@ -100,7 +100,7 @@ function cpuOf({ split, requests }: OperationRow): number | undefined {
 }
 
 /** The rates of the vault over those of what it is compared with, and what the other uses of the vault's CPU time. */
-export function tableOfRatios(rows: readonly OperationRow[]): Table {
+function tableOfRatios(rows: readonly OperationRow[]): Table {
   return {
     head: [
       ...['Cardvault over', 'Requests/s', 'Cardvault', 'Ratio', 'Aim', 'Reached'],
@@ -149,7 +149,7 @@ const STEPS: Readonly<Record<string, readonly (readonly [server: string, adds: s
 };
 
 /** What each promise costs: every row does what the row before does, and one thing more. */
-export function tableOfPrices(rows: readonly OperationRow[]): Table {
+function tableOfPrices(rows: readonly OperationRow[]): Table {
   const signed = (value: number | undefined, before: number | undefined): string =>
     value === undefined || before === undefined
       ? UNMEASURED
@@ -191,7 +191,7 @@ function splitCells(split: CpuSplit | undefined, requests: number, seconds: numb
 }
 
 /** All that was measured of requests: rate, latency, and where the CPU time went. */
-export function tableOfOperations(rows: readonly OperationRow[]): Table {
+function tableOfOperations(rows: readonly OperationRow[]): Table {
   return {
     head: [
       ...['Operation: server', 'Conn.', 'Requests/s', 'p50 ms', 'p99 ms', 'p99.9 ms'],
@@ -208,7 +208,7 @@ export function tableOfOperations(rows: readonly OperationRow[]): Table {
 }
 
 /** Figures that are not about requests side by side. */
-export function tableOfFigures(figures: readonly Figure[]): Table {
+function tableOfFigures(figures: readonly Figure[]): Table {
   return {
     head: ['Figure', 'Measured', 'Unit', 'Aim', 'Reached'],
     rows: figures.map(({ name, value, unit, aim }) => [

@@ -63,17 +63,6 @@ function attemptsOf({ counting, marking = async () => undefined }: Answers = {})
 }
 
 describe('guesses', () => {
-  test('that are right are cleared when their caller says so, and marked once', async () => {
-    const { attempts, calls, present, guess } = attemptsOf();
-    expect(await present('right')).toBe('ok');
-    attempts.succeed('g');
-    attempts.succeed('g');
-    expect(calls).toEqual(['count', 'verify right', 'mark']);
-    expect(await guess('wrong')).toBe('passphrase_wrong');
-    attempts.succeed('g');
-    expect(calls.slice(3)).toEqual(['count strictly', 'verify wrong', 'clear']);
-  });
-
   test('are marked again where the marking fails', async () => {
     const marking = () => Promise.reject(new VaultError('store_unavailable'));
     const { attempts, calls, present, guess } = attemptsOf({ marking });
@@ -88,21 +77,6 @@ describe('guesses', () => {
     const { calls, present } = attemptsOf();
     expect(await present('any', 'overloaded')).toBe('overloaded');
     expect(calls).toEqual(['count', 'verify any', 'give back']);
-  });
-
-  test('of a source that succeeded are compared with what it succeeded with, in no command', async () => {
-    const { calls, present } = attemptsOf({ counting: () => OPEN });
-    await present('right');
-    expect(await present('right')).toBe('ok');
-    expect(calls).toEqual(['count', 'verify right', 'verify right']);
-  });
-
-  test('with what the source succeeded with count once it is wrong', async () => {
-    const { calls, present, guess } = attemptsOf({ counting: () => OPEN });
-    await present('old');
-    expect(await guess('old')).toBe('passphrase_wrong');
-    expect(await guess('old')).toBe('passphrase_wrong');
-    expect(calls.slice(2)).toEqual(['verify old', 'count strictly', 'count', 'verify old']);
   });
 });
 

@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import { VaultError } from '../../server/core/errors.ts';
 import {
   coalesce,
-  createKeyedMutex,
   createSemaphore,
-  createSharedRuns,
   createTickJoin,
   mapAhead,
-  recover,
   replaceOrConfirm,
 } from '../../server/services/common/coalesce.ts';
 
@@ -109,39 +105,6 @@ describe('createTickJoin', () => {
   });
 });
 
-test('createSharedRuns shares a run by name, and forgets it when it ends', async () => {
-  const share = createSharedRuns<number>();
-  let runs = 0;
-  const work = async (): Promise<number> => {
-    runs += 1;
-    await settle();
-    return runs;
-  };
-  expect(await Promise.all([share('a', work), share('a', work), share('b', work)])).toEqual([2, 2, 2]);
-  expect(await share('a', work)).toBe(3);
-});
-
-test('createKeyedMutex runs the works of one name in order, also behind a failed one', async () => {
-  const turn = createKeyedMutex();
-  const seen: string[] = [];
-  const note =
-    (text: string, fail = false) =>
-    async (): Promise<void> => {
-      await settle();
-      seen.push(text);
-      if (fail) {
-        throw new Error(text);
-      }
-    };
-  const results = await Promise.allSettled([
-    turn('a', note('1', true)),
-    turn('a', note('2')),
-    turn('b', note('3')),
-  ]);
-  expect(seen.indexOf('1')).toBeLessThan(seen.indexOf('2'));
-  expect(results.map((result) => result.status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-});
-
 describe('mapAhead', () => {
   const numbers = async function* (count: number, read: number[]): AsyncGenerator<number> {
     for (let i = 0; i < count; i++) {
@@ -165,15 +128,6 @@ describe('mapAhead', () => {
     }
     expect(out).toEqual(Array.from({ length: 20 }, (_, i) => i * 2));
     expect(most).toBe(3);
-  });
-
-  test('reads no further than its reader asks', async () => {
-    const read: number[] = [];
-    const mapped = mapAhead(numbers(100, read), 2, async (n) => n);
-    await mapped.next();
-    await settle();
-    expect(read.length).toBeLessThanOrEqual(3);
-    await mapped.return(undefined);
   });
 
   test('gives a result while the next item is still being read', async () => {
@@ -229,26 +183,6 @@ test('createSemaphore lets so many in, the others in order, and also after a fai
   expect(most).toBe(2);
   expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
   expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(3);
-});
-
-test('createTickJoin joins callers of one name alone', async () => {
-  const join = createTickJoin<string>();
-  const runs: string[] = [];
-  const read = (name: string): Promise<string> =>
-    join(name, async () => {
-      runs.push(name);
-      return `${name} ${runs.length}`;
-    });
-  expect(await Promise.all([read('a'), read('b'), read('a')])).toEqual(['a 1', 'b 2', 'a 1']);
-  expect(await read('a')).toBe('a 3');
-});
-
-test('recover replaces a rejection with the one code, and no other', async () => {
-  const rejected = Promise.reject(new VaultError('key_not_found'));
-  expect(await recover(rejected, 'key_not_found', 'none')).toBe('none');
-  expect(await recover(Promise.resolve(1), 'key_not_found', 'none')).toBe(1);
-  await expect(recover(rejected, 'rule_not_found', 'none')).rejects.toThrow(VaultError);
-  await expect(recover(Promise.reject(new Error('other')), 'key_not_found', 0)).rejects.toThrow('other');
 });
 
 describe('replaceOrConfirm', () => {

@@ -19,22 +19,6 @@ function start() {
   });
 }
 
-test('processes are replaced over and over under load, and no request fails', async () => {
-  const server = start();
-  const port = await server.ready;
-  const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
-  for (let round = 1; round <= ROUNDS; round++) {
-    server.signal('SIGHUP');
-    await until(() => countEvents(server, 'server_process_replaced') >= PROCESSES * round);
-  }
-  const { failures, answered, acknowledged } = await load.stop();
-  expect(failures.slice(0, 10)).toEqual([]);
-  expect(answered).toBeGreaterThan(500);
-  expect(await findLost(port, acknowledged)).toEqual([]);
-  server.signal('SIGTERM');
-  expect(await server.exited).toBe(0);
-});
-
 test('processes that are killed under load lose nothing that was acknowledged, and are all back', async () => {
   const server = start();
   const port = await server.ready;

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { vectorPath } from '../helpers/config.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { scrape } from '../helpers/metrics.ts';
-import { OWNER } from '../helpers/server-process.ts';
 import { findLost, prepareLoad, startServingLoad } from './load.ts';
 import {
   childrenOf,
@@ -40,11 +39,6 @@ function occurrences(text: string, part: string): number {
 function send(port: number, path: string, init: RequestInit = {}, scheme = 'http'): Promise<Response> {
   const tls = { rejectUnauthorized: false };
   return fetch(`${scheme}://127.0.0.1:${port}${path}`, { ...init, keepalive: false, tls });
-}
-
-function signIn(port: number, password: string): Promise<Response[]> {
-  const headers = { Authorization: `Basic ${btoa(`${OWNER.name}:${password}`)}` };
-  return Promise.all(Array.from({ length: SIGN_INS }, () => send(port, '/v1/key/', { headers })));
 }
 
 function statuses(responses: readonly Response[]): readonly number[] {
@@ -93,24 +87,6 @@ describe('two processes on one port', () => {
       expect([pid, await read()]).toEqual([pid, 40]);
       process.kill(pid, 'SIGCONT');
     }
-  });
-
-  test('a changed password counts at once in both', async () => {
-    expect(statuses(await signIn(port, OWNER.password))).toEqual([200]);
-    const changed = await send(port, '/v1/change-password', {
-      method: 'POST',
-      headers: { Authorization: `Basic ${btoa(`${OWNER.name}:${OWNER.password}`)}` },
-      body: JSON.stringify({ new_password: 'another password of this test' }),
-    });
-    expect(changed.status).toBe(200);
-    expect(statuses(await signIn(port, 'another password of this test'))).toEqual([200]);
-    expect(statuses(await signIn(port, OWNER.password))).toEqual([401]);
-    const back = await send(port, '/v1/change-password', {
-      method: 'POST',
-      headers: { Authorization: `Basic ${btoa(`${OWNER.name}:another password of this test`)}` },
-      body: JSON.stringify({ new_password: OWNER.password }),
-    });
-    expect(back.status).toBe(200);
   });
 
   test('one that is killed is replaced while the other serves, with the same Redis, and no counter decreases', async () => {

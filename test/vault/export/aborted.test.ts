@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { VaultConnectionError } from '../../../sdk/index.ts';
 import { listen } from '../../../server/http/listen/listen.ts';
-import { createReader, type Reader, readExport } from '../../helpers/age.ts';
+import { createReader, type Reader } from '../../helpers/age.ts';
 import { type AccountClient, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';
@@ -111,12 +111,6 @@ describe('over a socket', () => {
   }
   const request = () => ({ user: 'u', recipients: [ada.recipient], passphrase: PASSPHRASE });
 
-  test('the SDK gives the whole file', async () => {
-    const file = await new Response(await overSocket(account).export(request())).bytes();
-    const { code, text } = await ada.open(file);
-    expect([code, readExport(text).count, readExport(text).isWhole]).toEqual([0, ITEMS, true]);
-  });
-
   test('the SDK throws where the connection is aborted', async () => {
     const client = await newAccount();
     const held = holdLastPage();
@@ -131,12 +125,6 @@ describe('over a socket', () => {
     await client.send('DELETE', '/key', { query: { user: 'u', safe: false } });
     held.release();
     expect(await read).toBeInstanceOf(VaultConnectionError);
-  });
-
-  test('the SDK throws the refusal before there is a stream', async () => {
-    const wrong = overSocket(account).export({ ...request(), passphrase: 'not the passphrase of it' });
-    expect(wrong).rejects.toMatchObject({ status: 403, code: 'passphrase_wrong' });
-    await wrong.catch(() => undefined);
   });
 
   test('a client that goes away ends the work, and gives its place back', async () => {

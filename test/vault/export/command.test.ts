@@ -179,13 +179,6 @@ describe('it refuses', () => {
       expect([code, err]).toEqual([1, said]);
     }
   });
-
-  test('an account that sees numbers masked', async () => {
-    const masked = await vault.account({ unmasked: false });
-    await masked.key('u');
-    const { code, err } = await runCommand(args('refused.age', '--account', masked.name), { vault });
-    expect([code, err]).toEqual([1, expect.stringContaining('vault account set NAME --unmasked.')]);
-  });
 });
 
 test('beside a server, the passphrase from standard input, the file to standard output', async () => {
