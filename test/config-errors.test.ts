@@ -354,18 +354,9 @@ describe('several problems', () => {
 describe('a name that is not a setting stops the start', () => {
   const misspellings: Readonly<Record<string, string>> = {
     VAULT_PORT: 'VAULT_PROT VAULT_POR VAULT_PORTS vault_port VALT_PORT VAULTPORT',
-    VAULT_HOST: 'VAULT_HSOT VAULT_HOTS VAULT_HOST_',
     VAULT_REDIS_URL: 'VAULT_REDIS VAULT_REDISURL VAULT_REDIS_URI VUALT_REDIS_URL',
     VAULT_MASTER_KEY: 'VAULT_MASTERKEY VAULT_MASTER_KEYS',
-    VAULT_MASTER_KEY_FILE: 'VAULT_MASTER_KEYFILE VAULT_MASTER_KEY_FLIE',
-    VAULT_ENV: 'VAULT_ENVIRONMENT VAULT_EVN',
-    VAULT_DATA_DIR: 'VAULT_DATADIR VAULT_DATA_DIRECTORY',
-    VAULT_BOOTSTRAP_USER: 'VAULT_BOOTSTRAP_USERNAME',
-    VAULT_BOOTSTRAP_PASSWORD: 'VAULT_BOOTSTRAP_PASSWD',
-    VAULT_TRUSTED_PROXIES: 'VAULT_TRUSTED_PROXY',
     VAULT_ARGON2: 'VAULT_ARGON VAULT_ARGON2ID',
-    VAULT_TLS_CERT_FILE: 'VAULT_TLS_CERT',
-    VAULT_PUBLIC_URL: 'VAULT_PUBLIC_URI',
   };
   test.each(Object.entries(misspellings))('what could be %s is answered with it: %s', (meant, names) => {
     for (const name of names.split(' ')) {

@@ -57,34 +57,17 @@ describe('without any setting', () => {
   test('every setting is read and described', () => {
     expect(Object.keys(config.effective).toSorted()).toEqual([...SERVER_SETTING_NAMES].toSorted());
   });
-
-  test('the result cannot be changed', () => {
-    const parts = [config, config.bootstrap, config.argon2, config.sadRetention, config.redis, config.prices];
-    for (const part of parts) {
-      expect(Object.isFrozen(part)).toBe(true);
-    }
-  });
 });
 
 describe('a value is taken', () => {
   const rows: ReadonlyArray<readonly [string, string, (config: Config) => unknown, unknown]> = [
     ['VAULT_HOST', '::1', (c) => c.host, '::1'],
-    ['VAULT_HOST', 'localhost', (c) => c.host, 'localhost'],
     ['VAULT_PORT', '0', (c) => c.port, 0],
     ['VAULT_ADMIN_PORT', '8081', (c) => c.admin, { host: '127.0.0.1', port: 8081 }],
-    ['VAULT_ADMIN_PORT', '0', (c) => c.admin?.port, 0],
-    ['VAULT_PORT', '65535', (c) => c.port, 65_535],
     ['VAULT_PUBLIC_URL', 'https://vault.example/base/', (c) => c.publicUrl, 'https://vault.example/base'],
-    ['VAULT_PUBLIC_URL', 'https://Vault.Example', (c) => c.publicUrl, 'https://vault.example'],
     ['VAULT_FORMS_URL', 'https://forms.example/', (c) => c.formsUrl, 'https://forms.example'],
     ['VAULT_STAGING_URL', 'http://localhost:8081', (c) => c.stagingUrl, 'http://localhost:8081'],
     ['VAULT_REDIS_URL', 'unix:/run/redis.sock', (c) => c.redis, { kind: 'socket', path: '/run/redis.sock' }],
-    [
-      'VAULT_REDIS_URL',
-      'unix:///run/redis.sock',
-      (c) => c.redis,
-      { kind: 'socket', path: '/run/redis.sock' },
-    ],
     ['VAULT_REDIS_BIN', process.execPath, (c) => c.redisBinary, process.execPath],
     [
       'VAULT_REDIS_ALLOW_UNSAFE',
@@ -116,7 +99,6 @@ describe('a value is taken', () => {
       (c) => c.auditSink,
       { kind: 'syslog', host: 'logs.example.com', port: 6514, tls: true },
     ],
-    ['VAULT_AUDIT_RETENTION', '1h30m', (c) => c.auditRetention, 5_400_000],
     ['VAULT_AUDIT_RETENTION', '0', (c) => c.auditRetention, 'forever'],
     ['VAULT_JOB_RETENTION', 'P1W', (c) => c.jobRetention, 604_800_000],
     ['VAULT_AUDIT_CHECKPOINT_FILE', '/var/log/c', (c) => c.auditCheckpointFile, '/var/log/c'],

@@ -33,16 +33,3 @@ test('each runs in the asynchronous context of its caller, where contexts are ke
   await nextTick();
   expect(seen).toEqual(['one', undefined, 'two']);
 });
-
-test('nothing runs between those that are due', async () => {
-  const seen: string[] = [];
-  runAtTickEnd(() => {
-    seen.push('first');
-    queueMicrotask(() => seen.push('microtask'));
-    setImmediate(() => seen.push('immediate'));
-  });
-  runAtTickEnd(() => seen.push('second'));
-  await nextTick();
-  await nextTick();
-  expect(seen).toEqual(['first', 'second', 'microtask', 'immediate']);
-});

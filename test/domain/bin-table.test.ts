@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type BinRow, type Issuer, parseBinCsv, segmentBins } from '../../server/domain/card/bin-table.ts';
+import { type BinRow, parseBinCsv, segmentBins } from '../../server/domain/card/bin-table.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';
@@ -54,11 +54,8 @@ describe('parseBinCsv', () => {
 
   test.each([
     ['', 1, 'The first line must be'],
-    ['bin,brand\n', 1, 'The first line must be'],
     [`${HEADER},x\n`, 1, 'The first line must be'],
     [`${HEADER}\n41111,411111,V,,,,`, 2, '6 to 8 digits'],
-    [`${HEADER}\n411111,411111111,V,,,,`, 2, '6 to 8 digits'],
-    [`${HEADER}\n 411111,411111,V,,,,`, 2, '6 to 8 digits'],
     [`${HEADER}\n411111,,V,,,,`, 2, '6 to 8 digits'],
     [`${HEADER}\n411112,411111,V,,,,`, 2, 'greater'],
     [`${HEADER}\n411111,411111,,,,,`, 2, 'brand is empty'],
@@ -73,11 +70,6 @@ describe('parseBinCsv', () => {
     const error = errorOf(text);
     expect(error.line).toBe(line);
     expect(error.reason).toContain(reason);
-  });
-
-  test('equal issuers are one object', () => {
-    const [first, second] = rowsOf('411111,411111,V,B,,,', '511111,511111,V,B,,,');
-    expect(first?.issuer).toBe(second?.issuer as Issuer);
   });
 
   test('written fields read back, whatever is in them', () => {
@@ -103,15 +95,12 @@ describe('segmentBins', () => {
 
   test.each<[string, BinRow[], string[]]>([
     ['nothing', [], []],
-    ['one row', [row(5, 9, 'A')], ['5-9 A']],
-    ['the whole space', [row(0, 99999999, 'A')], ['0-99999999 A']],
     ['a gap', [row(20, 29, 'B'), row(5, 9, 'A')], ['5-9 A', '20-29 B']],
     ['one inside the other, in file order', [row(6, 7, 'B'), row(5, 9, 'A')], ['5-5 A', '6-7 BA', '8-9 A']],
     ['an overlap', [row(5, 9, 'A'), row(8, 12, 'B')], ['5-7 A', '8-9 AB', '10-12 B']],
     ['equal neighbours', [row(5, 9, 'A'), row(10, 12, 'A')], ['5-12 A']],
     ['equal content apart', [row(5, 9, 'A'), row(11, 12, 'A')], ['5-9 A', '11-12 A']],
     ['the same row twice', [row(5, 9, 'A'), row(5, 9, 'A')], ['5-9 AA']],
-    ['same start and end', [row(5, 9, 'A'), row(5, 6, 'B'), row(9, 9, 'C')], ['5-6 AB', '7-8 A', '9-9 AC']],
   ])('%s', (_, rows, expected) => {
     expect(summary(rows)).toEqual(expected);
   });

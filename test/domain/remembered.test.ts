@@ -11,12 +11,6 @@ describe('remembered', () => {
     return { of, asked };
   };
 
-  test('works a text out once, also where the result is empty', () => {
-    const { of, asked } = counted();
-    expect([of('a'), of('a'), of('none'), of('none')]).toEqual(['A', 'A', '', '']);
-    expect(asked).toEqual(['a', 'none']);
-  });
-
   test('keeps no long text, and none with digits that could be of a card', () => {
     const { of, asked } = counted();
     const others = ['x'.repeat(65), 'x-4111111111111111', 'a\n411'];

@@ -63,11 +63,6 @@ describe('splitSad', () => {
       { numRuns: 2000 },
     );
   });
-
-  test('no trace of the data stays in part 0', () => {
-    const { part0 } = split('{"n":"4","cvv":"98761","deep":[{"Pin_Block":{"x":["98762"]}}]}');
-    expect(textOf(part0)).toBe('{"n":"4","deep":[{}]}');
-  });
 });
 
 function splicesOf(part1: Uint8Array): string[] {
@@ -125,14 +120,6 @@ describe('joinSad refuses damage', () => {
         }
       }),
       { numRuns: 2000 },
-    );
-  });
-
-  test('views into larger buffers work', () => {
-    const padded = new Uint8Array(part1.length + 6);
-    padded.set(part1, 3);
-    expect(textOf(joinSad(part0, padded.subarray(3, 3 + part1.length)))).toBe(
-      '{"a":{"cvv":"1"},"b":"x","pin":"22"}',
     );
   });
 });

@@ -109,12 +109,4 @@ describe('metadata', () => {
       ),
     );
   });
-
-  test('is not changed, and neither are the parts', () => {
-    const metadata = objectOf('{"body":1,"order":2}');
-    const info = objectOf(INFO);
-    webhookBody({ ...GET, tokenInfo: info }, metadata);
-    expect([...metadata.keys()]).toEqual(['body', 'order']);
-    expect([...info.keys()]).toEqual(['token', 'user', 'stored_at']);
-  });
 });

@@ -49,10 +49,6 @@ function framesOf(jobs: readonly PendingJob[]): readonly (readonly number[])[] {
   return frames;
 }
 
-test('bulk jobs stand back for hot ones', () => {
-  expect(framesOf([jobOf(1, 'bulk', 0), jobOf(2, 'hot', 0), jobOf(3, 'hot', 0)])).toEqual([[2, 3], [1]]);
-});
-
 test('bulk jobs that have stood back for long take turns with hot ones', () => {
   const bulk = [1, 2, 3].map((id) => jobOf(id, 'bulk', 500));
   const hot = Array.from({ length: 20 }, (_, at) => jobOf(100 + at, 'hot', 500));

@@ -14,13 +14,6 @@ describe('a frame', () => {
     fc.assert(fc.property(messages, (sent) => expect(decodeFrame(encodeFrame(sent))).toEqual(sent)));
   });
 
-  test('is read without copying', () => {
-    const frame = encodeFrame([{ id: 7, kind: 1, fields: [Uint8Array.of(1, 2), Uint8Array.of(3)] }]);
-    for (const field of decodeFrame(frame)[0]?.fields ?? []) {
-      expect(field.buffer).toBe(frame);
-    }
-  });
-
   test('takes the largest kind and number of fields, and refuses one more', () => {
     const fields = Array.from({ length: FIELDS_MAX }, () => new Uint8Array(1));
     const largest = { id: 0xffff_ffff, kind: KIND_MAX, fields };
@@ -65,13 +58,6 @@ describe('a frame', () => {
           expectBounded(bytes);
         },
       ),
-    );
-  });
-
-  test('of random bytes is read within its bounds or refused', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => expectBounded(bytes.slice())),
-      { numRuns: 500 },
     );
   });
 });

@@ -77,11 +77,9 @@ describe('a reply that is stored as it is', () => {
   test.each<[string, string | Uint8Array, string?]>([
     ['nothing', ''],
     ['no JSON', `card_number=${NUMBER}`],
-    ['JSON that is cut', `{"card_number":"${NUMBER}"`],
     ['a list', `[{"card_number":"${NUMBER}"}]`],
     ['no number', '{"card":"none"}'],
     ['a number deeper down', `{"card":{"number":"${NUMBER}"}}`],
-    ['a number without digits', '{"number":"none"}'],
     ['repeated names', `{"n":"${NUMBER}","n":"${NUMBER}"}`],
     ['too many levels', `{"n":"${NUMBER}","d":${'['.repeat(64)}${']'.repeat(64)}}`],
     ['bytes that are no UTF-8', Buffer.from(`{"n":"${NUMBER}","holder":"Jürgen"}`, 'latin1')],
@@ -184,18 +182,6 @@ describe('a reply that is parsed', () => {
       'application/json',
       `{"data":{"cardNumber":"${NUMBER}","cvc":"123","expiry":"12/31","holder":"Ada L"},"id":7}`,
       '{"data":{"cardNumber":"{{card_number}}","cvc":"{{cvv}}","expiry":"{{expiry_month}}/{{expiry_year}}","holder":"{{card_holder}}"},"id":7}',
-    ],
-    [
-      'XML',
-      'text/xml; charset=utf-8',
-      `<r><pan>${NUMBER}</pan><cvv>123</cvv><exp>12/31</exp><cardholder_name>Ada L</cardholder_name></r>`,
-      '<r><pan>{{card_number}}</pan><cvv>{{cvv}}</cvv><exp>{{expiry_month}}/{{expiry_year}}</exp><cardholder_name>{{card_holder}}</cardholder_name></r>',
-    ],
-    [
-      'a form',
-      'application/x-www-form-urlencoded',
-      `card_number=${NUMBER}&cvv=123&exp_month=12&exp_year=31&card_holder=Ada%20L`,
-      'card_number={{card_number}}&cvv={{cvv}}&exp_month={{expiry_month}}&exp_year={{expiry_year}}&card_holder={{card_holder}}',
     ],
     [
       'text',
@@ -310,14 +296,7 @@ describe('the reply of a requester', () => {
     ['no JSON', 'token=4895370012003478'],
     ['a list', [REPLY]],
     ['no token', { ...REPLY, token: undefined }],
-    ['no month', { ...REPLY, expiry_month: undefined }],
-    ['no year', { ...REPLY, expiry_year: undefined }],
-    ['no status', { ...REPLY, status: undefined }],
     ['a token that is none', { ...REPLY, token: '{{card_number}}' }],
-    ['a token that is no text', { ...REPLY, token: { a: token } }],
-    ['a month that is none', { ...REPLY, expiry_month: '13' }],
-    ['a status with a line feed', { ...REPLY, status: 'ACTIVE\nX: y' }],
-    ['a status without end', { ...REPLY, status: 'A'.repeat(100_000) }],
     ['a prototype', '{"__proto__":{"token":"4895370012003478"},"status":"x"}'],
   ])('is refused for %s', async (_what, reply) => {
     const body = typeof reply === 'string' ? reply : JSON.stringify(reply);

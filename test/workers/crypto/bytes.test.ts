@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
-  concat,
   equalBytes,
   IntegrityError,
   readBytes,
@@ -11,7 +10,6 @@ import {
   textOf,
   u32,
   utf8,
-  wipe,
   writeU32,
   writeU64,
 } from '../../../workers/crypto/primitives/bytes.ts';
@@ -62,12 +60,5 @@ describe('text and comparison', () => {
     expect(equalBytes(Uint8Array.of(1, 2), Uint8Array.of(1, 3))).toBe(false);
     expect(equalBytes(Uint8Array.of(1, 2), Uint8Array.of(1))).toBe(false);
     expect(equalBytes(new Uint8Array(0), new Uint8Array(0))).toBe(true);
-  });
-
-  test('concat and wipe', () => {
-    const parts = [Uint8Array.of(1), new Uint8Array(0), Uint8Array.of(2, 3)];
-    expect(concat(parts)).toEqual(Uint8Array.of(1, 2, 3));
-    wipe(...parts, undefined);
-    expect(concat(parts)).toEqual(new Uint8Array(3));
   });
 });

@@ -121,32 +121,17 @@ describe('those that issued it', () => {
 
 describe('refused as malformed', () => {
   const forms: Record<string, () => string> = {
-    nothing: () => '',
-    'empty lines': () => '\n\n',
     'a word': () => 'certificate',
-    JSON: () => JSON.stringify({ data: leaf }),
-    'the base64 alone': () => leaf.split('\n').slice(1, -2).join('\n'),
-    'no first line': () => leaf.slice(leaf.indexOf('\n') + 1),
-    'no last line': () => leaf.slice(0, leaf.indexOf('-----END')),
     'half of it': () => leaf.slice(0, leaf.length / 2),
     'a request': () => created.csrPem,
-    'a public key': () => toPem('PUBLIC KEY', created.publicKey),
     'a public key called certificate': () => toPem('CERTIFICATE', created.publicKey),
     'a request called certificate': () => created.csrPem.replaceAll('CERTIFICATE REQUEST', 'CERTIFICATE'),
     'a certificate by an old label': () => leaf.replaceAll('CERTIFICATE', 'X509 CERTIFICATE'),
     'a certificate and a request': () => leaf + created.csrPem,
     'text before it': () => `subject=CN=x\n${leaf}`,
-    'text after it': () => `${leaf}subject=CN=x\n`,
-    'line ends written out': () => leaf.replaceAll('\n', '\\n'),
-    'all in one line': () => leaf.replaceAll('\n', ''),
-    'a byte order mark': () => `\ufeff${leaf}`,
     'a byte too many': () => changed((der) => Uint8Array.of(...der, 0)),
-    'two in one block': () => changed((der) => Uint8Array.of(...der, ...der)),
     'a byte too few': () => changed((der) => der.subarray(0, -1)),
-    'another outer tag': () => changed((der) => der.fill(0x31, 0, 1)),
     'a length too great': () => changed((der) => der.fill(0xff, 2, 3)),
-    'PEM in PEM': () => toPem('CERTIFICATE', Buffer.from(leaf)),
-    'zeros only': () => changed((der) => der.fill(0)),
     'a text that is too long': () => leaf + '\n'.repeat(65_537 - leaf.length),
   };
 
@@ -190,12 +175,9 @@ describe('refused as malformed', () => {
 describe('a private key in the text', () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-  const encrypted = { format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
   test.each([
     ['PKCS #8', ec.export({ format: 'pem', type: 'pkcs8' })],
-    ['SEC 1', ec.export({ format: 'pem', type: 'sec1' })],
     ['PKCS #1', privateKey.export({ format: 'pem', type: 'pkcs1' })],
-    ['an encrypted one', privateKey.export(encrypted)],
     ['OpenSSH', '-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaA==\n-----END OPENSSH PRIVATE KEY-----\n'],
     ['one that is cut', '-----BEGIN PRIVATE KEY-----\nMIGHAgEA'],
     ['one in small letters', 'begin private key'],

@@ -85,20 +85,6 @@ test('a country stands as PrintableString, all else as UTF8String', async () => 
   expect(hex).toContain(`06035504030c02${toHex(Buffer.from('ab'))}`);
 });
 
-test('the text is PEM with lines of 64 characters and one line feed at the end', async () => {
-  const { csrPem } = await createCsr({ cn: 'x', keyType: 'ec-p256' });
-  expect(csrPem).toMatch(
-    /^-----BEGIN CERTIFICATE REQUEST-----\n(?:[A-Za-z0-9+/]{64}\n)+[A-Za-z0-9+/=]{1,64}\n-----END CERTIFICATE REQUEST-----\n$/,
-  );
-});
-
-test('no two requests have the same key', async () => {
-  const made = await Promise.all(
-    Array.from({ length: 20 }, () => createCsr({ cn: 'x', keyType: 'ec-p256' })),
-  );
-  expect(new Set(made.map(({ publicKey }) => toHex(publicKey))).size).toBe(20);
-});
-
 test('a subject that cannot be is refused, with its place and nothing of it', async () => {
   const refused = await createCsr({ cn: 'x', o: 'canary\n', keyType: 'rsa-2048' }).catch((error) => error);
   expect(refused).toMatchObject({ name: 'VaultError', code: 'invalid_request', field: 'body.o' });

@@ -8,7 +8,7 @@ import {
   sealEndpoint,
 } from '../../../workers/crypto/endpoint/record.ts';
 import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
-import { type ItemOwner, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
+import type { ItemOwner } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
@@ -93,13 +93,4 @@ test('tokens made through either capture endpoint are the same as the owner make
     toHex(tokenDigest(key.tokenKey, '4111111111111111', 'reference', 0));
   expect(digest(captureOf(first))).toBe(digest(first));
   expect(digest(captureOf(second))).toBe(digest(first));
-});
-
-test('captures of one minute share their set-up, though each opens and wipes its own key', async () => {
-  const opened = endpointOf('capture', first);
-  const wrap = () => {
-    using capture = openCaptureWrap(...opened);
-    return toHex(wrapDekSealed(capture, { ...IDS, part: 0 }, utf8('d'.repeat(32))).subarray(8, 8 + 1120));
-  };
-  expect(new Set([await whenReady(wrap), wrap(), wrap()]).size).toBe(1);
 });

@@ -32,13 +32,6 @@ describe.each(KINDS.map((kind) => [kind]))('a %s endpoint moved', (kind) => {
     expect(() => openAs(kind, policy, made.wrapRecord, made.secret, ids)).toThrow(EndpointSecretError);
   });
 
-  test('to another environment: its records do not open', () => {
-    const elsewhere = sealerOf('production');
-    expect(() => openPolicy(elsewhere, { ...IDS, env: 'production' }, made.policyRecord)).toThrow(
-      IntegrityError,
-    );
-  });
-
   test.each([{ env: 'production' }, { aid: 'account-2' }, { id: 'endpoint-2' }])(
     'to %p with the service master key: its secret is wrong there',
     (other) => {

@@ -8,7 +8,6 @@ import {
   type SecretKind,
 } from '../../../workers/crypto/endpoint/secret.ts';
 import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
-import { throwawayKey } from '../../../workers/crypto/key/vault-key.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { concat, IntegrityError, textOf, u32, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import { randomBytes } from '../../../workers/crypto/primitives/random.ts';
@@ -26,7 +25,7 @@ import {
   sealer,
   sealOuter,
 } from './endpoint-fixture.ts';
-import { CONTEXT, damaged, filled, flipped, toHex } from './fixture.ts';
+import { damaged, filled, flipped, toHex } from './fixture.ts';
 
 /** A wrap put together by the documented format, to be sealed by somebody with the service master key. */
 function innerWrap(parts: {
@@ -199,30 +198,11 @@ describe('making one', () => {
     expect(() => sealEndpoint(sealer, { ...IDS, kind }, JSON_BYTES, opened)).toThrow(RangeError);
   });
 
-  test('leaves the key and the policy as they are', () => {
-    const fresh = throwawayKey(CONTEXT.kid);
-    const before = [toHex(fresh.tokenKey), toHex(fresh.generations[0]?.privateKey ?? filled(0, 0))];
-    const json = JSON_BYTES.slice();
-    for (const kind of KINDS) {
-      sealEndpoint(sealer, { ...IDS, kind }, json, fresh);
-    }
-    expect([toHex(fresh.tokenKey), toHex(fresh.generations[0]?.privateKey ?? filled(0, 0))]).toEqual(before);
-    expect(toHex(json)).toBe(toHex(JSON_BYTES));
-  });
-
   test('an empty policy is one too', () => {
     const made = make('capture', new Uint8Array(0));
     expect(openAs('capture', policyOf(made), made.wrapRecord, made.secret)).toEqual(EXPECTED.capture);
     const short = openOuter('endpoint', made.policyRecord).subarray(0, 48);
     expect(() => openPolicy(sealer, IDS, sealOuter('endpoint', short))).toThrow(IntegrityError);
-  });
-
-  test('throwaway keys are random', () => {
-    const all = [throwawayKey('a'), throwawayKey('a')].flatMap((made) => [
-      toHex(made.tokenKey),
-      ...made.generations.flatMap((pair) => [toHex(pair.publicKey), toHex(pair.privateKey)]),
-    ]);
-    expect(new Set(all).size).toBe(6);
   });
 });
 

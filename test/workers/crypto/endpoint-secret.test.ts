@@ -41,13 +41,6 @@ describe.each(KINDS)('the text of a %s secret', (kind, prefix) => {
     expect([...ALPHABET].filter((character) => !used.has(character))).toEqual([]);
   });
 
-  test('every bit counts: all zeros and all ones are read back', () => {
-    for (const value of [0, 255]) {
-      const bytes = parsed(endpointSecretText(kind, filled(32, value)));
-      expect(bytes && toHex(bytes)).toBe(toHex(filled(32, value)));
-    }
-  });
-
   test('one last character of four is right', () => {
     const accepted = [...ALPHABET].filter((last) => parsed(text.slice(0, -1) + last) !== undefined);
     expect(accepted).toEqual([...ALPHABET].filter((_, i) => i % 4 === 0));
@@ -81,13 +74,6 @@ describe.each(KINDS)('the text of a %s secret', (kind, prefix) => {
     ['A'.repeat(100_000), 'a very long text'],
   ])('%p is refused: %s', (given) => {
     expect(parsed(given)).toBeUndefined();
-  });
-
-  test('the given bytes are left as they are, in a larger buffer too', () => {
-    const around = utf8(`<<${text}>>`);
-    const bytes = parseEndpointSecret(kind, around.subarray(2, -2));
-    expect(bytes && toHex(bytes)).toBe(toHex(SECRET));
-    expect(toHex(around)).toBe(toHex(utf8(`<<${text}>>`)));
   });
 });
 
@@ -157,12 +143,5 @@ describe('the check', () => {
       true,
     );
     expect(checkEndpointSecret(PLACE, planted, utf8('malformed'))).toBe(false);
-  });
-
-  test('leaves the text and the policy as they are', () => {
-    const given = utf8(text);
-    checkEndpointSecret(PLACE, check, given);
-    expect(toHex(given)).toBe(toHex(utf8(text)));
-    expect(checkEndpointSecret(PLACE, check, given)).toBe(true);
   });
 });

@@ -15,7 +15,6 @@ import {
 } from '../../../workers/crypto/key/unlocked.ts';
 import { aad } from '../../../workers/crypto/primitives/aad.ts';
 import { IntegrityError, TYPE, u32, writeHeader } from '../../../workers/crypto/primitives/bytes.ts';
-import { generateKeyPair } from '../../../workers/crypto/primitives/hpke.ts';
 import { sealMessage } from '../../../workers/crypto/primitives/symmetric.ts';
 import lowOrder from '../../vectors/x25519.json';
 import {
@@ -148,25 +147,6 @@ describe('a derived envelope', () => {
 describe('sealing to a public key', () => {
   test.each(lowOrder.invalid)('refuses the point $name', ({ publicKey }) => {
     expect(() => wrapDekSealed({ gen: 1, publicHalf: hex(publicKey) }, CTX, DEK)).toThrow(IntegrityError);
-  });
-
-  test('a run of wraps shares its set-up, for one receiver and context only, and not for ever', () => {
-    const [a, b] = [generateKeyPair(), generateKeyPair()];
-    const encOf = (
-      publicHalf: Uint8Array,
-      gen = 1,
-      changes: { readonly env?: string; readonly kid?: string } = {},
-    ): string =>
-      toHex(wrapDekSealed({ gen, publicHalf }, { ...CTX, kid: 'shared', ...changes }, DEK).subarray(8, 40));
-    const first = encOf(a.publicKey);
-    expect(encOf(a.publicKey)).toBe(first);
-    expect(encOf(a.publicKey, 2)).not.toBe(first);
-    expect(encOf(a.publicKey, 2, { env: 'production' })).not.toBe(encOf(a.publicKey, 2));
-    expect(encOf(b.publicKey)).not.toBe(encOf(a.publicKey));
-    const many = new Set(Array.from({ length: 2100 }, () => encOf(a.publicKey, 1, { kid: 'many' })));
-    expect(many.size).toBe(3);
-    const others = new Set(Array.from({ length: 300 }, (_, i) => encOf(a.publicKey, 1, { kid: `kid ${i}` })));
-    expect(others.size).toBe(300);
   });
 
   test('an opener meets more receivers than it remembers', () => {

@@ -1,10 +1,8 @@
 /** Exporter secrets that are kept between requests open under their own key and place only. */
 import { expect, spyOn, test } from 'bun:test';
-import { unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { recallExporter } from '../../../workers/crypto/item/exporters.ts';
-import { openWarm, sealWarm } from '../../../workers/crypto/key/warm.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
-import { CONTEXT, expectRefused, filled, IDS, openOldKey, PASSPHRASE, toHex } from './fixture.ts';
+import { filled, toHex } from './fixture.ts';
 
 const OWNER_KEY = filled(32, 1);
 const PLACE = utf8('place');
@@ -88,23 +86,4 @@ test('and none stays in memory after that, when nobody asks', () => {
     timer.mockRestore();
     clock.mockRestore();
   }
-});
-
-test('a captured item opens again with the key of a later request, and with no other', async () => {
-  const processKey = filled(32, 3);
-  const { record, key } = await openOldKey();
-  const { key: stranger } = await openOldKey();
-  const blob = sealWarm(processKey, CONTEXT, record, PASSPHRASE, key);
-  const place = { ...IDS, part: 0 as const };
-  const publicHalf = key.generations[0]?.publicKey ?? filled(0, 0);
-  const envelope = wrapDekSealed({ gen: 1, publicHalf }, place, filled(32, 8));
-  for (let request = 0; request < 3; request++) {
-    using opened = openWarm(processKey, CONTEXT, blob, PASSPHRASE);
-    expect(opened && toHex(unwrapDek(opened, place, envelope))).toBe(toHex(filled(32, 8)));
-    // The X25519 was paid by the first request alone.
-    expect(opened?.generations[0]?.imported === undefined).toBe(request > 0);
-    expectRefused(() => opened && unwrapDek(opened, { ...place, token: 'other' }, envelope));
-  }
-  expectRefused(() => unwrapDek(stranger, place, envelope));
-  expect(toHex(unwrapDek(key, place, envelope))).toBe(toHex(filled(32, 8)));
 });

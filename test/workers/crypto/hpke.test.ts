@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import * as reference from 'hpke';
 import { concat, IntegrityError, utf8 } from '../../../workers/crypto/primitives/bytes.ts';
 import {
   AES_256_GCM,
@@ -105,40 +104,5 @@ describe('refusals', () => {
   test('more than 255 blocks', () => {
     const { context } = setupSender(publicKey, utf8('info'));
     expect(() => exportSecret(context.exporterSecret, utf8('x'), 255 * 32 + 1)).toThrow(RangeError);
-  });
-});
-
-describe('beside another implementation', () => {
-  const suite = new reference.CipherSuite(
-    reference.KEM_DHKEM_X25519_HKDF_SHA256,
-    reference.KDF_HKDF_SHA256,
-    reference.AEAD_EXPORT_ONLY,
-  );
-
-  test('it opens what we send', async () => {
-    const { privateKey, publicKey } = generateKeyPair();
-    const { enc, context } = setupSender(publicKey, utf8('some info'));
-    const theirKey = await suite.DeserializePrivateKey(new Uint8Array(privateKey), true);
-    const theirPublic = await suite.DeserializePublicKey(new Uint8Array(publicKey));
-    const pair = { privateKey: theirKey, publicKey: theirPublic };
-    const theirs = await suite.SetupRecipient(pair, enc, { info: utf8('some info') });
-    for (const length of [1, 32, 33, 200]) {
-      const value = await theirs.Export(utf8('where'), length);
-      expect(toHex(value)).toBe(toHex(exportSecret(context.exporterSecret, utf8('where'), length)));
-    }
-  });
-
-  test('we open what it sends', async () => {
-    const { privateKey, publicKey } = generateKeyPair();
-    const theirPublic = await suite.DeserializePublicKey(new Uint8Array(publicKey));
-    const sent = await suite.SetupSender(theirPublic, { info: utf8('some info') });
-    const ours = setupReceiver(
-      sent.encapsulatedSecret,
-      importPrivate(privateKey),
-      publicKey,
-      utf8('some info'),
-    );
-    const value = await sent.ctx.Export(utf8('where'), 32);
-    expect(toHex(exportSecret(ours.exporterSecret, utf8('where'), 32))).toBe(toHex(value));
   });
 });

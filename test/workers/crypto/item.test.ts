@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { openContent, openItem, sealContent, sealItem } from '../../../workers/crypto/item/item.ts';
+import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { type OpenedMeta, openMeta, sealMeta } from '../../../workers/crypto/item/meta.ts';
 import type { UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { utf8 } from '../../../workers/crypto/primitives/bytes.ts';
@@ -202,27 +202,6 @@ describe('lengths', () => {
       return sealed.meta.length - 52;
     });
     expect(sizes).toEqual([64, 64, 128, 128, 192, 320]);
-  });
-});
-
-describe('content alone', () => {
-  const ctx = { ...IDS, part: 0 as const, reference: 'ref', revision: filled(8, 1) };
-  const dek = filled(32, 2);
-  const record = sealContent(filled(0, 0), dek, ctx, PART0);
-
-  test('opens where it belongs only', () => {
-    expect(toHex(openContent(dek, ctx, record))).toBe(toHex(PART0));
-    const others = [
-      { part: 1 as const },
-      { reference: 'reF' },
-      { reference: undefined },
-      { revision: filled(8, 2) },
-      { token: 'x' },
-    ];
-    for (const other of others) {
-      expectRefused(() => openContent(dek, { ...ctx, ...other }, record));
-    }
-    expectRefused(() => openContent(filled(32, 3), ctx, record));
   });
 });
 

@@ -94,14 +94,6 @@ describe('the ring', () => {
     expect(() => ringOf('x', 'a')).toThrow(RangeError);
     expect(() => sealerOf('staging', filled(31, 1))).toThrow(RangeError);
   });
-
-  test('later changes of the caller’s key bytes change nothing', () => {
-    const key = filled(32, 9);
-    const own = sealerOf('staging', key);
-    key.fill(0);
-    const record = own.seal(...PLACE, utf8('a rule'));
-    expect(toHex(sealerOf('staging', filled(32, 9)).open(...PLACE, record))).toBe(toHex(utf8('a rule')));
-  });
 });
 
 describe('sub-keys', () => {

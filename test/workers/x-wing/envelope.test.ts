@@ -1,14 +1,6 @@
 /** What is sealed to X-Wing: envelopes, who waits for what, and keys that have generations of both suites. */
 import { describe, expect, test } from 'bun:test';
-import {
-  openCaptureWrap,
-  openPolicy,
-  openRetrieveWrap,
-  sealEndpoint,
-} from '../../../workers/crypto/endpoint/record.ts';
 import { type PartContext, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
-import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
-import { openMeta } from '../../../workers/crypto/item/meta.ts';
 import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../../workers/crypto/key/unlocked.ts';
 import { changePassphrase, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
@@ -31,7 +23,6 @@ import {
   openNewKey,
   openOldKey,
   PASSPHRASE,
-  sealerOf,
   toHex,
 } from '../crypto/fixture.ts';
 
@@ -167,37 +158,6 @@ describe('a key from before X-Wing', () => {
   test('still opens what was sealed to its X25519 half', async () => {
     const envelope = wrapDekSealed(newestOf(old.key), CTX, DEK);
     expect([envelope.length, await open(mixed, envelope)]).toEqual([100, toHex(DEK)]);
-  });
-
-  test('has warm blobs and endpoints with generations of both', async () => {
-    const blob = sealWarm(filled(32, 3), CONTEXT, changed, NEXT, mixed);
-    const sealer = sealerOf();
-    const endpointOf = (kind: 'capture' | 'retrieve') => {
-      const place = { ...CONTEXT, id: `of ${kind}`, gen: 2 };
-      const made = sealEndpoint(sealer, { ...place, kind }, utf8('{}'), mixed);
-      const policy = openPolicy(sealer, place, made.policyRecord);
-      return [sealer, place, policy, made.wrapRecord, utf8(made.secret)] as const;
-    };
-    using capture = openCaptureWrap(...endpointOf('capture'));
-    expect(toHex(capture.publicHalf)).toBe(toHex(newestOf(mixed).publicHalf));
-    const part0 = utf8('captured');
-    const part1 = { bytes: utf8('123'), expiresAtMs: 0 };
-    const captured = await whenReady(() => sealItem({ ...IDS, owner: capture, part0, part1, sealer }));
-    const earlier = sealItem({ ...IDS, owner: newestOf(old.key), part0, sealer });
-    const readers = [
-      openWarm(filled(32, 3), CONTEXT, blob, NEXT),
-      openRetrieveWrap(...endpointOf('retrieve')),
-    ];
-    for (const reader of readers) {
-      for (const { item, meta, sad } of [captured, { ...earlier, sad: undefined }]) {
-        const request = { ...IDS, item, meta: openMeta(sealer, IDS, meta), nowMs: 0, ...(sad && { sad }) };
-        const opened = await whenReady(() => openItem({ ...request, key: reader ?? old.key }));
-        expect([toHex(opened.part0), opened.part1 && toHex(opened.part1)]).toEqual([
-          toHex(part0),
-          sad && toHex(part1.bytes),
-        ]);
-      }
-    }
   });
 
   test('whose record claims another suite of a generation is refused', async () => {

@@ -122,10 +122,6 @@ function worker(errors: readonly Error[]): { readonly work: () => number; readon
 }
 
 describe('work', () => {
-  test('that needs nothing gives its result at once', () => {
-    expect(whenReady(worker([]).work)).toBe(1);
-  });
-
   test('that fails does so at once, and is not run again', () => {
     const { work, runs } = worker([new RangeError('no')]);
     expect(() => whenReady(work)).toThrow(RangeError);
