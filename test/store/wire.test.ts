@@ -45,8 +45,8 @@ const HANDSHAKE: Readonly<Record<string, string>> = {
   PING: '+PONG\r\n',
 };
 
-/** A server that answers what `answer` says; undefined is silence, which the connection finds sooner than elsewhere. */
-async function fake(answer: Answer): Promise<Fake> {
+/** A server that answers what `answer` says; undefined is silence, which the connection finds sooner where it is `silent`. */
+async function fake(answer: Answer, silent = false): Promise<Fake> {
   const folder = mkdtempSync(join(tmpdir(), 'cv-wire-'));
   const path = join(folder, 's');
   const seen: string[][] = [];
@@ -78,7 +78,7 @@ async function fake(answer: Answer): Promise<Fake> {
   const states: string[] = [];
   const target = { kind: 'socket', path } as const;
   const options = { replicas: 0, onLink: (state: string) => void states.push(state) };
-  const link = await withQuickTimers(QUICK_STEPS, () => openRedis(target, options));
+  const link = await withQuickTimers(silent ? QUICK_STEPS : new Map(), () => openRedis(target, options));
   open.push({ server, folder, link, sockets });
   return { link, path, seen, states, sockets };
 }
@@ -160,7 +160,7 @@ describe('a command', () => {
     const { link } = await fake(([name, key = ''], socket) => {
       late = socket;
       return name === 'HMGET' ? undefined : key === 'slow' ? undefined : `+${key}\r\n`;
-    });
+    }, true);
     expect(
       await outcome(
         link.readEach([
@@ -211,7 +211,7 @@ describe('a connection that', () => {
         return undefined;
       }
       return late === undefined ? `+${name}\r\n` : undefined;
-    });
+    }, true);
     const sent = [outcome(link.command('SLOW', ['a'])), outcome(link.write('SET', ['a', 'b']))];
     expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
     late?.write('+SLOW\r\n+SET\r\n');
@@ -222,7 +222,7 @@ describe('a connection that', () => {
 
   test('is silent is opened again', async () => {
     let isSilent = true;
-    const { link, states } = await fake(() => (isSilent ? undefined : '+OK\r\n'));
+    const { link, states } = await fake(() => (isSilent ? undefined : '+OK\r\n'), true);
     const sent = [outcome(link.command('GET', ['a'])), outcome(link.write('SET', ['a', 'b']))];
     expect(await Promise.all(sent)).toEqual(['store_unavailable', 'store_unavailable']);
     isSilent = false;
@@ -237,7 +237,7 @@ describe('a connection that', () => {
       const isLost = name === 'GET' && toLose > 0;
       toLose -= isLost ? 1 : 0;
       return isLost ? undefined : `$${key?.length}\r\n${key}\r\n`;
-    });
+    }, true);
     // One after the other: the reply to each is taken for that of the one before, which is late.
     for (let n = 1; n <= 20 && !states.includes('disconnected'); n++) {
       expect(await outcome(link.command('GET', [`key ${n}`]))).toBe('store_unavailable');
