@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests that take long, or those given: whatever waits for real time, starts several processes or a browser,
 # restores whole vaults, runs the examples of the pages, packs the SDK, counts budgets, and 50,000 fuzz cases. Options of
-# `bun test` may follow.
+# `bun test` may follow. Most of these tests wait, so three processes keep two cores busy.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -16,4 +16,4 @@ case "${1:-}" in
     set -- $(find ./test -name '*.long.ts' | sort) ./test/fuzz/fuzz.test.ts "$@"
     ;;
 esac
-exec bun test --timeout 120000 --parallel=2 "$@"
+exec bun test --timeout 120000 --parallel=3 "$@"
