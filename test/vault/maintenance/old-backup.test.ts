@@ -25,7 +25,13 @@ test('a backup of an earlier version is restored whole', async () => {
   const ran = await restoreInto(redis.target, FILE, { ring });
   expect([ran.code, ran.err]).toEqual([0, '']);
   expect(JSON.parse(ran.out)).toMatchObject({ accounts: 1, items: 5, records: 39 });
-  const vault = await openTestVault({ redis, join: true, masterKey: MASTER_KEY, alone: true, realArgon2: true });
+  const vault = await openTestVault({
+    redis,
+    join: true,
+    masterKey: MASTER_KEY,
+    alone: true,
+    realArgon2: true,
+  });
   expect(await commandJson<object>(vault, 'verify')).toMatchObject({
     ok: true,
     faults: [],
