@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { cpuMsOf, ownThreadNumber } from '../../workers/pool/cpu-time.ts';
+import { TRACE_BEGUN, TRACE_WORDS } from '../../workers/pool/frame.ts';
 import type { Lane, PendingJob } from '../../workers/pool/job.ts';
 import { look, nextLookAt } from '../../workers/pool/overdue.ts';
 import { FIXTURE, WORD, wordReaches } from './fixtures/kinds.ts';
@@ -9,8 +10,11 @@ const hasCpuTimes = process.platform === 'linux';
 
 type CpuClock = (now: number) => number | undefined;
 
-/** What becomes of a job of 1,000 ms that is sent at 0 and never answered, in a thread with this CPU clock. */
-function lifeOf(lane: Lane, cpuAt: CpuClock): readonly string[] {
+/**
+ * The events of a job of 1,000 ms that is sent at 0 and never answered, in a thread with this CPU clock. `begunAt` is the
+ * id of the job that the thread has begun last.
+ */
+function lifeOf(lane: Lane, cpuAt: CpuClock, begunAt: (now: number) => number = () => 1): readonly string[] {
   const job: PendingJob = {
     id: 1,
     kind: 1,
@@ -25,11 +29,13 @@ function lifeOf(lane: Lane, cpuAt: CpuClock): readonly string[] {
     resolve: () => undefined,
     reject: () => undefined,
   };
-  const thread = { jobs: new Map([[job.id, job]]), trace: new Int32Array(3), cpuMs: undefined };
+  const trace = new Int32Array(TRACE_WORDS);
+  const thread = { jobs: new Map([[job.id, job]]), trace, cpuMs: undefined, cpuJobId: 0 };
   const life: string[] = [];
   let now = 0;
   for (let hangs = false; !hangs; ) {
     now = nextLookAt(job, now);
+    trace[TRACE_BEGUN] = begunAt(now);
     const seen = look(thread, now, () => cpuAt(now));
     hangs = seen.hangs;
     life.push(...seen.late.map(() => `answered at ${now}`), ...(hangs ? [`thread ended at ${now}`] : []));
@@ -52,6 +58,15 @@ test.each<[string, Lane, CpuClock, readonly string[]]>([
   ['stretches a guess elsewhere', 'guess', unread, ['answered at 1000', 'thread ended at 4000']],
 ])('a silent thread that %s, with a %s job', (_name, lane, cpuAt, life) => {
   expect(lifeOf(lane, cpuAt)).toEqual(life);
+});
+
+test('a thread that computes all the time is kept while it begins one job of its frame after another', () => {
+  const life = lifeOf(
+    'hot',
+    (now) => now,
+    (now) => 1 + Math.min(2, Math.floor(now / 1_000)),
+  );
+  expect(life).toEqual(['answered at 1000', 'thread ended at 3000']);
 });
 
 test.skipIf(!hasCpuTimes)(

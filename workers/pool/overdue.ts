@@ -4,7 +4,7 @@
  * its callers cannot wait.
  */
 import type { cpuMsOf } from './cpu-time.ts';
-import { TRACE_THREAD } from './frame.ts';
+import { TRACE_BEGUN, TRACE_THREAD } from './frame.ts';
 import { isStretching, type PendingJob } from './job.ts';
 import type { Thread } from './worker-thread.ts';
 
@@ -16,7 +16,7 @@ const FIRST_LOOK = 0.25;
 const LOOP_CPU = 0.5;
 
 /** A thread, as far as its deadlines are concerned. */
-type Watched = Pick<Thread, 'jobs' | 'trace' | 'cpuMs'>;
+type Watched = Pick<Thread, 'jobs' | 'trace' | 'cpuMs' | 'cpuJobId'>;
 
 /** What is seen of a thread at one time. */
 export interface Look {
@@ -60,12 +60,19 @@ function firstLookOf(job: PendingJob): number {
   return firstLookAt(job, job.dueAt - job.deadlineMs);
 }
 
-/** How long a thread has computed since it was first looked at with these jobs; endlessly where nobody can tell. */
+/**
+ * How long a thread has computed since it was first seen in the job that it began last; infinite where the system does not
+ * say. A frame of long jobs uses much CPU without a loop, and its replies leave together.
+ */
 function computedMsOf(thread: Watched, readCpuMs: typeof cpuMsOf): number {
   const cpuMs = readCpuMs(Atomics.load(thread.trace, TRACE_THREAD));
   if (cpuMs === undefined) {
     return Number.POSITIVE_INFINITY;
   }
-  thread.cpuMs ??= cpuMs;
+  const begunId = Atomics.load(thread.trace, TRACE_BEGUN);
+  if (thread.cpuMs === undefined || thread.cpuJobId !== begunId) {
+    thread.cpuMs = cpuMs;
+    thread.cpuJobId = begunId;
+  }
   return cpuMs - thread.cpuMs;
 }

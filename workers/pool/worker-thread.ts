@@ -49,6 +49,8 @@ export interface Thread {
   readonly settled: PromiseWithResolvers<void>;
   /** Its CPU time when its hot or bulk jobs were first looked at; undefined until then. See `overdue.ts`. */
   cpuMs: number | undefined;
+  /** The job that it had begun last at that time. */
+  cpuJobId: number;
   /** Shared with the thread: see `frame.ts`. */
   trace: Int32Array;
   lastId: number;
@@ -70,6 +72,7 @@ export function startThread(entry: URL | string, workerData: unknown, listener: 
     isDown: false,
     settled: Promise.withResolvers<void>(),
     cpuMs: undefined,
+    cpuJobId: 0,
     trace: new Int32Array(new SharedArrayBuffer(TRACE_WORDS * Int32Array.BYTES_PER_ELEMENT)),
     lastId: 0,
   };
