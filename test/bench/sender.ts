@@ -1,6 +1,7 @@
 /**
- * Sends requests in a process of its own: at a rate, or as fast as replies come. Its argument is the file of an order in
- * JSON; its result one line of JSON. Replies are measured from when they were due, so that waiting counts.
+ * Load generator that runs as a separate process: sends at a fixed rate, or as fast as replies come. Its argument is
+ * the path of an order in JSON; it prints one line of JSON. Latency counts from the time at which a request was due, so
+ * queueing is included.
  */
 import { readFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
@@ -9,22 +10,22 @@ import { endWith } from './processes.ts';
 import { createReplyEnd, type ReplyEnd } from './reply-end.ts';
 import { percentile } from './stats.ts';
 
-/** What is sent: for some seconds, or so many requests. */
+/** An order: the requests, and either the seconds to send for or the number of requests. */
 export interface SendOrder {
   readonly port: number;
   readonly connections: number;
   readonly seconds?: number;
   readonly count?: number;
-  /** Requests a second; without it each connection sends the next when it has its reply. */
+  /** Requests per second. Without it, each connection sends its next request after a reply. */
   readonly perSecond?: number;
-  /** Whether it takes no core from the server: who floods has a machine of its own. */
+  /** Runs at low priority, as a client on another machine would not compete for the server's cores. */
   readonly isLow?: boolean;
   /** Texts of whole requests, sent one after the other, again and again. */
   readonly requests: readonly string[];
   readonly first: number;
 }
 
-/** What came of it: replies by status, and how long those with 200 and all others took. */
+/** The result: replies by status, latencies of replies with 200 and of all others. */
 export interface Sent {
   readonly statuses: Readonly<Record<string, number>>;
   readonly seconds: number;

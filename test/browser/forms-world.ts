@@ -37,11 +37,11 @@ export interface FormsWorld {
   readonly retrieve: (query?: Query) => Promise<Endpoint>;
   /** Makes a form and gives its id. */
   readonly form: (type: FormTypeName, settings?: FormSettings) => Promise<string>;
-  /** What is stored under a token. */
+  /** Reads the item of a token. */
   readonly stored: (token: string, reference: string) => Promise<unknown>;
   /** How many items are stored. */
   readonly count: () => Promise<number>;
-  /** A page in a context of its own; the context of the page before is closed. */
+  /** A page in a new browser context. Closes the context of the previous page. */
   readonly page: (options?: Parameters<Browser['newContext']>[0]) => Promise<Page>;
   readonly close: () => Promise<void>;
 }
@@ -87,7 +87,7 @@ async function startVault(settings: VaultSettings & { readonly bundles: FormBund
   return { vault, url: publicUrl, server };
 }
 
-/** What a shop's own server does: it makes endpoints and forms, and reads what was stored. */
+/** The shop's server: creates endpoints and forms, and reads stored items. */
 function createShopkeeper(owner: AccountClient) {
   const make = async (kind: 'capture' | 'retrieve', query: Query = {}): Promise<Endpoint> => {
     const options = { query: { user: USER, ...query }, passphrase: PASSPHRASE };

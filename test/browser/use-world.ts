@@ -1,4 +1,4 @@
-/** What the tests of a file run in, from before the first of them until after the last. */
+/** The shared world of a test file: opened before its first test, closed after its last. */
 import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test';
 
 /** How long a test may take, which on a busy machine is many times what it usually takes. */

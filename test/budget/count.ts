@@ -16,7 +16,7 @@ import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { type HeldRedis, openHeldRedis } from './held-redis.ts';
 import { OPERATIONS, type Operation, PAGE_ITEMS, prepare, type Requests } from './operations.ts';
 
-/** What one request costs; of a page, `promises` are those of one item. */
+/** The cost of one request. For a page, `promises` is per item. */
 export interface Cost {
   /** Commands that are sent to Redis. */
   readonly commands: number;
@@ -32,11 +32,11 @@ export interface Cost {
   readonly executed32?: number;
   readonly roundTrips32?: number;
   readonly frames32?: number;
-  /** What the main thread allocates. */
+  /** Promises allocated by the main thread. */
   readonly promises: number;
 }
 
-/** The costs by operation, each with what was sent to Redis. */
+/** Costs by operation, each with the commands sent to Redis. */
 export type Counted = Readonly<
   Record<Operation, { readonly cost: Cost; readonly commands: readonly string[] }>
 >;
@@ -83,7 +83,10 @@ async function executedCommands({ raw }: TestVault): Promise<number> {
 
 type Hops = Pick<Cost, 'commands' | 'executed' | 'roundTrips' | 'frames' | 'jobs'>;
 
-/** What requests send to Redis and to the threads, `atOnce` of them at a time; the largest counts of some that are alike. */
+/**
+ * Counts commands to Redis and messages to threads, with `atOnce` requests at a time. Returns the largest counts of
+ * several equal runs.
+ */
 async function countHops(vault: TestVault, held: HeldRedis, next: () => Request, atOnce: number) {
   const isIdle = (): boolean => {
     const { running, queued } = vault.opened.pool.stats();
@@ -110,8 +113,8 @@ async function countHops(vault: TestVault, held: HeldRedis, next: () => Request,
 }
 
 /**
- * What requests at one instant share. The fewest of several runs counts: writes of one bucket in the same millisecond
- * need two commands more each, and how many meet is chance.
+ * Counts the cost of simultaneous requests. Returns the smallest of several runs: two writes to one bucket in the same
+ * millisecond need two more commands each, and their number varies.
  */
 async function countTogether(vault: TestVault, held: HeldRedis, next: () => Request) {
   const runs: Awaited<ReturnType<typeof countHops>>['hops'][] = [];
@@ -127,7 +130,7 @@ async function countTogether(vault: TestVault, held: HeldRedis, next: () => Requ
   };
 }
 
-/** What the main thread allocates for one request, or for one item of a page: the median of some batches. */
+/** Counts promises of the main thread per request, or per item of a page: the median of several batches. */
 async function countPromises(vault: TestVault, next: () => Request, isPage: boolean): Promise<number> {
   const counts: number[] = [];
   const allocated = (): number => heapStats().objectTypeCounts['Promise'] ?? 0;

@@ -16,7 +16,7 @@ const CARD = {
   expiry_year: '2030',
 };
 
-/** What is counted. */
+/** The counted operations. */
 export const OPERATIONS = [
   'store',
   'store_by_credential',

@@ -24,7 +24,7 @@ export interface ChaosOptions {
   readonly say?: (line: string) => void;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface ChaosResult {
   readonly evidence: Evidence;
   readonly violations: readonly string[];
@@ -33,7 +33,7 @@ export interface ChaosResult {
   /** Calls of webhooks. */
   readonly calls: number;
   readonly seconds: number;
-  /** What the server's end by SIGTERM came to. */
+  /** Exit code of the server after SIGTERM. */
   readonly exitCode: number;
   /** All that the servers printed. */
   readonly printed: string;

@@ -1,9 +1,9 @@
-/** What of the accepted requests is still in Redis. */
+/** Finds accepted requests that are still in Redis. */
 import { createJobQueue } from '../../server/outbound/job-queue.ts';
 import type { MortalVault } from './server.ts';
 
 const POLL_MS = 20;
-/** Everything that is accepted has an end by then: pauses, deadlines and the time until somebody else takes over. */
+/** Upper bound in ms after which every accepted request has ended: pauses, deadlines and takeover by another server. */
 const SETTLE_MS_MAX = 240_000;
 
 type Place = Pick<MortalVault, 'raw' | 'socketPath'>;

@@ -28,10 +28,10 @@ export interface Places {
   readonly receiver: (path: string) => string;
 }
 
-/** What network tokens are asked for with: the route takes no number of attempts. */
+/** Attempts of a network token request; the route has no parameter for them. */
 const TOKEN_ATTEMPTS = 8;
 
-/** Whether a request may be sent again when nobody knows what became of it. */
+/** Whether a request may be repeated when its outcome is unknown. */
 export function isRepeatable({ kind }: Pick<Order, 'kind'>): boolean {
   return kind !== 'post';
 }
@@ -71,7 +71,7 @@ function slowly(chance: number): number {
   return 1_000 + Math.round(chance * 2_000);
 }
 
-/** What the target does with the n-th request to a path. */
+/** Reaction of the target to the n-th request for a path. */
 export function targetMove(seed: number, path: string, n: number): Move {
   const afterMs = slowly(chanceOf(seed, `pause ${path} ${n}`));
   const good = { kind: 'reply', status: 200, ...json({ number: '5555555555554444', path, n }) } as const;
@@ -94,7 +94,7 @@ export function isRefused(seed: number, n: number): boolean {
   return chanceOf(seed, `connection ${n}`) < 0.15;
 }
 
-/** What the receiver of webhooks does with the n-th call of a path. */
+/** Reaction of the webhook receiver to the n-th call for a path. */
 export function receiverMove(seed: number, path: string, n: number): Move {
   const afterMs = slowly(chanceOf(seed, `pause ${path} ${n}`));
   return pick<Move>(chanceOf(seed, `move ${path} ${n}`), [

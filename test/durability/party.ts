@@ -1,8 +1,8 @@
-/** A third party that mostly fails, in ways that are settled beforehand, and notes what came of each request. */
+/** A third party that mostly fails, in predetermined ways, and records the outcome of each request. */
 import { type Act, type PartyReply, type Received, SILENT, startThirdParty } from '../helpers/third-party.ts';
 import type { WireRequest } from '../helpers/wire.ts';
 
-/** What the third party does with one request. */
+/** Reaction of the third party to one request. */
 export interface Move extends Pick<PartyReply, 'status' | 'headers'> {
   /** `reset` and `cut` break off, without a reply and inside one; `hold` never says anything. */
   readonly kind: 'reply' | 'reset' | 'cut' | 'hold';
@@ -54,7 +54,7 @@ export function createBell(): Bell {
   };
 }
 
-/** What a third party does for a move. */
+/** Converts a move to an action of the third party. */
 function actOf({ move }: Arrival, onWritten: () => void): Act {
   const { kind, status = 200, headers = [], body = '' } = move;
   if (kind === 'reset') {

@@ -1,4 +1,4 @@
-/** A run's result as a table for somebody who sees it for the first time. */
+/** Formats the result of a run as a table for readers new to it. */
 import type { ChaosResult } from './chaos.ts';
 import { KINDS } from './orders.ts';
 import { type Job, tellingOf } from './verdict.ts';

@@ -14,7 +14,7 @@ import {
   spawnServer,
 } from '../helpers/server-process.ts';
 
-/** What a supervisor waits before it starts a server again that has not come up. */
+/** Pause in ms before the supervisor restarts a server that has not come up. */
 const RESTART_MS = 250;
 const STARTS_MAX = 10;
 const POLL_MS = 20;

@@ -1,4 +1,4 @@
-/** What must be true of a run, judged by what the third parties wrote down and by nothing that the vault says. */
+/** Invariants of a run, checked against the records of the third parties and not against the vault's replies. */
 import { signatureOf } from '../helpers/webhook.ts';
 import { isRepeatable, type Order } from './orders.ts';
 import type { Arrival } from './party.ts';
@@ -21,7 +21,7 @@ export interface Evidence {
   readonly kills: readonly number[];
   /** Connections that the target cut before anything was said. */
   readonly refused: number;
-  /** What the account was billed for. */
+  /** Billed operations of the account. */
   readonly billed: { readonly proxy_attempt: number; readonly network_token: number };
   /** Jobs of the account and ids of the queue that are still there. */
   readonly left: { readonly jobs: number; readonly queued: number };
@@ -29,7 +29,7 @@ export interface Evidence {
   readonly stored: ReadonlySet<string>;
 }
 
-/** What a webhook tells, as far as a run looks at it. */
+/** The members of a webhook body that a run checks. */
 export interface Told {
   readonly label?: string;
   readonly code?: string;
@@ -45,7 +45,7 @@ function bodyOf({ request }: Arrival): string {
   return request.body.toString();
 }
 
-/** What a call of a webhook tells. */
+/** Parses a webhook call. */
 export function tellingOf(arrival: Arrival): Told {
   return JSON.parse(bodyOf(arrival)) as Told;
 }
@@ -120,7 +120,7 @@ function isDelivered(call: Arrival): boolean {
   return isReplied(call) && call.move.status === 200;
 }
 
-/** What is told must be what happened. */
+/** Checks that the reported outcome is the actual one. */
 function judgeOutcome(
   { order, sent, told, since }: Job,
   wasKilled: (from?: number) => boolean,

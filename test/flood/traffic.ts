@@ -1,4 +1,4 @@
-/** What is sent in floods and beside them, and what has to be stored first. */
+/** Requests of the floods and of the accounts measured at the same time, and the items stored for them. */
 import { send } from '../bench/load.ts';
 import { say } from '../bench/processes.ts';
 import type { SendOrder, Sent } from '../bench/sender.ts';
@@ -24,7 +24,7 @@ export interface Row {
   readonly isReached: boolean | undefined;
 }
 
-/** What all floods are run against. */
+/** The world in which all floods run. */
 export interface World {
   readonly vault: Vault;
   readonly folder: string;
@@ -49,7 +49,7 @@ const IDLE_PER_SECOND = 100;
 /** Keys whose passphrases are never kept: requests for the same one at the same time share their derivation. */
 const COLD_KEYS = 8;
 const UNLOCKS_PER_SECOND = 2;
-/** Who guesses passwords: from so many addresses, with so many different ones. */
+/** Number of source addresses of the password guesses, each with different passwords. */
 const GUESSING_SOURCES = 1_000;
 const GUESSES = 12_000;
 

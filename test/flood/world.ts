@@ -17,7 +17,7 @@ function credentialsOf(account: string, passphrase: string): Credentials {
   };
 }
 
-/** Who floods, and who is there beside it. */
+/** Credentials of the flooding account. With the `_COLD` ones, keys are not kept unlocked. */
 export const FLOOD = credentialsOf('flood', WARM);
 export const FLOOD_COLD = credentialsOf('flood', COLD);
 export const SMALL = credentialsOf('small', WARM);

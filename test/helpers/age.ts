@@ -1,4 +1,4 @@
-/** The stock age tool, as whoever gets an export uses it. */
+/** The stock age tool, as a recipient of an export uses it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -46,7 +46,7 @@ export async function createReader(): Promise<Reader> {
   };
 }
 
-/** What an export holds: its items, its last line, and whether that is right about the lines before it. */
+/** The contents of an export: its items, its last line, and whether that line fits the lines before it. */
 export interface Exported {
   readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly lines: readonly string[];

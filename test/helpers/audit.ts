@@ -9,7 +9,7 @@ export async function entriesOf(account: AccountClient, query: Query = {}): Prom
   return answer.as<AuditEntry[]>();
 }
 
-/** What an entry says was done, in one line: action, outcome and object. */
+/** An audit entry in one line: action, outcome and object. */
 export function lineOf({ action, outcome, object }: AuditEntry): string {
   return [action, outcome, ...(object === undefined ? [] : [object])].join(' ');
 }

@@ -21,7 +21,7 @@ export interface Answer {
 /** Query parameters; an undefined one is left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** What may be said of a request beside its method and path. */
+/** Options of a request, in addition to method and path. */
 export interface Sending {
   readonly query?: Query;
   /** A text or bytes go as they are; anything else becomes JSON. */
@@ -32,7 +32,7 @@ export interface Sending {
   readonly idempotencyKey?: string;
 }
 
-/** Whatever answers requests: an application in this process, or one behind a socket. */
+/** A request handler: an application in this process, or a server at a socket. */
 export type Handle = (request: Request) => Promise<Response> | Response;
 
 /** One account's way to the vault: plain requests, and the SDK over the same application. */
@@ -55,7 +55,7 @@ export interface AccountClient {
   readonly via: (handle: Handle) => AccountClient;
 }
 
-/** Who signs in. */
+/** Credentials of an account. */
 export interface Credentials {
   readonly name: string;
   readonly password: string;

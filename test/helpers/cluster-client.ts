@@ -10,7 +10,7 @@ const all: Join = (replies) => replies.flat();
 const sum: Join = (replies) => replies.reduce<number>((total, reply) => total + Number(reply), 0);
 const first: Join = ([reply]) => reply;
 
-/** What one node alone would answer for itself: every master is asked. */
+/** Commands whose reply covers one node: sent to every master, and the replies are joined. */
 const OF_EVERY_MASTER: Readonly<Record<string, Join>> = {
   keys: all,
   keysBuffer: all,
@@ -21,7 +21,7 @@ const OF_EVERY_MASTER: Readonly<Record<string, Join>> = {
   info: (replies) => replies.join('\r\n'),
 };
 
-/** What takes several keys, which can lie on several nodes: each is asked for by itself. */
+/** Commands with several keys, which can be in different slots: sent once for each key. */
 const OF_EVERY_KEY: Readonly<Record<string, Join>> = { del: sum, exists: sum, mget: all, mgetBuffer: all };
 
 function callOf(client: object, name: string): Call {
@@ -29,7 +29,7 @@ function callOf(client: object, name: string): Call {
   return (...args) => Promise.resolve(Reflect.apply(method as Call, client, args));
 }
 
-/** What every master is asked to do, as one stream of events in the manner of MONITOR. */
+/** The commands of all masters as one stream of events, like MONITOR. */
 async function monitorAll(cluster: Cluster): Promise<EventEmitter & { disconnect(): void }> {
   const monitors = await Promise.all(cluster.nodes('master').map((node) => node.duplicate().monitor()));
   const joined = new EventEmitter();

@@ -2,7 +2,7 @@ import { runCommandLine, type Terminal } from '../../server/cli/run.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import type { TestVault } from './vault.ts';
 
-/** What one command line came to. */
+/** The result of a command line. */
 export interface Ran {
   readonly code: number;
   readonly out: string;

@@ -1,6 +1,6 @@
 /**
- * Starts to count the CPU time of this process, all its threads together; the function tells the milliseconds so far. How
- * long a computation takes is said so: what else the machine does meanwhile changes little of it.
+ * Starts to count the CPU time of this process, all threads together. The returned function gives the milliseconds so
+ * far. Unlike wall time, CPU time depends little on other load of the machine.
  */
 export function startCpuClock(): () => number {
   const before = process.cpuUsage();

@@ -17,7 +17,7 @@ export interface MadeCredential {
   readonly last_used_at?: string;
 }
 
-/** What a test asks of a credential. */
+/** Settings of a credential to create. */
 export interface WantedCredential {
   readonly keys?: readonly string[];
   readonly unmasked?: boolean;

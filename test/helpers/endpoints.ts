@@ -1,6 +1,6 @@
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE, type Query } from './clients.ts';
 
-/** What a test knows of an endpoint that it made. */
+/** An endpoint that a test has created. */
 export interface MadeEndpoint {
   /** The path of the endpoint on the server, `/v1` included. */
   readonly url: string;
@@ -9,7 +9,7 @@ export interface MadeEndpoint {
   readonly expires_at: string | null;
 }
 
-/** What may be said of the use of an endpoint; neither account nor passphrase is ever sent along. */
+/** Options of a request to an endpoint. Account and passphrase are never sent. */
 export interface Use {
   /** In the header of the endpoint's kind; none is sent when it is left out. */
   readonly secret?: string | undefined;

@@ -14,8 +14,8 @@ function listenOn(port: number): Bun.TCPSocketListener | undefined {
 }
 
 /**
- * A port of 127.0.0.1 on which nobody listens, for a server that must know its port before it starts. While this process
- * runs, no other process of the tests is given the same one: a listener on a port far above it is the claim.
+ * A free port of 127.0.0.1, for a server that must know its port before it starts. While this process runs, no other
+ * test process gets the same port: a listener on a much higher port is the claim.
  */
 export function freePort(): number {
   for (let tries = 0; tries < TRIES_MAX; tries++) {

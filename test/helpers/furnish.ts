@@ -12,7 +12,7 @@ const BINS = `bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_le
 411111,411111,VISA,Bank,Germany,CREDIT,GOLD
 `;
 
-/** Custodians of whom nobody has an identity here. */
+/** Recovery custodians. Their identities (private keys) are not in the tests. */
 const RECIPIENTS = [
   'age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm',
   'age12ld5kdvlywh9u9rwfcj3ypt8q3ez2p353s2sc9r485xfx0gy6sss5uskuv',
@@ -33,7 +33,7 @@ const CONNECTION = {
   headers: [{ Authorization: 'Bearer 5Lq2-canary-of-a-header' }],
 };
 
-/** What was put into the vault; all items are in key `u` of the account. */
+/** The contents of the vault. All items are in key `u` of the account. */
 export interface Furnished {
   readonly client: AccountClient;
   readonly kid: string;

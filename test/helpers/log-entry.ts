@@ -1,4 +1,4 @@
-/** What stands before a log entry on its way to the store: the length of the log that it names, and its last 16 bytes. */
+/** The prefix of a log entry on its way to the store: the length of the preceding log, and its last 16 bytes. */
 export const NAMED_BYTES = 20;
 
 /** An entry as the store takes it. Without a log it names none. */

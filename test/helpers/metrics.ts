@@ -8,7 +8,7 @@ export interface Series {
   readonly value: number;
 }
 
-/** What is told of a server, as Prometheus reads it. */
+/** The metrics of a server as Prometheus reads them. */
 export interface Scrape {
   readonly text: string;
   readonly series: readonly Series[];
@@ -47,7 +47,7 @@ export async function scrape(handle: Handle): Promise<Scrape> {
   };
 }
 
-/** What `/metrics` of a server shows that has everything, before its first request. */
+/** The `/metrics` of a server with every feature, before its first request. */
 export async function renderAll(): Promise<string> {
   const metrics = createMetrics();
   metrics.watch({

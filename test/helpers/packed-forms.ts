@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { run } from './packed-sdk.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');
-/** What the pages of a merchant who has React are made of; the project's own. */
+/** Packages for a merchant's page with React, in the project's versions. */
 const REACT = {
   react: import.meta.resolve('react/package.json'),
   'react-dom': import.meta.resolve('react-dom/package.json'),

@@ -5,7 +5,7 @@ import manifest from '../../sdk/package.json';
 const root = join(import.meta.dir, '..', '..');
 const PACKED = join(root, 'dist/sdk');
 
-/** What a command printed; one that fails throws with what it said. */
+/** Runs a command and returns its output. Throws with the output if it fails. */
 export async function run(command: readonly string[], cwd: string): Promise<string> {
   const child = Bun.spawn([...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, code] = await Promise.all([

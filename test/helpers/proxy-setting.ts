@@ -48,7 +48,7 @@ export async function openProxySetting(
     freshPath,
     /** A synchronous order to send {@link requestTo} a path. */
     orderTo,
-    /** What the third party receives of a synchronous request; `rest` is what follows its path. */
+    /** Sends a synchronous request and returns it as the third party received it. `rest` follows its path. */
     sent: async (
       { rest = '', ...changes }: OrderChanges & { readonly rest?: string },
       of = item,

@@ -78,7 +78,7 @@ export async function anotherItem(item: Item, body: unknown, query: Query = {}):
   };
 }
 
-/** What a test says of a request to send; a method other than POST and a body of its own where it matters. */
+/** Changes to the default request, which is a POST. */
 export interface OrderChanges {
   readonly method?: string;
   readonly headers?: readonly Readonly<Record<string, unknown>>[];
@@ -175,7 +175,7 @@ export async function jobsDone(vault: TestVault, account: Pick<AccountClient, 'a
   }
 }
 
-/** What an account has been billed for attempts, of either kind. */
+/** Billed attempts of an account, of both kinds. */
 export async function attemptsBilled(vault: TestVault, account: AccountClient): Promise<number> {
   const usage = await vault.usage(account);
   return (usage['proxy_attempt'] ?? 0) + (usage['network_token'] ?? 0);

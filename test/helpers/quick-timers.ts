@@ -1,6 +1,9 @@
 import { spyOn } from 'bun:test';
 
-/** Milliseconds between the looks that `vault verify` takes at what seems bad (`services/maintenance/report.ts`). */
+/**
+ * Pauses in ms before `vault verify` checks a suspect record again (`services/maintenance/report.ts`), with their
+ * length in the tests.
+ */
 const VERIFY_PAUSES = new Map([
   [20, 0],
   [200, 0],
@@ -9,7 +12,10 @@ const VERIFY_PAUSES = new Map([
 
 type Timer = (run: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) => unknown;
 
-/** Runs `work`; timers and intervals of certain times, in ms, that it starts have the times that the map gives them. */
+/**
+ * Runs `work` with shorter timers. `times` maps a delay in ms, of a timer or interval, to the delay that is used
+ * instead.
+ */
 export async function withQuickTimers<T>(
   times: ReadonlyMap<number, number>,
   work: () => T | Promise<T>,
@@ -28,7 +34,7 @@ export async function withQuickTimers<T>(
   }
 }
 
-/** Runs a verification of a vault that nobody uses meanwhile: what is bad is looked at again at once. */
+/** Runs a verification without its pauses. Nothing else may use the vault at that time. */
 export function withoutPauses<T>(verify: () => Promise<T>): Promise<T> {
   return withQuickTimers(VERIFY_PAUSES, verify);
 }

@@ -2,7 +2,7 @@
 import { type AccountClient, type Answer, PASSPHRASE } from './clients.ts';
 import type { ThirdParty } from './third-party.ts';
 
-/** What a test says of a relayed request; a POST of JSON unless told otherwise. */
+/** Changes to the default relayed request, a POST of JSON. */
 export interface RelayChanges {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ function toText(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: 'base64url', omitPadding: true });
 }
 
-/** What a body is bound to: id, reference and idempotency key. */
+/** The values that a sealed body is bound to: id, reference and idempotency key. */
 export type Names = readonly [id: string, reference?: string | undefined, key?: string | undefined];
 
 /** A sealed body for a request with these names. */

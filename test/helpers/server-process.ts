@@ -38,7 +38,7 @@ export function spawnServer(settings: Settings, folder: string): Server {
   });
 }
 
-/** What tells the port: in staging for people, in production in the log. */
+/** Matches the line that contains the port: a message in staging, a log line in production. */
 const PORT =
   / API +https?:\/\/\S+:(\d+)\/v1$|"event":"started",.*"VAULT_ENV":"production",.*"port":(\d+)[,}]/m;
 

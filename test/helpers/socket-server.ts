@@ -1,13 +1,13 @@
-/** TCP and TLS servers on this machine, of which the third parties of the tests are made. */
+/** TCP and TLS servers on this machine. Third parties of the tests are built from them. */
 import net from 'node:net';
 import tls from 'node:tls';
 
-/** A server, and the connections that it has had. */
+/** A running server. */
 export interface SocketServer {
   readonly port: number;
-  /** TCP connections so far. */
+  /** Number of TCP connections so far. */
   readonly connections: () => number;
-  /** Ends what is open, after what has been written. */
+  /** Ends all open connections after pending writes. */
   readonly end: () => void;
   /** Settles when every connection so far is closed. */
   readonly quiet: () => Promise<void>;
@@ -17,9 +17,9 @@ export interface SocketServer {
 
 export interface SocketServerOptions {
   readonly host?: string;
-  /** A free one when left out. */
+  /** Any free port by default. */
   readonly port?: number;
-  /** Options of TLS; without them the server speaks TCP alone. */
+  /** TLS options. Plain TCP by default. */
   readonly tls?: tls.TlsOptions | undefined;
   readonly allowHalfOpen?: boolean;
   /** Whether a connection is closed before a byte was sent on it. */

@@ -15,7 +15,7 @@ export interface Received extends WireRequest {
   readonly at: number;
 }
 
-/** What a third party answers. */
+/** A reply of a third party. */
 export interface PartyReply {
   readonly status?: number;
   readonly headers?: readonly (readonly [name: string, value: string])[];
@@ -29,8 +29,8 @@ export interface PartyReply {
 }
 
 /**
- * What a third party does with a request: a reply, a status alone, `reset` (the connection is cut with the request
- * read and no reply), or what a function says, when its promise settles.
+ * The reaction of a third party to a request: a reply, a bare status, `reset` (the connection is cut after the request
+ * was read), or the result of a function.
  */
 export type Act = number | PartyReply | 'reset' | ((request: Received) => Act | Promise<Act>);
 
@@ -153,7 +153,7 @@ interface Watcher {
   readonly tell: (request: Received) => void;
 }
 
-/** What was received, and who waits for more. */
+/** Records received requests and wakes the callers that wait for one. */
 function createRecord() {
   const received: Received[] = [];
   const watchers = new Set<Watcher>();
@@ -182,11 +182,11 @@ function createRecord() {
   };
 }
 
-/** What is special about a third party; the rest are options of its TLS server. */
+/** Options of a third party, in addition to those of its TLS server. */
 export interface PartyOptions extends tls.TlsOptions {
   /** A free one when left out. */
   readonly port?: number;
-  /** What becomes of requests to paths without a script, instead of 404. */
+  /** Reaction to paths without a script; 404 by default. */
   readonly otherwise?: Act;
   /** Asked at each connection: whether it is closed before a byte was sent on it. */
   readonly refuses?: () => boolean;

@@ -1,4 +1,4 @@
-/** What systemd gives to a service, as far as the units of `deploy` use it (systemd.exec(5)). */
+/** The environment that systemd gives a service, as far as the units of `deploy` use it (systemd.exec(5)). */
 
 /** Of a unit and the additions to it, with a folder for `%d`. */
 interface Service {

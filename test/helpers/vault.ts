@@ -22,7 +22,7 @@ const ARGON2_DIVISOR = 256;
 const FREE = { currency: 'USD', prices: {}, default: '0' } as const;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
-/** What a test may set of a vault; everything else is as in staging. */
+/** Settings of a test vault. The defaults are those of staging. */
 export interface VaultSettings extends Partial<ServiceSettings> {
   readonly workers?: number;
   /** Argon2id at its real cost: for a Redis that a process of the server or of the command line opens too. */
@@ -45,7 +45,7 @@ export interface VaultSettings extends Partial<ServiceSettings> {
   readonly join?: boolean;
   /** The tests are about what one server counts or remembers: `VAULT_TEST_SERVERS` adds no other. */
   readonly alone?: boolean;
-  /** What the proxy may reach, `helpers/proxy.ts` knows what; without it public addresses alone, and no jobs run. */
+  /** Settings of the proxy, see `helpers/proxy.ts`. Without them it reaches public addresses only and runs no jobs. */
   readonly proxy?: Partial<ProxySettings>;
   /** False: accepted requests wait until the test starts the vault's jobs. */
   readonly jobs?: boolean;
@@ -80,7 +80,7 @@ export interface TestVault {
   readonly handle: Handle;
   /** Every line that the HTTP side has logged. */
   readonly lines: LogLine[];
-  /** What the vault noted apart from requests. */
+  /** Events that the vault has recorded outside of request logs. */
   readonly events: VaultEvent[];
   /** The vault's Redis past the vault. */
   readonly raw: Redis;
@@ -91,14 +91,14 @@ export interface TestVault {
   readonly account: (settings?: NewAccount) => Promise<AccountClient>;
   /** The internal id of a key, which its names in Redis begin with. */
   readonly kidOf: (account: AccountClient, user: string) => Promise<string>;
-  /** What an account has used this month, by operation. */
+  /** Usage of an account this month, by operation. */
   readonly usage: (account: AccountClient) => Promise<Readonly<Record<string, number>>>;
   /** Another server of the same vault: threads, connection and memory of its own. */
   readonly secondServer: (settings?: VaultSettings) => Promise<TestVault>;
   readonly close: () => Promise<void>;
 }
 
-/** What an account has used in a month, by operation, with the requests of all days together. */
+/** Usage of an account in a month by operation, summed over its days. */
 export function usageOf(counts: ReadonlyMap<string, number>): Record<string, number> {
   const usage: Record<string, number> = {};
   for (const [field, n] of counts) {
@@ -108,7 +108,7 @@ export function usageOf(counts: ReadonlyMap<string, number>): Record<string, num
   return usage;
 }
 
-/** What the vault notes apart from requests. */
+/** An event that the vault records outside of request logs. */
 interface VaultEvent extends Readonly<Record<string, unknown>> {
   readonly event: string;
 }

@@ -16,7 +16,7 @@ export interface WebhookEvent {
 
 /** A place that webhooks are sent to. */
 export interface Receiver {
-  /** What a proxy request says of its webhook. */
+  /** The `webhook` member of a proxy request. */
   readonly webhook: { readonly url: string; readonly secret: string };
   /** All calls so far. */
   readonly events: () => readonly WebhookEvent[];
