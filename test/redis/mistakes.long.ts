@@ -1,9 +1,13 @@
 /** Every mistake about Redis ends the start of a server with one clear line, within ten seconds. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openConfigured } from '../../server/boot/open.ts';
+import { loadConfig } from '../../server/config/config.ts';
+import { ConfigError } from '../../server/config/reader.ts';
+import { StartError } from '../../server/core/errors.ts';
 import { startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 import { keyText } from '../helpers/config.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -29,6 +33,14 @@ let mutual: Awaited<ReturnType<typeof startTlsRedis>>;
 let named: Awaited<ReturnType<typeof startTlsRedis>>;
 let silent: Server;
 const sockets = new Set<Socket>();
+/** Whatever this process prints, by any way that the server or its packages may use. */
+const printed = [
+  spyOn(process.stdout, 'write'),
+  spyOn(process.stderr, 'write'),
+  spyOn(console, 'error'),
+  spyOn(console, 'warn'),
+  spyOn(console, 'log'),
+];
 
 beforeAll(async () => {
   files = await newFiles();
@@ -43,6 +55,9 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
 }, 120_000);
 afterAll(async () => {
+  for (const spy of printed) {
+    spy.mockRestore();
+  }
   for (const socket of sockets) {
     socket.destroy();
   }
@@ -73,13 +88,15 @@ const PRODUCTION: Settings = { VAULT_ENV: 'production' };
 /** What is wrong, what makes the settings and changes Redis if that is wrong, and the line. */
 type Row = readonly [name: string, settings: () => Settings | Promise<Settings>, line: string];
 
+let issued = 0;
 async function clientFiles(usedKey: 'own' | 'other', issuer = files.authority): Promise<Settings> {
   const [one, two] = [await issuer.issue({ use: 'clientAuth' }), await issuer.issue({ use: 'clientAuth' })];
+  issued += 1;
   return {
     ...trusted(),
     VAULT_REDIS_URL: mutual.url,
-    VAULT_REDIS_CERT_FILE: files.write('client.pem', one.certPem),
-    VAULT_REDIS_KEY_FILE: files.write('client.key', (usedKey === 'own' ? one : two).keyPem),
+    VAULT_REDIS_CERT_FILE: files.write(`client-${issued}.pem`, one.certPem),
+    VAULT_REDIS_KEY_FILE: files.write(`client-${issued}.key`, (usedKey === 'own' ? one : two).keyPem),
   };
 }
 
@@ -283,9 +300,14 @@ const UNSAFE: readonly Row[] = [
   ],
 ];
 
-async function start(
-  settings: Settings,
-): Promise<{ readonly lines: string; readonly code: number; readonly ms: number }> {
+interface Ended {
+  readonly lines: string;
+  readonly code: number;
+  readonly ms: number;
+}
+
+/** Starts a server as a process. The line must be on standard error alone. */
+async function startProcess(settings: Settings): Promise<Ended> {
   const startedAt = performance.now();
   const child = spawnServer(
     { VAULT_MASTER_KEY: MASTER_KEY, VAULT_DATA_DIR: join(root, 'data'), ...settings },
@@ -295,24 +317,77 @@ async function start(
   const end = setTimeout(() => child.kill('SIGKILL'), 2 * START_MS_MAX);
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   clearTimeout(end);
-  return { lines: out + err, code: await child.exited, ms: performance.now() - startedAt };
+  expect(out).toBe('');
+  return { lines: err, code: await child.exited, ms: performance.now() - startedAt };
 }
 
-describe.each([
-  ['an address', ADDRESSES],
-  ['a user', USERS],
-  ['TLS', TLS],
-  ['Sentinels', SENTINELS],
-  ['what could lose data', UNSAFE],
-])('a mistake about %s', (_about, rows) => {
-  test.each(rows)(
-    '%s',
-    async (_name, settings, line) => {
-      const { lines, code, ms } = await start(await settings());
+/** Opens the vault in this process, as a server does first of all. The messages of these two errors are its lines. */
+async function openHere(settings: Settings): Promise<Omit<Ended, 'code'>> {
+  const startedAt = performance.now();
+  const all = { VAULT_MASTER_KEY: MASTER_KEY, VAULT_DATA_DIR: join(root, 'data'), ...settings };
+  const events: string[] = [];
+  try {
+    await (
+      await openConfigured(loadConfig(all, []), { recordEvent: (name) => void events.push(name) })
+    ).close();
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof StartError) {
+      expect(events).toEqual([]);
+      return { lines: `cardvault: ${error.message}\n`, ms: performance.now() - startedAt };
+    }
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+/** One row of each kind is a start of a whole process, and so is the one that asks the name server of this machine. */
+const OF_PROCESSES: readonly string[] = [
+  'a host that does not exist',
+  'a user without a command',
+  'the key of another certificate',
+  'a wrong password of the servers',
+  'no append-only file',
+];
+
+const ROWS = Object.entries({
+  'an address': ADDRESSES,
+  'a user': USERS,
+  TLS: TLS,
+  Sentinels: SENTINELS,
+  'what could lose data': UNSAFE,
+}).flatMap(([about, rows]) =>
+  rows.map(([name, settings, line]) => ({ name: `${about}: ${name}`, row: name, settings, line })),
+);
+const isOfProcess = ({ row }: { readonly row: string }): boolean => OF_PROCESSES.includes(row);
+
+describe('a mistake about', () => {
+  // Most of them wait for an answer that never comes: all of them wait at the same time.
+  test.concurrent.each(ROWS.filter((row) => !isOfProcess(row)))(
+    '$name',
+    async ({ settings, line }) => {
+      const { lines, ms } = await openHere(await settings());
+      expect(lines).toBe(`cardvault: ${line}\n`);
+      expect(ms).toBeLessThan(START_MS_MAX);
+    },
+    30_000,
+  );
+
+  test('none of these prints anything but its line', () => {
+    expect(printed.flatMap(({ mock }) => mock.calls)).toEqual([]);
+  });
+
+  test.each(ROWS.filter(isOfProcess))(
+    '$name, which ends the process with exit code 1 and its line on standard error',
+    async ({ settings, line }) => {
+      const { lines, code, ms } = await startProcess(await settings());
       expect(lines).toBe(`cardvault: ${line}\n`);
       expect(code).toBe(1);
       expect(ms).toBeLessThan(START_MS_MAX);
     },
     30_000,
   );
+
+  test('has a process for every row that is named for one', () => {
+    expect(ROWS.filter(isOfProcess)).toHaveLength(OF_PROCESSES.length);
+  });
 });
