@@ -148,7 +148,8 @@ describe('the command of the master key', () => {
   });
 });
 
-describe('a process that runs the command', () => {
+// Beside the two tests above, which wait for ten seconds each.
+describe.concurrent('a process that runs the command', () => {
   test('ends with it when it is asked to', async () => {
     const pid = newPath();
     const server = spawnServer(
