@@ -1,29 +1,44 @@
 /** Two servers of a vault on a primary and its replica that Sentinel watches, while the primary fails. */
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { beginLoad } from '../cluster/failure.ts';
 import { missing, recovery } from '../cluster/load.ts';
-import { type ClusterServers, startServers } from '../cluster/servers.ts';
-import { startTestGroup, type TestGroup, until } from './group.ts';
+import { startServers } from '../cluster/servers.ts';
+import { startTestGroup, until } from './group.ts';
 
-let group: TestGroup | undefined;
-let both: ClusterServers | undefined;
-afterEach(async () => {
-  await both?.stop();
-  await group?.stop();
-  [both, group] = [undefined, undefined];
-}, 60_000);
+const MS_MAX = 120_000;
+
+/** What each test has started, the last first. */
+const started: { readonly stop: () => Promise<unknown> }[] = [];
+afterAll(async () => {
+  for (const { stop } of started) {
+    await stop();
+  }
+}, MS_MAX);
+
+/** Starts one group with its servers at a time; after that all tests wait for their Sentinels side by side. */
+let before: Promise<unknown> = Promise.resolve();
+function startAll(wait: string) {
+  const own = before.then(async () => {
+    const group = await startTestGroup({ servers: 'of-the-servers' });
+    started.unshift(group);
+    const both = await startServers(group.url, { VAULT_REDIS_WAIT: wait });
+    started.unshift(both);
+    return { group, both };
+  });
+  before = own.catch(() => undefined);
+  return own;
+}
 
 describe('a primary that fails under load', () => {
-  test.each([
+  test.concurrent.each([
     ['is killed', '1', 'SIGKILL'],
     ['is killed', '0', 'SIGKILL'],
     ['hangs, and comes back as a replica,', '1', 'SIGSTOP'],
   ] as const)(
     'and %s: with VAULT_REDIS_WAIT=%s its replica takes over without a start of the servers',
     async (_how, wait, signal) => {
-      group = await startTestGroup({ servers: 'of-the-servers' });
-      const { primary, replica, url, primaryPort } = group;
-      both = await startServers(url, { VAULT_REDIS_WAIT: wait });
+      const { group, both } = await startAll(wait);
+      const { primary, replica, primaryPort } = group;
       await both.client.key('u');
       const load = await beginLoad(both);
       const failedAt = performance.now();
@@ -47,7 +62,9 @@ describe('a primary that fails under load', () => {
         expect(lost).toEqual([]);
       }
       expect(await Promise.all(both.servers.map((server) => server.ready()))).toEqual([200, 200]);
+      // What is not needed any more takes no time from the others.
+      await both.stop();
     },
-    120_000,
+    MS_MAX,
   );
 });
