@@ -41,14 +41,16 @@ export type Counted = Readonly<
   Record<Operation, { readonly cost: Cost; readonly commands: readonly string[] }>
 >;
 
-const WARM_UP = 30;
-const RUNS_TOGETHER = 8;
+const WARM_UP = 10;
+const RUNS_TOGETHER = 6;
+/** How often a request is watched; of what is counted in several runs, how often in each of them. */
 const WATCHED = 5;
+const WATCHED_A_RUN = 2;
 const TOGETHER = 32;
 /** Longer than what the vault does only once in a while: it counts for every request. */
 const PAUSE_MS = 30;
 /** Batches of requests; one that meets the garbage collection counts too little, the middle one does not. */
-const BATCHES = 15;
+const BATCHES = 5;
 const SINGLES = 20;
 const PAGES = 1;
 /** Commands of the counting itself. */
@@ -85,16 +87,22 @@ type Hops = Pick<Cost, 'commands' | 'executed' | 'roundTrips' | 'frames' | 'jobs
 
 /**
  * Counts commands to Redis and messages to threads, with `atOnce` requests at a time. Returns the largest counts of
- * several equal runs.
+ * `watched` equal runs.
  */
-async function countHops(vault: TestVault, held: HeldRedis, next: () => Request, atOnce: number) {
+async function countHops(
+  vault: TestVault,
+  held: HeldRedis,
+  next: () => Request,
+  atOnce: number,
+  watched: number,
+) {
   const isIdle = (): boolean => {
     const { running, queued } = vault.opened.pool.stats();
     return running + queued.hot + queued.bulk + queued.cold === 0;
   };
   const hops: Hops = { commands: 0, executed: 0, roundTrips: 0, frames: 0, jobs: 0 };
   let names: readonly string[] = [];
-  for (let i = 0; i < WATCHED; i += 1) {
+  for (let i = 0; i < watched; i += 1) {
     await Bun.sleep(PAUSE_MS);
     await vault.raw.config('RESETSTAT');
     [frames, jobs] = [0, 0];
@@ -119,7 +127,7 @@ async function countHops(vault: TestVault, held: HeldRedis, next: () => Request,
 async function countTogether(vault: TestVault, held: HeldRedis, next: () => Request) {
   const runs: Awaited<ReturnType<typeof countHops>>['hops'][] = [];
   for (let run = 0; run < RUNS_TOGETHER; run++) {
-    runs.push((await countHops(vault, held, next, TOGETHER)).hops);
+    runs.push((await countHops(vault, held, next, TOGETHER, WATCHED_A_RUN)).hops);
   }
   const fewest = (of: (hops: (typeof runs)[number]) => number): number => Math.min(...runs.map(of));
   return {
@@ -157,9 +165,10 @@ async function countOne(
     await send(watched, next());
     await send(direct, next());
   }
-  let { hops, names } = await countHops(watched, held, next, 1);
+  const times = isPage ? WATCHED_A_RUN : WATCHED;
+  let { hops, names } = await countHops(watched, held, next, 1, times);
   for (let run = 1; isPage && run < RUNS_TOGETHER; run++) {
-    const again = await countHops(watched, held, next, 1);
+    const again = await countHops(watched, held, next, 1, times);
     // How many steps a page is read in is chance: those of the run with the fewest count.
     if (again.hops.roundTrips < hops.roundTrips) {
       ({ hops, names } = again);
