@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { handleOf, OWNER, portOf, spawnServer, spawnVaultCommand } from '../../helpers/server-process.ts';
 
-const ITEMS = 12_000;
+const ITEMS = 5_000;
 
 test('killed twice while it stores', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'vault-killed-'));
@@ -29,7 +29,7 @@ test('killed twice while it stores', async () => {
     const line = ['import', path, '--account', OWNER.name, '--user', 'u', '--passphrase-file'];
     const start = () => spawnVaultCommand([...line, join(folder, 'passphrase'), '--json'], data, folder);
     const stored = async (): Promise<number> => (await owner.sdk.admin.usage()).tokens;
-    for (const enough of [500, 3_000]) {
+    for (const enough of [500, 1_500]) {
       const running = start();
       while ((await stored()) < enough && running.exitCode === null) {
         await Bun.sleep(5);
