@@ -8,6 +8,8 @@ const AUTHORIZATION = `Authorization: Basic ${btoa(`${OWNER.name}:${OWNER.passwo
 const HEADERS = `${AUTHORIZATION}X-Vault-Passphrase: ${encodeURIComponent(PASSPHRASE)}\r\n`;
 /** The pause before a retry after 503; shorter than Retry-After says. */
 const RETRY_MS = 100;
+/** The rest of a caller between two of its connections, so that the servers have more to do than to answer. */
+const FRESH_PAUSE_MS = 20;
 const PATIENCE_MS = 60_000;
 
 /** What came of it. */
@@ -140,9 +142,8 @@ async function runCaller(run: Run, port: number, number: number, pauseMs: number
     await act(run, caller, `c${number}t${turn}`, turn);
     if (pauseMs === 'fresh') {
       caller.end();
-    } else {
-      await Bun.sleep(pauseMs);
     }
+    await Bun.sleep(pauseMs === 'fresh' ? FRESH_PAUSE_MS : pauseMs);
   }
   caller.end();
 }

@@ -15,10 +15,14 @@ afterAll(async () => {
 });
 
 /**
- * Callers who never rest, some whose connections are idle most of the time, and some who come anew each time. All that
+ * A caller who never rests, some whose connections are idle most of the time, and some who come anew each time. All that
  * keep a connection use it while its server drains, so that none of them is cut off between two requests.
  */
-const CALLERS = [0, 0, 0, 100, 300, 600, 'fresh', 'fresh', 'fresh', 'fresh'] as const;
+const CALLERS = [0, 30, 100, 300, 600, 'fresh', 'fresh', 'fresh'] as const;
+/** As many as leave no server of the beginning. */
+const ROUNDS = 2;
+/** Far fewer than a load sends that never stands still. */
+const ANSWERED_MIN = 100;
 const SETTINGS = { VAULT_DRAIN_SECONDS: '1' };
 setDefaultTimeout(180_000);
 const TOLD = 'Another server of this vault has this port already';
@@ -43,7 +47,7 @@ test('servers behind a balancer are replaced one by one, and no request fails', 
   await add();
   await add();
   const load = startServingLoad(balancer.port, await prepareLoad(balancer.port), CALLERS);
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     await add();
     const old = servers.shift();
     old?.signal('SIGTERM');
@@ -52,7 +56,7 @@ test('servers behind a balancer are replaced one by one, and no request fails', 
   }
   const tally = await load.stop();
   expect(tally.failures.slice(0, 10)).toEqual([]);
-  expect(tally.answered).toBeGreaterThan(500);
+  expect(tally.answered).toBeGreaterThan(ANSWERED_MIN);
   expect(await findLost(balancer.port, tally.acknowledged)).toEqual([]);
   balancer.close();
   for (const server of servers) {
@@ -72,10 +76,10 @@ test('servers on one port are replaced one by one, and no request fails', async 
     expect(server.printed()).toContain(TOLD);
     return server;
   };
-  const servers = [first, await join(), await join()];
+  const servers = [first, await join()];
   // The kernel resets a connection that comes in the very moment in which a socket of the port is closed.
   const load = startServingLoad(port, await prepareLoad(port), CALLERS, { repeat: true });
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const old = servers.shift();
     old?.signal('SIGTERM');
     expect(await old?.exited).toBe(0);
@@ -83,10 +87,10 @@ test('servers on one port are replaced one by one, and no request fails', async 
   }
   const tally = await load.stop();
   expect(tally.failures.slice(0, 10)).toEqual([]);
-  expect(tally.answered).toBeGreaterThan(500);
+  expect(tally.answered).toBeGreaterThan(ANSWERED_MIN);
   expect(await findLost(port, tally.acknowledged)).toEqual([]);
   for (const server of servers) {
     server.signal('SIGTERM');
   }
-  expect(await Promise.all(servers.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+  expect(await Promise.all(servers.map(({ exited }) => exited))).toEqual([0, 0]);
 });
