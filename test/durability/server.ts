@@ -18,6 +18,8 @@ import {
 const RESTART_MS = 250;
 const STARTS_MAX = 10;
 const POLL_MS = 20;
+/** What a killed server sent before is read within this time: then the kill is noted, so that it counts as later. */
+const READ_MS = 50;
 /** Commands wait for as long as there is no Redis. */
 const PATIENT = { retryStrategy: () => POLL_MS, maxRetriesPerRequest: null } as const;
 
@@ -173,6 +175,7 @@ export function newMortalVault(caPem: string, settings: Settings = {}): MortalVa
       redis.end();
     }
     await server.signal('SIGKILL');
+    await Bun.sleep(READ_MS);
     kills.push(performance.now());
   };
   return {

@@ -7,7 +7,7 @@ import type { Arrival } from './party.ts';
 export interface Job {
   readonly order: Order;
   readonly id: string;
-  /** When the answer was there; when the order was made, for one that was never answered. */
+  /** When its first answer was there; when the order was made, for one that was asked again or never answered. */
   readonly since: number;
   readonly accepted: boolean;
   readonly sent: readonly Arrival[];
@@ -139,7 +139,8 @@ function judgeOutcome(
       isUnknown && !isRepeatable(order) && code !== 'outcome_unknown' && `an unknown outcome told as ${code}`,
       code === 'outcome_unknown' &&
         !isUnknown &&
-        !wasKilled(last?.repliedAt ?? since) &&
+        // A reply that is written to a server that has just been killed is read by nobody.
+        !wasKilled(last?.at ?? since) &&
         'told as unknown though nothing was killed',
       code !== 'outcome_unknown' &&
         last !== undefined &&
