@@ -51,32 +51,50 @@ async function retrieve(settings: FormSettings, query: Record<string, string> = 
   return settled(shown);
 }
 
-const IS_SETTLED =
-  "innerHeight === Math.ceil(document.querySelector('vault-form').getBoundingClientRect().height)";
-
-/** The frame is as high as its form. The policy of the form's page lets nothing wait inside of it. */
+/** The frame has its width, and is as high as its form. The policy of the form's page lets nothing wait inside of it. */
 async function settled(shown: Shown): Promise<Shown> {
-  while (!(await shown.inside.evaluate(IS_SETTLED))) {
+  const width = (page.viewportSize()?.width ?? 0) - MARGINS;
+  const isSettled = `innerWidth === ${width}
+    && innerHeight === Math.ceil(document.querySelector('vault-form').getBoundingClientRect().height)`;
+  while (!(await shown.inside.evaluate(isSettled))) {
     await Bun.sleep(20);
   }
   return shown;
 }
 
+/** Gives the frame of a form another width. */
+async function resize(shown: Shown, width: number): Promise<void> {
+  await page.setViewportSize({ width: width + MARGINS, height: 1200 });
+  await settled(shown);
+}
+
 describe.each(LOOKS)('in style %s, %s', (style, display_mode) => {
   const settings = { theme: { style }, display_mode };
 
-  test.each([320, 720])('no shadow and no outline is cut off by a frame of %d', async (width) => {
-    await openShop(width);
+  test('no shadow and no outline is cut off by a frame of 320 or 720, whatever has the focus', async () => {
+    await openShop(720);
     for (const show of [() => capture('pcd', settings), () => retrieve(settings)]) {
-      const { inside } = await show();
-      const faults = await cutOff(inside);
+      const shown = await show();
+      const { inside } = shown;
       const stops = await inside.locator('input, button').count();
+      const faults = await cutOff(inside);
+      // To the last in the one width, and from there back to the first in the other.
       for (let at = 0; at < stops; at += 1) {
         await page.keyboard.press('Tab');
         expect(await inside.evaluate('document.activeElement !== document.body')).toBe(true);
         faults.push(...(await cutOff(inside)));
       }
+      await resize(shown, 320);
+      faults.push(...(await cutOff(inside)));
+      for (let at = 1; at < stops; at += 1) {
+        await page.keyboard.press('Shift+Tab');
+        expect(await inside.evaluate('document.activeElement !== document.body')).toBe(true);
+        faults.push(...(await cutOff(inside)));
+      }
+      await inside.evaluate('document.activeElement.blur()');
+      faults.push(...(await cutOff(inside)));
       expect(faults).toEqual([]);
+      await page.setViewportSize({ width: 720 + MARGINS, height: 1200 });
     }
   });
 
@@ -90,19 +108,27 @@ describe.each(LOOKS)('in style %s, %s', (style, display_mode) => {
   });
 });
 
-describe.each(STYLES)('in style %s', (style) => {
-  test.each(FORM_LOCALES)('nothing sticks out of a frame of 320, with all errors, in %s', async (locale) => {
-    await openShop(320);
-    for (const type of ['pcd', 'ach', 'custom'] as const) {
-      const { inside, form } = await capture(type, { theme: { style }, locale });
-      await form.locator('.vf-button').click();
-      await form.locator('.vf-error:visible').first().waitFor();
-      expect(await overflow(inside)).toEqual([]);
-    }
-    const { inside, form } = await retrieve({ theme: { style }, locale });
-    await form.locator('.vf-show').click();
-    expect(await overflow(inside)).toEqual([]);
-  });
+/** What sticks out of a form in each style: they differ in one attribute of the page alone. */
+async function overflowOfStyles({ inside }: Shown): Promise<string[]> {
+  const found: string[] = [];
+  for (const style of STYLES) {
+    await inside.evaluate(`document.documentElement.dataset.style = '${style}'; void 0`);
+    found.push(...(await overflow(inside)).map((each) => `${style}: ${each}`));
+  }
+  return found;
+}
+
+test.each(FORM_LOCALES)('nothing sticks out of a frame of 320, with all errors, in %s', async (locale) => {
+  await openShop(320);
+  for (const type of ['pcd', 'ach', 'custom'] as const) {
+    const shown = await capture(type, { locale });
+    await shown.form.locator('.vf-button').click();
+    await shown.form.locator('.vf-error:visible').first().waitFor();
+    expect(await overflowOfStyles(shown)).toEqual([]);
+  }
+  const shown = await retrieve({ locale });
+  await shown.form.locator('.vf-show').click();
+  expect(await overflowOfStyles(shown)).toEqual([]);
 });
 
 test('a list has an arrow, which leaves room for what is chosen', async () => {
@@ -167,13 +193,14 @@ async function darkShop(meta: string): Promise<{ iframe: Buffer; corner: Buffer 
   return { iframe: await picture(9), corner: await picture(2) };
 }
 
-describe.each(['light', 'dark'] as const)('pages of the server, %s', (colorScheme) => {
-  test.each([1280, 390])('are for everybody, at %d', async (width) => {
-    await openShop(width - MARGINS, { colorScheme });
-    for (const path of ['/', '/forms']) {
-      await page.goto(`${world.url}${path}`);
-      expect(await page.getByRole('main').count()).toBe(1);
-      expect([...(await overflow(page)), ...(await axeFaults(page))]).toEqual([]);
-    }
-  });
+test.each(['/', '/forms'])('the page %s of the server is for everybody', async (path) => {
+  await openShop(1280 - MARGINS, { colorScheme: 'light' });
+  await page.goto(`${world.url}${path}`);
+  expect(await page.getByRole('main').count()).toBe(1);
+  expect([...(await overflow(page)), ...(await axeFaults(page))]).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await axeFaults(page, 'contrast')).toEqual([]);
+  await openShop(390 - MARGINS, { colorScheme: 'light' });
+  await page.goto(`${world.url}${path}`);
+  expect([...(await overflow(page)), ...(await axeFaults(page, 'all but contrast'))]).toEqual([]);
 });
