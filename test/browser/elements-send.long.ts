@@ -1,6 +1,7 @@
 /** A group is sent whole, once, or not at all, whatever becomes of its frames meanwhile. */
 import { beforeEach, describe, expect, test } from 'bun:test';
 import type { Page, Route } from 'playwright-core';
+import { READY_MS } from '../../forms/frame/events.ts';
 import {
   allReady,
   FIELDS,
@@ -28,8 +29,12 @@ const CARD = { card_number: NUMBER, expiry: '12/39', cvv: '123' };
 const ELEMENT = /\/forms\/element(?:\?|$)/;
 
 /** Opens a page with a card; `load` decides on the page of each field, from 0 on. */
-async function openCard(load?: (route: Route, at: number) => unknown): Promise<Page> {
+async function openCard(
+  load?: (route: Route, at: number) => unknown,
+  prepare?: (page: Page) => Promise<void>,
+): Promise<Page> {
   const page = await world.page();
+  await prepare?.(page);
   let at = 0;
   await page.route(ELEMENT, async (route) => {
     const place = at;
@@ -110,10 +115,14 @@ describe('whole', () => {
 
   test('sends nothing when a field has failed to load, or has left the page', async () => {
     const before = await world.count();
-    const failed = await openCard((route, at) => (at === 2 ? route.abort() : route.continue()));
+    const failed = await openCard(
+      (route, at) => (at === 2 ? route.abort() : route.continue()),
+      (page) => page.clock.install(),
+    );
     await allReady(failed, 2);
     await type(failed, NUMBER, '1239');
     await pay(failed);
+    await failed.clock.runFor(READY_MS + 1000);
     const unavailable = { status: 0, code: 'elements_unavailable' };
     expect(await heard(failed, 'failed')).toEqual(unavailable);
     expect(await heardAll(failed, 'error', 1)).toEqual([{ field: 'card-cvc', ...unavailable }]);

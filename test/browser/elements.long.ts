@@ -1,5 +1,6 @@
 /** Single fields in a shop's page, each in a frame of its own: typed by keyboard, stored, and hidden from the page. */
 import { beforeEach, describe, expect, test } from 'bun:test';
+import { READY_MS } from '../../forms/frame/events.ts';
 import { axeFaults } from './axe.ts';
 import {
   allReady,
@@ -148,8 +149,10 @@ describe('a group', () => {
 
   test('that does not load says so', async () => {
     const page = await world.page();
+    await page.clock.install();
     await page.route('**/forms/element?*', (route) => route.abort());
     await page.goto(groupOf(world, endpoint, {}, ['card-number']));
+    await page.clock.runFor(READY_MS + 1000);
     expect(await heard(page, 'error')).toMatchObject({ status: 0, code: 'elements_unavailable' });
   });
 });
