@@ -11,7 +11,7 @@ export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 export interface OutboundRequest {
   readonly method: (typeof METHODS)[number];
   readonly url: string;
-  /** The account that sends it. Its connections are used again for its own requests only. */
+  /** Who sends it: a credential, or an account. Its connections are used again for its own requests only. */
   readonly owner: string;
   /** The hosts that the account may call, see `checkDestination`; absent or empty: any. */
   readonly hosts?: readonly string[] | undefined;

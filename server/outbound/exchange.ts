@@ -20,6 +20,8 @@ import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink } from './
 
 const USER_AGENT = 'cardvault';
 const NO_BYTES = new Uint8Array(0);
+/** Methods whose bodies every target reads. */
+const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** The request as it is sent, in one piece; all names and values were checked. */
 function wireBytes({ call, destination }: HttpExchange): Buffer {
@@ -34,7 +36,7 @@ function wireBytes({ call, destination }: HttpExchange): Buffer {
   if (!bare && joinedValues(headers, 'accept-encoding') === undefined) {
     head += 'Accept-Encoding: identity\r\n';
   }
-  if (body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH') {
+  if (body !== undefined || WITH_BODY.has(method)) {
     head += `Content-Length: ${body?.length ?? 0}\r\n`;
   }
   head += `Connection: ${isKept(call) ? 'keep-alive' : 'close'}\r\n\r\n`;
@@ -80,9 +82,12 @@ export interface HttpExchange {
   readonly remainingMs: number;
 }
 
-/** Whether the connection is kept for the owner's next request; one with a client certificate is used once. */
-function isKept({ clientCert }: HttpExchange['call']): boolean {
-  return clientCert === undefined;
+/**
+ * Whether the connection is kept for the owner's next request. One with a client certificate is used once; so is one with a
+ * body that the target may leave unread, which it would take for the next request.
+ */
+function isKept({ clientCert, method, body = NO_BYTES }: HttpExchange['call']): boolean {
+  return clientCert === undefined && (body.length === 0 || WITH_BODY.has(method));
 }
 
 /** Whose connection it is, to whom, and at which addresses; undefined for one that is used once. */

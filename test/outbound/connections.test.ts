@@ -94,6 +94,22 @@ describe('a connection is not used again', () => {
     expect(target.connections()).toBe(3);
   });
 
+  test.each(['GET', 'HEAD', 'DELETE', 'OPTIONS'] as const)(
+    'with or after a body of %s, which some targets leave unread',
+    async (method) => {
+      const target = await startTarget(good, always('HTTP/1.1 204 No Content\r\n\r\n'));
+      const { send } = localOutbound({ caPem });
+      await send(postTo(target.port, { method, body: undefined }));
+      await send(postTo(target.port, { method, body: Buffer.alloc(0) }));
+      expect(target.connections()).toBe(1);
+      await send(postTo(target.port, { method }));
+      expect(target.connections()).toBe(2);
+      expect(target.received()).toEndWith('Connection: close\r\n\r\n4111111111111111');
+      await send(postTo(target.port, { method }));
+      expect(target.connections()).toBe(3);
+    },
+  );
+
   test('with or after a client certificate', async () => {
     const ask = { requestCert: true, ca: caPem, rejectUnauthorized: false };
     const target = await startTarget(good, always(OK), ask);

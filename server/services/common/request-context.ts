@@ -41,6 +41,14 @@ export function actorNameOf({ name, credential }: Pick<Account, 'name' | 'creden
   return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
 }
 
+/**
+ * Whose connections to third parties a request may use again: those of the API credential that acts for an account, or those
+ * of its password.
+ */
+export function senderOf(aid: string, credentialId: string | undefined): string {
+  return credentialId === undefined ? aid : `${aid}/${credentialId}`;
+}
+
 /** How a request reaches data, as action logs name it. */
 export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 

@@ -24,6 +24,7 @@ import {
   actFor,
   actorOf,
   createContext,
+  senderOf,
 } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Keys } from '../key/key.ts';
@@ -245,7 +246,8 @@ async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Pro
   }
   const certId = requester ? requester.client_cert_id : facts.clientCertId;
   const clientCert = certId === undefined ? undefined : await credentials.find(account.aid, certId);
-  const { aid: owner, hosts } = account;
+  const { aid, hosts } = account;
+  const owner = senderOf(aid, facts.credentialId);
   const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
   return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs: ownMs });
 }

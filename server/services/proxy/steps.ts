@@ -269,7 +269,9 @@ export async function tellStep(
     return ELSEWHERE_MS;
   }
   const timestampSeconds = Math.floor(now() / 1_000);
-  const call = { owner: aid, id, url, secret, body, hosts: account.hosts, timestampSeconds };
+  // Webhooks share no connection with requests.
+  const owner = `${aid}/webhook/${facts.summary?.actor ?? ''}`;
+  const call = { owner, id, url, secret, body, hosts: account.hosts, timestampSeconds };
   const startedAt = performance.now();
   const outcome = await thirdParties.deliver({ ...call, deadlineMs: WEBHOOK_MS });
   const made = stored.attempts + 1;

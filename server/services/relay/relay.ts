@@ -19,7 +19,13 @@ import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
 import { mayReveal, outsideScope, requireKey } from '../common/permission.ts';
-import { type Account, type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
+import {
+  type Account,
+  type AccountContext,
+  actorOf,
+  confirmAccount,
+  senderOf,
+} from '../common/request-context.ts';
 import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyRef } from '../key/open.ts';
@@ -325,10 +331,11 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
 
 function requestOf(
   { crypto }: Pick<RelayParts, 'crypto'>,
-  { aid: owner, hosts }: Account,
+  { aid, credential, hosts }: Account,
   { ready, shown, clientCert }: Sending,
 ): RelayedRequest {
   const { request, masks, hidden } = ready;
+  const owner = senderOf(aid, credential?.id);
   const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
   // What must be masked is read whole; anything else goes through as it comes.
   const stream = masks === undefined;
