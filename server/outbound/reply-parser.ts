@@ -52,6 +52,9 @@ const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 const INTERIM_MAX = 8;
 /** No chunk has more bytes than this. */
 const CHUNK_MAX = 2 ** 40;
+/** The most bytes of extensions and trailers, and of what is written in a size beyond 16 digits. */
+const FRAMING_BYTES_MAX = 16_384;
+const SIZE_DIGITS_MAX = 16;
 const [CR, LF, SEMICOLON] = [0x0d, 0x0a, 0x3b];
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
@@ -127,6 +130,8 @@ export class ReplyParser {
   #isChunked = false;
   /** Bytes of the body, or of its chunk, that are still to come. */
   #left = 0;
+  /** Bytes of framing beside the sizes of chunks and the ends of lines. */
+  #framingBytes = 0;
   /** Bytes of the current line of framing; the last one. */
   #lineBytes = 0;
   #last = 0;
@@ -271,6 +276,9 @@ export class ReplyParser {
       if (isLineEnd !== (this.#last === CR) || !(isLineEnd || this.#readByte(byte))) {
         return 'target_unreachable';
       }
+      if (this.#isExtra() && ++this.#framingBytes > FRAMING_BYTES_MAX) {
+        return 'reply_too_large';
+      }
       this.#last = byte;
       if (isLineEnd) {
         this.#endLine();
@@ -285,6 +293,11 @@ export class ReplyParser {
       }
     }
     return this.#left > CHUNK_MAX ? 'reply_too_large' : NO_BYTES;
+  }
+
+  /** Whether a byte of framing is one that no reply needs. */
+  #isExtra(): boolean {
+    return this.#state === 'size' ? this.#lineBytes >= SIZE_DIGITS_MAX : this.#state !== 'after data';
   }
 
   /** Reads a byte of a line of framing, which may be a digit of the size of a chunk. Whether it may stand there. */

@@ -216,6 +216,43 @@ describe('is refused', () => {
   });
 });
 
+describe('framing of chunks has at most 16 KB beside sizes and line ends', () => {
+  const limits = { replyHeaderBytes: 65_536, replyBodyBytes: 1_048_576 };
+  const faultOf = (text: string): string | undefined => {
+    let isEnded = false;
+    const onEnd = () => {
+      isEnded = true;
+    };
+    const sink = { onHead: () => undefined, onPiece: () => undefined, onEnd };
+    const parser = new ReplyParser(limits, false, sink);
+    const bytes = Buffer.from(CHUNKED + text, 'latin1');
+    for (let at = 0; at < bytes.length; at += 1_000) {
+      const fault = parser.push(bytes.subarray(at, at + 1_000));
+      if (fault !== undefined) {
+        return fault;
+      }
+    }
+    return isEnded ? undefined : 'unfinished';
+  };
+  const chunk = (extension: string): string => `1${extension}\r\na\r\n`;
+
+  test.each([
+    ['one extension', (bytes: number) => `${chunk(`;${'a'.repeat(bytes)}`)}0\r\n\r\n`],
+    ['many extensions', (bytes: number) => `${chunk(';aaaaaaa').repeat(bytes / 10)}0\r\n\r\n`],
+    ['blanks', (bytes: number) => `${chunk(' '.repeat(bytes))}0\r\n\r\n`],
+    ['zeros', (bytes: number) => `${'0'.repeat(bytes)}${chunk('')}0\r\n\r\n`],
+    ['trailers', (bytes: number) => `${chunk('')}0\r\n${'A: bcdef\r\n'.repeat(bytes / 10)}\r\n`],
+    ['an extension of the last chunk', (bytes: number) => `${chunk('')}0;${'a'.repeat(bytes)}\r\n\r\n`],
+  ])('%s', (_name, textOf) => {
+    expect(faultOf(textOf(16_000))).toBeUndefined();
+    expect(faultOf(textOf(17_000))).toBe('reply_too_large');
+  });
+
+  test('so that a body in small chunks is whole', () => {
+    expect(faultOf(`${chunk('').repeat(60_000)}0\r\n\r\n`)).toBeUndefined();
+  });
+});
+
 test('no bytes make it throw, end twice, or depend on how they are cut', () => {
   let drawn = 0;
   const below = (count: number): number => Math.floor(chanceOf(7, `${drawn++}`) * count);
