@@ -218,6 +218,13 @@ describe('a broken reply leaves the outcome unknown', () => {
     ['no HTTP', always('SSH-2.0-OpenSSH\r\n\r\n')],
     ['cut short', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok')],
     ['cut in its chunks', (socket) => socket.end(`${CHUNKED}5\r\nok`)],
+    [
+      'reset where only the end of the connection would be its end',
+      (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\nok');
+        setTimeout(() => socket.resetAndDestroy(), 50);
+      },
+    ],
     ...['099', '600'].map((status): [string, Answer] => [
       `with the status ${status}`,
       always(OK.replace('200', status)),
