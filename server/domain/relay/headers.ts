@@ -45,8 +45,11 @@ function capitalised(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }
 
+/** A name as servers compare it that read `_` as `-`. */
+const comparedName = remembered((name) => name.toLowerCase().replaceAll('_', '-'));
+
 /** A name as it is sent on; empty for one that is not. */
-const sentName = remembered((name) => (NOT_SENT.test(name) ? '' : capitalised(name)));
+const sentName = remembered((name) => (NOT_SENT.test(comparedName(name)) ? '' : capitalised(name)));
 const isReturned = remembered((name) => !NOT_RETURNED.test(name));
 
 /** The headers that go on to the third party, before those of its connection. */
@@ -62,13 +65,13 @@ export function headersToSend(headers: HeaderEntries): HeaderEntries {
   return sent;
 }
 
-/** The headers of one list, and those of another whose names it does not have. */
+/** The headers of one list without those that a server could take for one of another list, and the headers of that. */
 export function replaceHeaders(headers: HeaderEntries, by: HeaderEntries): HeaderEntries {
   if (by.length === 0) {
     return headers;
   }
-  const names = new Set(by.map(([name]) => name.toLowerCase()));
-  return [...headers.filter(([name]) => !names.has(name.toLowerCase())), ...by];
+  const names = new Set(by.map(([name]) => comparedName(name)));
+  return [...headers.filter(([name]) => !names.has(comparedName(name))), ...by];
 }
 
 /** The headers of a reply that go back to the caller. */

@@ -188,6 +188,27 @@ describe('headers', () => {
     ).toEqual([['Y', '3'], ...own]);
   });
 
+  test('of a connection replace those that some servers read as the same name', () => {
+    const sent = ['X_Api_Key', 'x-api_key', 'X_API-KEY', 'X-Api-Keys', 'XApiKey'].map(
+      (name) => [name, '0'] as const,
+    );
+    for (const name of ['X-Api-Key', 'X_Api_Key']) {
+      const own = [[name, '1']] as const;
+      expect(replaceHeaders(sent, own)).toEqual([['X-Api-Keys', '0'], ['XApiKey', '0'], ...own]);
+    }
+  });
+
+  test('that some servers read as those of the vault or of routing stay behind', () => {
+    const names = [
+      'X_Vault_Passphrase',
+      'x_http_method_override',
+      'X_Original-URL',
+      'Transfer_Encoding',
+      'X_Forwarded_For',
+    ];
+    expect(headersToSend([...names, 'X_Own'].map((name) => [name, '0']))).toEqual([['X_Own', '0']]);
+  });
+
   test('name codings that can be read, or none', () => {
     expect(readableCodings('')).toBe('identity');
     expect(readableCodings('gzip, zstd;q=0.9, BR;q=0.5, deflate;q=0')).toBe('gzip, br;q=0.5');

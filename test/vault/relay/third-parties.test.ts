@@ -37,3 +37,38 @@ describe('a connection that is kept', () => {
     }
   });
 });
+
+describe('a header of a connection', () => {
+  const headers = [{ 'X-Api-Key': 'sk_test_the-key-of-the-shop' }];
+  const sign = { algorithm: 'hmac-sha-256', key: 'the-key', header: 'X-Signature', payload: '{{body}}' };
+  const forged = {
+    X_Api_Key: 'forged-1',
+    X_Signature: 'forged-2',
+    X_Vault_Timestamp: 'forged-3',
+    X_Other: 'kept',
+  };
+
+  test('is the only one that a third party could take for it, of a relayed request', async () => {
+    const party = await newParty();
+    party.script('/header', 200);
+    const psp = await connect(item.account, party, { headers, sign });
+    expect((await relay(item.account, psp, '/header', { body: '{}', headers: forged })).outcome).toBe('200');
+    const { head } = await party.call('/header');
+    expect(head).toContain('sk_test_the-key-of-the-shop');
+    expect(head).toMatch(/^x_other: kept\r$/im);
+    expect(head).not.toContain('forged');
+  });
+
+  test('is it for a proxied one', async () => {
+    const party = await newParty();
+    party.script('/header', 200);
+    const connection = await connect(item.account, party, { headers, sign });
+    const own = Object.entries(forged).map(([name, value]) => ({ [name]: value }));
+    const request = { connection, method: 'POST', url: '/header', headers: own, body: '{}' };
+    expect((await proxyPost(item, { request, synchronous: true })).outcome).toBe('200');
+    const { head } = await party.call('/header');
+    expect(head).toContain('sk_test_the-key-of-the-shop');
+    expect(head).toMatch(/^x_other: kept\r$/im);
+    expect(head).not.toContain('forged');
+  });
+});
