@@ -10283,6 +10283,8 @@ export interface operations {
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
@@ -10477,6 +10479,8 @@ export interface operations {
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
@@ -10673,6 +10677,8 @@ export interface operations {
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
@@ -10867,6 +10873,8 @@ export interface operations {
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
@@ -11063,6 +11071,8 @@ export interface operations {
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
              *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
+             *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */
             400: {
@@ -11257,6 +11267,8 @@ export interface operations {
              *     `placeholder_unknown`: A placeholder names an item or a field that does not exist. Nothing was sent.
              *
              *     `template_limit`: Filling the template exceeded the time or memory limit of one request.
+             *
+             *     `path_invalid`: The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.
              *
              *     `destination_refused`: The destination is not an https URL with a public address that this account may call. Nothing was sent.
              */

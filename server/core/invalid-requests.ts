@@ -20,9 +20,9 @@ export const INVALID_REQUESTS = {
   },
   path_invalid: {
     status: 400,
-    text: 'The path contains a backslash, a dot segment or an encoded slash.',
+    text: 'The path contains a backslash, a dot segment or an encoded slash; or, of a relayed request, an encoded percent sign or control character.',
     advice:
-      'Send the path as it is documented, without `\\`, `.` and `..` as segments, `%2F` and `%5C`. An id that contains a slash exists nowhere.',
+      'Send the path as it is documented, without `\\`, `.` and `..` as segments, `%2F` and `%5C`. An id that contains a slash exists nowhere. A relayed path has no `%25`, `%00` to `%1F` and `%7F` either, which third parties could read in two ways.',
   },
   unknown_parameter: {
     status: 400,

@@ -64,6 +64,7 @@ function relayBy(method: Method): Route {
         'template_limit',
         'certificate_not_found',
       ] as const),
+      'path_invalid',
       ...(['passphrase_wrong', 'key_not_found', 'integrity_failed', 'destination_refused'] as const),
       ...(['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const),
     ],

@@ -108,8 +108,14 @@ function requireAllowed(
   }
 }
 
-/** The tokens that a request names. Rejects placeholders in the path, where logs of third parties would have the value. */
+/** What a third party that decodes a path twice takes for something else, and what may end a line of its log. */
+const NOT_IN_PATH = /%(?:25|[01][\da-f]|7f)/i;
+
+/** The tokens that a request names. Rejects a path that could be read in two ways, and placeholders in the path, where logs of third parties would have the value. */
 function namedTokens(input: RelayInput): readonly string[] {
+  if (NOT_IN_PATH.test(input.path)) {
+    throw new VaultError('path_invalid', { field: 'path' });
+  }
   if (findPlaceholders(input.path, 'path', 'encoded').length > 0) {
     const expected = 'must have no placeholders, which third parties would log';
     throw new VaultError('invalid_request', { field: 'path', expected });

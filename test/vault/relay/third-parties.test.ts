@@ -72,3 +72,28 @@ describe('a header of a connection', () => {
     expect(head).not.toContain('forged');
   });
 });
+
+describe('a relayed path', () => {
+  test.each(['%25', '%252e%252e/x', '%00', '%0d%0aX:1', '%1F', '%7f', 'a%0Ab'])(
+    'with %s is refused, and nothing is sent',
+    async (part) => {
+      const party = await newParty();
+      const psp = await connect(item.account, party, { paths: ['/p'] });
+      for (const path of [`/p/${part}`, `/p/${part}/x?y=1`]) {
+        const answer = await relay(item.account, psp, path, { body: '{}' });
+        expect([answer.outcome, answer.field]).toEqual(['400 path_invalid', 'path']);
+      }
+      expect(party.connections()).toBe(0);
+    },
+  );
+
+  test('may have other characters encoded; so may the query all of them', async () => {
+    const party = await newParty();
+    const path = '/p/%20a%C3%A9%3F%7e';
+    party.script(path, 200);
+    const psp = await connect(item.account, party);
+    const answer = await relay(item.account, psp, `${path}?a=%25%00%0a`, { body: '{}' });
+    expect(answer.outcome).toBe('200');
+    expect((await party.call(path)).target).toBe(`${path}?a=%25%00%0a`);
+  });
+});
