@@ -14,7 +14,12 @@ const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:
  * party's.
  */
 const OF_ORIGIN =
-  /^(?:set-cookie|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
+  /^(?:refresh|link|www-authenticate|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
+
+/** What says something of the vault in a reply: only the vault says it. */
+const BY_VAULT = /^x-vault-.*$/i;
+/** The vault's own cookies, with any prefix that browsers know. */
+const VAULT_COOKIE = /^(?:__(?:host|secure)-)?vault_(?:session|signin)$/i;
 
 /** The members of a header that is a list, in lower case. A pattern for the blanks would take quadratic time. */
 function membersOf(value: string): readonly string[] {
@@ -38,7 +43,7 @@ function anyOf(...patterns: readonly RegExp[]): RegExp {
 }
 
 const NOT_SENT = anyOf(OF_CONNECTION, OF_VAULT, OF_ROUTING);
-const NOT_RETURNED = anyOf(OF_CONNECTION, OF_ORIGIN);
+const NOT_RETURNED = anyOf(OF_CONNECTION, OF_ORIGIN, BY_VAULT);
 
 /** A name with capitals, as servers know it that do not know that case has no meaning: `Content-Type`. */
 function capitalised(name: string): string {
@@ -52,14 +57,36 @@ const comparedName = remembered((name) => name.toLowerCase().replaceAll('_', '-'
 const sentName = remembered((name) => (NOT_SENT.test(comparedName(name)) ? '' : capitalised(name)));
 const isReturned = remembered((name) => !NOT_RETURNED.test(name));
 
+/** The name in front of the first equals sign; empty where there is none. */
+function cookieName(pair: string): string {
+  return pair.slice(0, Math.max(0, pair.indexOf('='))).trim();
+}
+
+/** A `Cookie` header without the vault's own; a comma may be what joins two headers. */
+function withoutVaultCookies(value: string): string {
+  const isOwn = (pair: string): boolean => VAULT_COOKIE.test(cookieName(pair));
+  const members = value.split(';');
+  const others = members.filter((member) => !member.split(',').some(isOwn));
+  return others.length === members.length ? value : others.join(';').trim();
+}
+
+/** Whether a cookie of a third party goes back: one without a name could be sent as any other. */
+function isCookieReturned(value: string): boolean {
+  const [pair = ''] = value.split(';', 1);
+  const name = cookieName(pair);
+  return name !== '' && !VAULT_COOKIE.test(name);
+}
+
 /** The headers that go on to the third party, before those of its connection. */
 export function headersToSend(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
   const sent: HeaderEntries[number][] = [];
   for (const [name, value] of headers) {
     const written = sentName(name);
-    if (written !== '' && !named.includes(name.toLowerCase())) {
-      sent.push([written, value]);
+    const kept = written === 'Cookie' ? withoutVaultCookies(value) : value;
+    const isEmptied = kept === '' && value !== '';
+    if (written !== '' && !isEmptied && !named.includes(name.toLowerCase())) {
+      sent.push([written, kept]);
     }
   }
   return sent;
@@ -77,7 +104,10 @@ export function replaceHeaders(headers: HeaderEntries, by: HeaderEntries): Heade
 /** The headers of a reply that go back to the caller. */
 export function headersToReturn(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
-  return headers.filter(([name]) => isReturned(name) && !named.includes(name.toLowerCase()));
+  return headers.filter(([given, value]) => {
+    const name = given.toLowerCase();
+    return isReturned(given) && !named.includes(name) && (name !== 'set-cookie' || isCookieReturned(value));
+  });
 }
 
 /** Content codings that can be searched for numbers, of those that a caller takes. */

@@ -158,7 +158,7 @@ describe('headers', () => {
     expect(
       headersToReturn([
         ['Content-Type', 'text/html'],
-        ['Set-Cookie', 'a=1'],
+        ['Set-Cookie', 'vault_session=1'],
         ['Transfer-Encoding', 'chunked'],
         ['Access-Control-Allow-Origin', '*'],
         ['Connection', 'X-Own'],

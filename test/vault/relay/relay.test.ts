@@ -169,7 +169,7 @@ describe('the reply', () => {
   test('cannot act for the origin of the vault', async () => {
     const path = freshPath({
       headers: [
-        ['Set-Cookie', 'a=1'],
+        ['Set-Cookie', 'vault_session=1'],
         ['Content-Type', 'text/html'],
         ['Access-Control-Allow-Origin', '*'],
       ],

@@ -97,3 +97,68 @@ describe('a relayed path', () => {
     expect((await party.call(path)).target).toBe(`${path}?a=%25%00%0a`);
   });
 });
+
+describe('cookies', () => {
+  const OWN = ['__Host-vault_session', 'vault_session', '__Host-vault_signin', 'vault_signin'];
+
+  test('of a third party come back, but none that could stand for one of the vault', async () => {
+    const party = await newParty();
+    const passed = ['a=1; Path=/; HttpOnly', 'b=2, c=3', 'vault_other=1', 'my_vault_session=1'];
+    const dropped = [
+      ...OWN.map((name) => `${name}=forged; Path=/`),
+      ' VAULT_SESSION =forged',
+      '__Secure-vault_session=forged',
+      // Browsers send a cookie without a name as its value alone.
+      'vault_session',
+      '=vault_session=forged',
+      'vault_session;x=1',
+      '',
+    ];
+    party.script('/cookies', { headers: [...dropped, ...passed].map((value) => ['Set-Cookie', value]) });
+    const psp = await connect(item.account, party);
+    const { headers } = await relay(item.account, psp, '/cookies', { body: '{}' });
+    expect(headers.getSetCookie()).toEqual(passed);
+  });
+
+  test('of the vault are not sent to a third party, others are', async () => {
+    const party = await newParty();
+    party.script('/cookies', 200);
+    const psp = await connect(item.account, party);
+    const cookieSent = async (cookie: string): Promise<string | undefined> => {
+      const before = party.calls('/cookies').length;
+      await relay(item.account, psp, '/cookies', { body: '{}', headers: { cookie } });
+      return (await party.call('/cookies', before + 1)).header('cookie');
+    };
+    const own = OWN.map((name) => `${name}=vss1_secret`).join('; ');
+    expect(await cookieSent(`a=1; ${own}; b="2"; vault_session_of=mine`)).toBe(
+      'a=1; b="2"; vault_session_of=mine',
+    );
+    expect(await cookieSent(own)).toBeUndefined();
+    expect(await cookieSent('a=1, vault_session=vss1_secret; b=2')).toBe('b=2');
+    expect(await cookieSent('VAULT_SIGNIN =vss1_secret;b=2')).toBe('b=2');
+    expect(await cookieSent('a=1;b=2')).toBe('a=1;b=2');
+  });
+});
+
+test('a third party has no header of the vault or for a browser at its origin set', async () => {
+  const party = await newParty();
+  const names = [
+    'Refresh',
+    'WWW-Authenticate',
+    'Link',
+    'X-Vault-Request-Id',
+    'X-Vault-Withheld',
+    'X-Vault-Anything',
+  ];
+  const headers = [...names.map((name) => [name, 'theirs'] as const), ['X-Link', 'theirs'] as const];
+  party.script('/headers', { status: 401, headers });
+  const psp = await connect(item.account, party);
+  const answer = await relay(item.account, psp, '/headers', { body: '{}' });
+  expect([answer.status, answer.headers.get('x-link')]).toEqual([401, 'theirs']);
+  answer.headers.delete('x-link');
+  expect(JSON.stringify([...answer.headers])).not.toContain('theirs');
+  // Of a proxied request, headers are data.
+  const order = { request: { method: 'POST', url: party.url('/headers'), body: '{}' }, synchronous: true };
+  const { text } = await proxyPost(item, order);
+  names.forEach((name) => void expect(text).toContain(`{"${name}":"theirs"}`));
+});
