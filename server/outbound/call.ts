@@ -7,6 +7,12 @@ import type { ReplyLimits } from './reply-parser.ts';
 /** The methods of requests to third parties. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
+/** Asks for memory to read a long reply in; the promise of it where others have to end first. */
+export type AsksForRoom = () => Promise<void> | undefined;
+
+/** The most bytes of a reply that is read whole without asking for room. */
+export const SHORT_REPLY_BYTES = 65_536;
+
 /** One request to a third party. */
 export interface OutboundRequest {
   readonly method: (typeof METHODS)[number];
@@ -30,6 +36,8 @@ export interface OutboundRequest {
    * `createContexts`. Its connection is used once.
    */
   readonly clientCert?: { readonly certPem: string; readonly keyPem: Secret<string> } | undefined;
+  /** See `AsksForRoom`; without it, every reply has room. */
+  readonly room?: AsksForRoom | undefined;
   /** The time limit from the name lookup to the last byte of the reply. */
   readonly deadlineMs: number;
 }

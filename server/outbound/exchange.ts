@@ -10,12 +10,13 @@ import {
   type OutboundRequest,
   type OutboundResult,
   outboundFailure,
+  SHORT_REPLY_BYTES,
   type StreamingRequest,
   type StreamingResult,
 } from './call.ts';
 import type { Connection, ConnectionPool, ConnectionUser } from './connections.ts';
 import type { Destination } from './destination.ts';
-import { type BodySink, type OutboundReply, streamReply, WholeReply } from './reply.ts';
+import { type BodySink, lengthOf, type OutboundReply, streamReply, WholeReply } from './reply.ts';
 import { type ReplyFault, type ReplyHead, ReplyParser, type ReplySink } from './reply-parser.ts';
 
 const USER_AGENT = 'cardvault';
@@ -149,6 +150,9 @@ class Exchange implements ConnectionUser, ReplySink {
   #bytes = 0;
   #pieces = 0;
   #isSent = false;
+  /** The length of a body that is read whole, as far as its head tells it. */
+  #told = 0;
+  #hasRoom = false;
   #isOver = false;
 
   constructor(given: HttpExchange) {
@@ -216,6 +220,8 @@ class Exchange implements ConnectionUser, ReplySink {
       this.#settled.resolve({ ok: true, ...body.reply });
     } else {
       this.#body = new WholeReply(head, limits.replyBodyBytes, (reply) => this.#give(reply));
+      // What is packed may become long.
+      this.#told = isEncoded(head.headers) ? Number.POSITIVE_INFINITY : lengthOf(head);
     }
   }
 
@@ -229,6 +235,21 @@ class Exchange implements ConnectionUser, ReplySink {
       this.#fail('reply_too_large');
     } else {
       this.#body?.add(piece);
+      this.#needRoom(Math.max(this.#bytes, this.#told));
+    }
+  }
+
+  /** Reads no more of a long reply, which is kept whole, until there is room for it. */
+  #needRoom(bytes: number): void {
+    if (this.#hasRoom || bytes <= SHORT_REPLY_BYTES || !(this.#body instanceof WholeReply)) {
+      return;
+    }
+    this.#hasRoom = true;
+    const turn = this.#given.call.room?.();
+    if (turn !== undefined) {
+      const { socket } = this.#connection;
+      socket.pause();
+      void turn.then(() => void (this.#isOver || socket.resume()));
     }
   }
 

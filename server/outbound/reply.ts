@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { VaultError } from '../core/errors.ts';
-import { joinedValues } from '../core/headers.ts';
+import { headerIn, joinedValues } from '../core/headers.ts';
 import type { ReplyFault, ReplyHead } from './reply-parser.ts';
 
 /** The reply of a third party, with any status, including redirects. */
@@ -59,6 +59,11 @@ async function decodeReply(
   }
 }
 
+/** The length that the head of a reply tells; 0 where it tells none. */
+export function lengthOf({ headers }: ReplyHead): number {
+  return Number(headerIn(headers, 'content-length') ?? 0);
+}
+
 /** Collects a body, and gives its reply. One growing buffer: views would keep all that arrived with each of them. */
 export class WholeReply implements BodySink {
   readonly #head: ReplyHead;
@@ -77,7 +82,9 @@ export class WholeReply implements BodySink {
   add(piece: Uint8Array): void {
     const needed = this.#bytes + piece.length;
     if (needed > this.#held.length) {
-      const larger = new Uint8Array(Math.max(needed, 2 * this.#held.length));
+      // A body in one piece has its own length, as has one whose head tells it.
+      const told = this.#bytes === 0 ? 0 : Math.min(lengthOf(this.#head), this.#bytesMax);
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#held.length, told));
       larger.set(this.#held.subarray(0, this.#bytes));
       this.#held = larger;
     }

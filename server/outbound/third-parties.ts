@@ -27,7 +27,7 @@ export interface Requester {
 }
 
 /** One attempt to send a filled request. */
-export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'deadlineMs'> {
+export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'deadlineMs' | 'room'> {
   readonly owner: string;
   /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
@@ -40,7 +40,7 @@ export interface ProxiedRequest extends Pick<OutboundRequest, 'clientCert' | 'de
 
 /** A request that passes through, with headers as they are. */
 export interface RelayedRequest
-  extends Pick<ProxiedRequest, 'owner' | 'hosts' | 'clientCert' | 'deadlineMs'> {
+  extends Pick<ProxiedRequest, 'owner' | 'hosts' | 'clientCert' | 'deadlineMs' | 'room'> {
   readonly request: Secret<{
     readonly head: Omit<OutgoingRequest, 'body'>;
     readonly body?: Uint8Array | undefined;
@@ -135,6 +135,11 @@ export function createThirdParties(options: OutboundOptions) {
       return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
     },
 
+    /** The length of a request's body. */
+    lengthOf(request: Secret<OutgoingRequest>): number {
+      return request.expose().body?.length ?? 0;
+    },
+
     /** Sends a request once, to an address that is checked at that time. */
     send({
       owner,
@@ -144,6 +149,7 @@ export function createThirdParties(options: OutboundOptions) {
       hosts,
       clientCert,
       deadlineMs,
+      room,
     }: ProxiedRequest): Promise<OutboundResult> {
       const filled = request.expose();
       const { url, headers } = requester === undefined ? filled : headOf(requester);
@@ -156,6 +162,7 @@ export function createThirdParties(options: OutboundOptions) {
         body: filled.body,
         clientCert,
         deadlineMs,
+        room,
       });
     },
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/services/proxy/slots.ts';
 
 /** What one account may have of all places. */
@@ -52,23 +52,77 @@ test('each account gets less than is left, so that a newcomer finds a place besi
   expect(slots.take('too late', 'too late.1')).toBeUndefined();
 });
 
-test('callers who wait are bounded, for each account and for all', () => {
-  const bounds = createCallBounds();
-  const enter = (aid: string, times: number): void => {
-    for (let i = 0; i < times; i++) {
-      bounds.enter(aid);
+const OVERLOADED = expect.objectContaining({ code: 'overloaded' });
+const MIB = 1_048_576;
+
+describe('calls to third parties', () => {
+  test('are bounded, for each account and for all', () => {
+    const bounds = createCallBounds();
+    const enter = (aid: string, times: number) => Array.from({ length: times }, () => bounds.enter(aid, 0));
+    const [first] = enter('greedy', 256);
+    expect(() => bounds.enter('greedy', 0)).toThrow(OVERLOADED);
+    for (const aid of ['b', 'c', 'd']) {
+      enter(aid, 255);
     }
-  };
-  enter('greedy', 256);
-  expect(() => bounds.enter('greedy')).toThrow(expect.objectContaining({ code: 'overloaded' }));
-  for (const aid of ['b', 'c', 'd']) {
-    enter(aid, 255);
-  }
-  enter('e', 3);
-  expect(() => bounds.enter('late')).toThrow(expect.objectContaining({ code: 'overloaded' }));
-  bounds.leave('greedy');
-  enter('late', 1);
-  expect(() => bounds.enter('greedy')).toThrow(expect.objectContaining({ code: 'overloaded' }));
-  bounds.leave('late');
-  enter('greedy', 1);
+    enter('e', 3);
+    expect(() => bounds.enter('late', 0)).toThrow(OVERLOADED);
+    first?.leave();
+    // Twice is once.
+    first?.leave();
+    const [late] = enter('late', 1);
+    expect(() => bounds.enter('greedy', 0)).toThrow(OVERLOADED);
+    late?.leave();
+    enter('greedy', 1);
+    expect(() => bounds.enter('late', 0)).toThrow(OVERLOADED);
+  });
+
+  test('hold 32 MB of requests an account, twice their length each, and 128 MB in all', () => {
+    const bounds = createCallBounds();
+    const enterAll = (aid: string): ReturnType<typeof bounds.enter>[] => {
+      const entered = [];
+      for (;;) {
+        try {
+          entered.push(bounds.enter(aid, MIB));
+        } catch (error) {
+          expect(error).toEqual(OVERLOADED);
+          return entered;
+        }
+      }
+    };
+    const counts = ['a', 'b', 'c', 'd', 'e'].map((aid) => enterAll(aid));
+    expect(counts.map(({ length }) => length)).toEqual([15, 15, 15, 15, 2]);
+    counts.flat().forEach(({ leave }) => void leave());
+    expect(enterAll('a')).toHaveLength(15);
+  });
+
+  test('have eight long replies an account at a time, and 32 in all; the others wait in turn', async () => {
+    const bounds = createCallBounds();
+    const told: string[] = [];
+    const ask = (aid: string) => {
+      const call = bounds.enter(aid, 0);
+      const turn = call.room();
+      void turn?.then(() => told.push(aid));
+      return { ...call, waits: turn !== undefined };
+    };
+    const ofA = Array.from({ length: 10 }, () => ask('a'));
+    expect(ofA.map(({ waits }) => waits)).toEqual([...Array<boolean>(8).fill(false), true, true]);
+    // Who has room asks for no more; who waits has one place in the queue.
+    expect(ofA[0]?.room()).toBeUndefined();
+    ofA[8]?.room();
+    for (const aid of ['b', 'c', 'd']) {
+      expect(Array.from({ length: 8 }, () => ask(aid)).some(({ waits }) => waits)).toBeFalse();
+    }
+    const ofE = ask('e');
+    expect(ofE.waits).toBeTrue();
+    // One that gives up does not hold up the others.
+    ofA[8]?.leave();
+    ofA[0]?.leave();
+    await Promise.resolve();
+    expect(told).toEqual(['a']);
+    ofA[9]?.leave();
+    await Promise.resolve();
+    expect(told).toEqual(['a', 'e']);
+    ofE.leave();
+    expect(ask('e').waits).toBeFalse();
+  });
 });

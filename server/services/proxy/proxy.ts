@@ -50,7 +50,7 @@ interface Parts extends CallParts, PreparingParts {
   readonly crypto: PreparingParts['crypto'] &
     Pick<Crypto, 'lengthOf' | 'openReply' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
-  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'vet'>;
+  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'lengthOf' | 'vet'>;
   readonly idempotency: IdempotencyService;
   readonly keys: Pick<Keys, 'prove' | 'recallId' | 'withUnlocked'>;
   readonly metering: CallParts['metering'] & PreparingParts['metering'];
@@ -212,27 +212,44 @@ async function carryOut(
   ctx: AccountContext,
   { facts }: CheckedOrder,
   id: string,
-  { job: record, shown, opened, echoes }: PreparedJob,
+  prepared: PreparedJob,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
-  const { crypto, thirdParties, sending, calls } = parts;
+  const { thirdParties, calls } = parts;
   const { account } = ctx;
-  const place = { aid: account.aid, id };
+  const { job: record, shown, opened } = prepared;
   const job = { id, record, account, ...opened };
   thirdParties.checkHeaders(job.request, 'body.request.headers');
   if (!facts.synchronous) {
     await accept(parts, job, sent !== undefined);
     return acceptedText(id, shown);
   }
-  calls.enter(account.aid);
-  const reply = await sendNow(parts, ctx, job, sent).finally(() => calls.leave(account.aid));
+  const { room, leave } = calls.enter(account.aid, thirdParties.lengthOf(job.request));
+  try {
+    return await callNow(parts, ctx, { ...job, room }, prepared, sent);
+  } finally {
+    leave();
+  }
+}
+
+/** Sends a request now, and gives what its caller gets of the reply. */
+async function callNow(
+  parts: Parts,
+  ctx: AccountContext,
+  job: ProxyJob,
+  { shown, echoes }: Pick<PreparedJob, 'shown' | 'echoes'>,
+  sent: SentMark | undefined,
+): Promise<Uint8Array> {
+  const { crypto, sending } = parts;
+  const place = { aid: job.account.aid, id: job.id };
+  const reply = await sendNow(parts, ctx, job, sent);
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
     if (outcome.kind === 'reply' && isSimple(crypto, content, shown, echoes)) {
       const { statusCode, headers } = outcome;
       return replyObject(statusCode, headers, replyText(content, headerIn(headers, 'content-type')));
     }
-    const report = { place, job: record, outcome, content, shown, echoes };
+    const report = { place, job: job.record, outcome, content, shown, echoes };
     return await withRetries(() => crypto.reportProxy(report), isTransient);
   } catch (error) {
     // The third party has acted: an error that suggests a retry would be wrong.

@@ -10,7 +10,7 @@ import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-t
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import type { RetryPause } from '../../domain/proxy/retry-pause.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
-import type { OutboundResult, StreamingResult } from '../../outbound/call.ts';
+import type { AsksForRoom, OutboundResult, StreamingResult } from '../../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore, StoredItem } from '../../store/item/item.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -50,6 +50,8 @@ export interface ProxyJob {
   readonly request: Secret<OutgoingRequest>;
   /** The account with its current rights. */
   readonly account: Account;
+  /** Of a synchronous call; jobs are so few at a time that each has room. */
+  readonly room?: AsksForRoom | undefined;
 }
 
 /** A reply of a third party. */
@@ -234,7 +236,7 @@ async function attempt(
 
 async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Promise<OutboundResult> {
   const { thirdParties, requesters, credentials, now } = parts;
-  const { id, facts, request, account } = job;
+  const { id, facts, request, account, room } = job;
   const { requesterId } = facts;
   if (isSimulated(parts, requesterId)) {
     return simulate(id, now());
@@ -249,7 +251,7 @@ async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Pro
   const { aid, hosts } = account;
   const owner = senderOf(aid, facts.credentialId);
   const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
-  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs: ownMs });
+  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs: ownMs, room });
 }
 
 function simulate(id: string, now: number): OutboundResult {

@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import { type AsksForRoom, SHORT_REPLY_BYTES } from '../../outbound/call.ts';
 import type { Clock, RandomFraction } from '../common/clock.ts';
 
 /** How many jobs a server works on at once. */
@@ -66,34 +67,122 @@ export function createJobSlots({ now, random }: { readonly now: Clock; readonly 
   };
 }
 
-const CALLS_MAX = 1_024;
-const CALLS_PER_ACCOUNT_MAX = 256;
+/** What calls hold: places, bytes, and room for a long reply, which one has at most. */
+interface Held {
+  readonly calls: number;
+  readonly bytes: number;
+  readonly longReplies: number;
+}
+
+const MIB = 1_048_576;
+/**
+ * What all calls of a server may hold, and those of one account. A long reply takes about 4 MB while it is read, decoded,
+ * masked and written, so that all is 256 MB, and an account a quarter of it.
+ */
+const ALL: Held = { calls: 1_024, bytes: 128 * MIB, longReplies: 32 };
+const OF_ONE: Held = { calls: 256, bytes: 32 * MIB, longReplies: 8 };
+const NOTHING: Held = { calls: 0, bytes: 0, longReplies: 0 };
+const LONG_REPLY: Held = { ...NOTHING, longReplies: 1 };
+
+function sum(a: Held, b: Held, sign: 1 | -1 = 1): Held {
+  return {
+    calls: a.calls + sign * b.calls,
+    bytes: a.bytes + sign * b.bytes,
+    longReplies: a.longReplies + sign * b.longReplies,
+  };
+}
+
+function isWithin(held: Held, max: Held): boolean {
+  return held.calls <= max.calls && held.bytes <= max.bytes && held.longReplies <= max.longReplies;
+}
+
+/** A call that has its place. */
+export interface EnteredCall {
+  /** Asks for room for a long reply, once for all replies of the call. */
+  readonly room: AsksForRoom;
+  /** Gives back everything. */
+  readonly leave: () => void;
+}
 
 /** The bounds of a server's calls. */
 export type CallBounds = ReturnType<typeof createCallBounds>;
 
-/** Bounds the calls that wait for third parties, relayed ones too, whose replies are held in memory; over it: `overloaded`. */
+/**
+ * Bounds the calls that wait for third parties, relayed ones too, and the memory of their requests and replies. A call that
+ * finds no place is `overloaded` before anything is sent; a long reply is read when others have ended.
+ */
 export function createCallBounds() {
-  const calls = new Map<string, number>();
-  let all = 0;
+  const shares = new Map<string, Held>();
+  let all = NOTHING;
+  const waiting: { readonly aid: string; readonly grant: () => void }[] = [];
+
+  const take = (aid: string, wanted: Held): boolean => {
+    const [own, next] = [sum(shares.get(aid) ?? NOTHING, wanted), sum(all, wanted)];
+    if (!isWithin(own, OF_ONE) || !isWithin(next, ALL)) {
+      return false;
+    }
+    shares.set(aid, own);
+    all = next;
+    return true;
+  };
+  const give = (aid: string, held: Held): void => {
+    const own = sum(shares.get(aid) ?? held, held, -1);
+    all = sum(all, held, -1);
+    if (own.calls === 0) {
+      shares.delete(aid);
+    } else {
+      shares.set(aid, own);
+    }
+    for (const one of [...waiting]) {
+      if (take(one.aid, LONG_REPLY)) {
+        waiting.splice(waiting.indexOf(one), 1);
+        one.grant();
+      }
+    }
+  };
+
   return {
-    /** Takes a place for a call, which `leave` gives back. */
-    enter(aid: string): void {
-      const own = calls.get(aid) ?? 0;
-      if (own >= CALLS_PER_ACCOUNT_MAX || all >= CALLS_MAX) {
+    /** Takes a place for a call with a body of this length. */
+    enter(aid: string, requestBytes: number): EnteredCall {
+      // A request is there as it came and as it is sent.
+      let held: Held = { ...NOTHING, calls: 1, bytes: SHORT_REPLY_BYTES + 2 * requestBytes };
+      if (!take(aid, held)) {
         throw new VaultError('overloaded');
       }
-      calls.set(aid, own + 1);
-      all += 1;
-    },
-    leave(aid: string): void {
-      const left = (calls.get(aid) ?? 1) - 1;
-      all -= 1;
-      if (left === 0) {
-        calls.delete(aid);
-      } else {
-        calls.set(aid, left);
-      }
+      let hasLeft = false;
+      let turn: Promise<void> | undefined;
+      let hasAsked = false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const grant = (): void => {
+        held = sum(held, LONG_REPLY);
+        turn = undefined;
+        resolve();
+      };
+      const waiter = { aid, grant };
+      return {
+        room: () => {
+          if (!hasAsked && !hasLeft) {
+            hasAsked = true;
+            if (take(aid, LONG_REPLY)) {
+              grant();
+            } else {
+              turn = promise;
+              waiting.push(waiter);
+            }
+          }
+          return turn;
+        },
+        leave: () => {
+          if (!hasLeft) {
+            hasLeft = true;
+            const at = waiting.indexOf(waiter);
+            if (at >= 0) {
+              waiting.splice(at, 1);
+            }
+            give(aid, held);
+          }
+        },
+      };
     },
   };
 }

@@ -10,6 +10,7 @@ import { headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
 import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
+import type { AsksForRoom } from '../../outbound/call.ts';
 import type { RelayedRequest, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Fenced } from '../../store/item/reply.ts';
@@ -140,18 +141,18 @@ async function relay(parts: RelayParts, ctx: AccountContext, given: RelayInput):
   const readParts = startReads(parts, account, input.user, tokens);
   const connection = await connections.find(account.aid, input.connection);
   requireAllowed(parts.thirdParties, account, connection.shown, input);
-  const { client_cert_id: clientCertId } = connection.shown;
+  const { shown } = connection;
+  const { client_cert_id: clientCertId } = shown;
   const clientCert = clientCertId === undefined ? undefined : await certs.find(account.aid, clientCertId);
   if (clientCertId !== undefined && clientCert === undefined) {
     throw new VaultError('certificate_not_found', { field: 'connection' });
   }
-  calls.enter(account.aid);
-  const leave = (): void => calls.leave(account.aid);
+  const { room, leave } = calls.enter(account.aid, input.body.length);
   try {
     const filling = { input, tokens, record: connection.record, readParts };
     const { key, ready } = await fill(parts, ctx, filling);
     await parts.metering.settleAhead(ctx, 'proxy_attempt');
-    const reply = await send(parts, ctx, { input, key, tokens, ready, shown: connection.shown, clientCert });
+    const reply = await send(parts, ctx, { input, key, tokens, ready, shown, clientCert, room });
     if (reply.body instanceof ReadableStream) {
       return { ...reply, body: leaveWhenRead(reply.body, leave) };
     }
@@ -304,6 +305,7 @@ interface Sending {
   readonly ready: Ready;
   readonly shown: Connection;
   readonly clientCert: Awaited<ReturnType<ClientCredentials['find']>>;
+  readonly room: AsksForRoom;
 }
 
 /** Makes the one attempt, and gives its reply. */
@@ -338,7 +340,7 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
 function requestOf(
   { crypto }: Pick<RelayParts, 'crypto'>,
   { aid, credential, hosts }: Account,
-  { ready, shown, clientCert }: Sending,
+  { ready, shown, clientCert, room }: Sending,
 ): RelayedRequest {
   const { request, masks, hidden } = ready;
   const owner = senderOf(aid, credential?.id);
@@ -346,5 +348,5 @@ function requestOf(
   // What must be masked is read whole; anything else goes through as it comes.
   const stream = masks === undefined;
   const decodes = stream && crypto.passes(hidden, ({ credentials }) => credentials.length > 0);
-  return { owner, hosts, request, clientCert, deadlineMs, stream, decodes };
+  return { owner, hosts, request, clientCert, deadlineMs, room, stream, decodes };
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import { credentialClient } from '../../helpers/credentials.ts';
 import { proxyPost } from '../../helpers/proxy.ts';
 import { openProxySetting } from '../../helpers/proxy-setting.ts';
-import { connect, relay } from '../../helpers/relay.ts';
+import { connect, placeholder, relay } from '../../helpers/relay.ts';
+import { createActGate } from '../../helpers/third-party.ts';
 
 const { vault, item, newParty } = await openProxySetting();
 
@@ -161,4 +162,38 @@ test('a third party has no header of the vault or for a browser at its origin se
   const order = { request: { method: 'POST', url: party.url('/headers'), body: '{}' }, synchronous: true };
   const { text } = await proxyPost(item, order);
   names.forEach((name) => void expect(text).toContain(`{"${name}":"theirs"}`));
+});
+
+test('long requests of an account are bounded together: what is beyond is refused before it is sent', async () => {
+  const party = await newParty();
+  const gate = createActGate();
+  party.script('/long', gate.act(200));
+  const psp = await connect(item.account, party);
+  const body = Buffer.alloc(1_048_576, '"long"');
+  const ask = () => relay(item.account, psp, '/long', { body });
+  const first = Array.from({ length: 15 }, ask);
+  await party.call('/long', 15);
+  const order = { request: { method: 'POST', url: party.url('/long'), body: 'x'.repeat(1_000_000) } };
+  expect((await ask()).outcome).toBe('503 overloaded');
+  expect((await proxyPost(item, { ...order, synchronous: true })).outcome).toBe('503 overloaded');
+  expect((await relay(item.account, psp, '/other', { body: '{}' })).outcome).toStartWith('404');
+  expect(party.calls('/long')).toHaveLength(15);
+  gate.open();
+  expect(new Set((await Promise.all(first)).map(({ outcome }) => outcome))).toEqual(new Set(['200']));
+  expect((await ask()).outcome).toBe('200');
+});
+
+test('long replies of an account come in turn, and all of them whole', async () => {
+  const party = await newParty();
+  const gate = createActGate();
+  const body = Buffer.alloc(1_000_000, '{"a":"b"} ');
+  party.script('/long', gate.act({ body }));
+  const psp = await connect(item.account, party);
+  const pan = placeholder(item.token, 'card_number');
+  const asked = Array.from({ length: 40 }, () => relay(item.account, psp, '/long', { body: `"${pan}"` }));
+  await party.call('/long', 40);
+  gate.open();
+  for (const { outcome, text } of await Promise.all(asked)) {
+    expect([outcome, text.length]).toEqual(['200', body.length]);
+  }
 });
