@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import { type AsksForRoom, SHORT_REPLY_BYTES } from '../../outbound/call.ts';
+import type { AsksForRoom } from '../../outbound/call.ts';
 import type { Clock, RandomFraction } from '../common/clock.ts';
 
 /** How many jobs a server works on at once. */
@@ -75,6 +75,8 @@ interface Held {
 }
 
 const MIB = 1_048_576;
+/** What each call is counted with beside its body: the rest of a request, and a reply that is read without asking for room. */
+const CALL_BYTES = 65_536;
 /**
  * What all calls of a server may hold, and those of one account. A long reply takes about 4 MB while it is read, decoded,
  * masked and written, so that all is 256 MB, and an account a quarter of it.
@@ -145,7 +147,7 @@ export function createCallBounds() {
     /** Takes a place for a call with a body of this length. */
     enter(aid: string, requestBytes: number): EnteredCall {
       // A request is there as it came and as it is sent.
-      let held: Held = { ...NOTHING, calls: 1, bytes: SHORT_REPLY_BYTES + 2 * requestBytes };
+      let held: Held = { ...NOTHING, calls: 1, bytes: CALL_BYTES + 2 * requestBytes };
       if (!take(aid, held)) {
         throw new VaultError('overloaded');
       }
