@@ -576,7 +576,7 @@ export interface paths {
         put?: never;
         /**
          * Create a rule
-         * Creates a rule from a list of operations, which are applied in the order of the list. Every operation is validated; `field` of the error names the first invalid part.
+         * Creates a rule from a list of operations, which are applied in the order of the list. Rules reach all that they are applied to: one that a connection names is created and deleted by callers alone who see data unmasked. Every operation is validated; `field` of the error names the first invalid part.
          *
          *     A credential needs the scope `rule:write`.
          */
@@ -712,35 +712,35 @@ export interface paths {
         };
         /**
          * Send a request on (GET)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         get: operations["relayGet"];
         /**
          * Send a request on (PUT)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         put: operations["relayPut"];
         /**
          * Send a request on (POST)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         post: operations["relayPost"];
         /**
          * Send a request on (DELETE)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
         delete: operations["relayDelete"];
         /**
          * Send a request on (OPTIONS)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -748,7 +748,7 @@ export interface paths {
         head?: never;
         /**
          * Send a request on (PATCH)
-         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.
+         * Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.
          *
          *     A credential needs the scope `proxy:send`.
          */
@@ -2454,6 +2454,11 @@ export interface components {
              * @example 201
              */
             status_code: number;
+            /**
+             * The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.
+             * @constant
+             */
+            withheld?: true;
             /** With `debug`: the filled request. It is masked for accounts without unmasked output; the request that was sent is not. */
             populated_template?: components["schemas"]["PopulatedTemplate"];
         };
@@ -2489,6 +2494,11 @@ export interface components {
             token_info?: components["schemas"]["TokenInfo"];
             /** The reply with mustache tags in place of the stored values; only with `smart_parse`. */
             body?: string;
+            /**
+             * The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.
+             * @constant
+             */
+            withheld?: true;
         };
         /** With `synchronous` what was stored. */
         ProxyGetReply: components["schemas"]["GetWebhook"] | components["schemas"]["ProxyAccepted"];
@@ -2646,6 +2656,10 @@ export interface components {
              * @example 10000
              */
             timeout_ms?: number;
+            /** Rules that are applied, before those of the request, to the data that a proxied request sends through the connection. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            rules?: string[];
+            /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            reply?: string[];
         };
         /** How requests are signed, without the key. */
         ShownSign: {
@@ -2696,6 +2710,10 @@ export interface components {
              * @example 10000
              */
             timeout_ms?: number;
+            /** Rules that are applied, before those of the request, to the data that a proxied request sends through the connection. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            rules?: string[];
+            /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            reply?: string[];
             /**
              * When the connection was created.
              * @example 2026-01-31T12:00:00.123Z
@@ -2741,6 +2759,10 @@ export interface components {
              * @example 10000
              */
             timeout_ms?: number;
+            /** Rules that are applied, before those of the request, to the data that a proxied request sends through the connection. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            rules?: string[];
+            /** Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them. */
+            reply?: string[];
         };
         CreateCsr: {
             /**
@@ -3342,6 +3364,11 @@ export interface components {
              * @example 201
              */
             status_code: number;
+            /**
+             * The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.
+             * @constant
+             */
+            withheld?: true;
         };
         /** The request failed and there is no reply to report. */
         FailureWebhook: {
@@ -3355,28 +3382,28 @@ export interface components {
         };
         /** A network token was issued and stored. */
         NetworkTokenWebhook: {
-            /** The network token that the requester issued for the card. */
+            /** The network token that the requester issued for the card; for a caller who may not see data its status alone. */
             network_token: {
                 /**
                  * The network token, used for payments instead of the card number.
                  * @example 4000001234567899
                  */
-                token: string;
+                token?: string;
                 /**
                  * Its month of expiry.
                  * @example 12
                  */
-                expiry_month: string;
+                expiry_month?: string;
                 /**
                  * Its year of expiry.
                  * @example 2029
                  */
-                expiry_year: string;
+                expiry_year?: string;
                 /**
                  * The last four digits of the network token.
                  * @example 4567
                  */
-                last_four: string;
+                last_four?: string;
                 /**
                  * The status according to the requester.
                  * @example active
@@ -9545,11 +9572,11 @@ export interface operations {
                 reference?: string;
                 /** Maximum number of attempts. The request is retried after 429, 5xx, and a connection that failed before anything was sent; each attempt is billed. */
                 attempts?: number;
-                /** Whether the reply includes populated_template. The request is still sent and billed. */
+                /** Whether the reply includes populated_template. The request is still sent and billed. Refused to callers who may not see data, and to those who see it masked where rules are applied. */
                 debug?: boolean;
                 /** Whether a name in the template that neither the item nor `extra_data` has is filled with an empty text. Otherwise the request is refused. */
                 allow_missing?: boolean;
-                /** Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query. */
+                /** Ids of rules, applied in this order to the data that is sent, after those of the connection; stored data does not change. Comma-separated in a query. Refused to credentials that do not see data unmasked. */
                 rules?: string[];
                 /**
                  * The passphrase of the key. Prefer the header X-Vault-Passphrase. Required in one of two places, the header or the query.
@@ -14965,6 +14992,11 @@ export interface operations {
                      * @example 201
                      */
                     status_code: number;
+                    /**
+                     * The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.
+                     * @constant
+                     */
+                    withheld?: true;
                 } | {
                     /** A message for humans. The wording may change. */
                     error: string;
@@ -15025,6 +15057,11 @@ export interface operations {
                     token_info?: components["schemas"]["TokenInfo"];
                     /** The reply with mustache tags in place of the stored values; only with `smart_parse`. */
                     body?: string;
+                    /**
+                     * The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.
+                     * @constant
+                     */
+                    withheld?: true;
                 } | {
                     /** A message for humans. The wording may change. */
                     error: string;
@@ -15072,28 +15109,28 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** The network token that the requester issued for the card. */
+                    /** The network token that the requester issued for the card; for a caller who may not see data its status alone. */
                     network_token: {
                         /**
                          * The network token, used for payments instead of the card number.
                          * @example 4000001234567899
                          */
-                        token: string;
+                        token?: string;
                         /**
                          * Its month of expiry.
                          * @example 12
                          */
-                        expiry_month: string;
+                        expiry_month?: string;
                         /**
                          * Its year of expiry.
                          * @example 2029
                          */
-                        expiry_year: string;
+                        expiry_year?: string;
                         /**
                          * The last four digits of the network token.
                          * @example 4567
                          */
-                        last_four: string;
+                        last_four?: string;
                         /**
                          * The status according to the requester.
                          * @example active

@@ -36,6 +36,7 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'server/console/ui/json.ts': 'what a person has typed, in their own browser',
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
+  'server/domain/mask/reply-json.ts': "a third party's text: only whether it is JSON, the value is dropped",
   'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
   'server/services/account/credential-record.ts': 'an opened service record',
   'server/services/account/record.ts': 'an opened service record',

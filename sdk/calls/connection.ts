@@ -37,6 +37,7 @@ export interface ConnectionCalls {
    *   headers: [{ Authorization: 'Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc' }],
    *   methods: ['POST'],
    *   paths: ['/charges'],
+   *   reply: ['id', 'status', 'error.code'],
    * });
    */
   readonly create: (connection: CreateConnection, options?: CallOptions) => Promise<Connection>;

@@ -100,6 +100,8 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'conn
       read: note('readConnection', () => CONNECTION),
       list: note('listConnections', () => textStream(JSON.stringify([CONNECTION]))),
       remove: note('removeConnection', () => undefined),
+      // Of no request of its own.
+      requireRuleChange: async () => undefined,
     },
   };
 }

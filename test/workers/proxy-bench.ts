@@ -210,7 +210,7 @@ async function fillAny(
     attempts: 8,
     debug: 'none',
     forcedMask: false,
-    hidesEchoes: false,
+    sight: 'all',
     allowMissing: false,
   } as const;
   const params = { ...actor, ...KEY, source: 'proxy', token, seen: 1, ...own, ...changes } as const;
@@ -238,7 +238,8 @@ async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
   const { order: bytes } = await order(parts, 'get', body);
   const params = {
     ...{ ...KEY, ip, ua, account: 'shop', id: JOB, attempts: 8 },
-    ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, summary: false, ...changes },
+    ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, sight: 'all' as const },
+    ...{ summary: false, ...changes },
   };
   return opened(await crypto.prepareFetch({ params, blob, passphrase, order: bytes })).job;
 }
@@ -254,7 +255,7 @@ function storeReply(
     params: { ...storeParams(), id: JOB, bytesMax: 262_144, forcedMask: false, ...changes },
     job,
     rules: applied,
-    contentType,
+    headers: contentType === undefined ? [] : [['Content-Type', contentType] as const],
     body: typeof body === 'string' ? utf8(body) : body,
   });
 }
@@ -277,7 +278,7 @@ async function reports(
 ) {
   const place = { aid: AID, id: JOB };
   const reply = textOf(
-    await crypto.reportProxy({ place, job, outcome, content, shown, echoes: new Secret(EMPTY) }),
+    await crypto.reportProxy({ place, job, outcome, content, shown, showing: new Secret(EMPTY) }),
   );
   const sealed = await crypto.sealReport({ place, job, outcome, content });
   return { reply, told: textOf((await crypto.openReport({ place, report: sealed })).body), sealed };

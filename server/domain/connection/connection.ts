@@ -1,7 +1,10 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
+
+import { VaultError } from '../../core/errors.ts';
 import type { Connection as Shown } from '../../http/schema/connection.ts';
 import { CONNECTION_LIMITS } from '../../http/schema/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { parseNamedPath } from '../json/named.ts';
 import { hasDotSegment, invalidAt, member, rejectOthers, textAt } from '../proxy/fields.ts';
 import { type HeaderLine, readHeaderLines } from '../proxy/headers.ts';
 import {
@@ -28,6 +31,10 @@ export interface ConnectionSettings {
   readonly paths?: readonly string[] | undefined;
   readonly sign?: Signing | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Rules that are applied to all that a proxied request sends through it, in their order. */
+  readonly rules?: readonly string[] | undefined;
+  /** Paths of the members of a JSON reply that callers see who may not see data. */
+  readonly reply?: readonly string[] | undefined;
 }
 
 /** A connection as it is kept. */
@@ -46,9 +53,24 @@ interface ConnectionOptions {
   readonly id?: string | undefined;
   /** Whether members that are not known are errors. */
   readonly refuseUnknown: boolean;
+  /** Whether the caller may decide what others see. */
+  readonly mayReveal: boolean;
+  /** What is replaced. */
+  readonly previous?: ConnectionSettings | undefined;
 }
 
-const NAMES = ['id', 'base_url', 'headers', 'client_cert_id', 'methods', 'paths', 'sign', 'timeout_ms'];
+const NAMES = [
+  'id',
+  'base_url',
+  'headers',
+  'client_cert_id',
+  'methods',
+  'paths',
+  'sign',
+  'timeout_ms',
+  'rules',
+  'reply',
+];
 /** Segments and slashes (RFC 3986, section 3.3). */
 const PATH = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/i;
 /** Slashes that a server may decode after it has decided what a path is for. */
@@ -144,6 +166,49 @@ function optionalAt<T>(
   return value === undefined ? undefined : read(value, `body.${name}`);
 }
 
+/** What decides what callers see: rules over what is sent, and the members of a reply. */
+type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply'>;
+
+function readRuleId(value: JsonValue, field: string): string {
+  if (typeof value !== 'string' || !isIdentifier(value)) {
+    throw invalidAt(field, 'must be the id of a rule');
+  }
+  return value;
+}
+
+function readReplyPath(value: JsonValue, field: string): string {
+  const path = textAt(value, field, CONNECTION_LIMITS.replyPathMax);
+  if (parseNamedPath(path) === undefined) {
+    throw invalidAt(field, 'must be a path such as `id`, `error.code` or `items[*].id`');
+  }
+  return path;
+}
+
+function readShowing(body: JsonObject): ShowingSettings {
+  const { rulesMax, replyMax } = CONNECTION_LIMITS;
+  const read = <T>(name: string, max: number, entry: (value: JsonValue, place: string) => T) =>
+    optionalAt(body, name, (value, field) =>
+      Array.isArray(value) && value.length === 0 ? undefined : readList(value, field, max, entry),
+    );
+  return { rules: read('rules', rulesMax, readRuleId), reply: read('reply', replyMax, readReplyPath) };
+}
+
+/** The same of a caller who may not decide it: what there was stays, and may be repeated. */
+function keptShowing(body: JsonObject, previous: ShowingSettings = {}): ShowingSettings {
+  const { rules, reply } = readShowing(body);
+  const kept = { rules: previous.rules, reply: previous.reply };
+  for (const [name, given] of Object.entries({ rules, reply })) {
+    const own = kept[name as keyof ShowingSettings];
+    if (given !== undefined && (given.length !== own?.length || given.some((each, at) => each !== own[at]))) {
+      throw new VaultError('not_allowed', {
+        field: `body.${name}`,
+        expected: 'needs `vault:read` and unmasked output',
+      });
+    }
+  }
+  return kept;
+}
+
 /**
  * Reads the body of a connection, and the id that it has there or in the path. Members that it does not know are errors
  * with `refuseUnknown`, null counts as omitted, and every fault is `invalid_request` at its place (`body.headers[2]`). Header
@@ -151,7 +216,7 @@ function optionalAt<T>(
  */
 export function readConnection(
   body: JsonObject,
-  { id, refuseUnknown }: ConnectionOptions,
+  { id, refuseUnknown, mayReveal, previous }: ConnectionOptions,
 ): { readonly id: string; readonly settings: ConnectionSettings } {
   if (refuseUnknown) {
     rejectOthers(body, NAMES, 'body');
@@ -170,13 +235,14 @@ export function readConnection(
     paths: optionalAt(body, 'paths', (value, field) => readList(value, field, pathsMax, readPath)),
     sign: optionalAt(body, 'sign', (value, field) => readSigning(value, field, { headers, refuseUnknown })),
     timeoutMs: optionalAt(body, 'timeout_ms', readTimeout),
+    ...(mayReveal ? readShowing(body) : keptShowing(body, previous)),
   };
   return { id: named, settings };
 }
 
 /** A connection as callers see it: no value of a header, and no signing key. */
 export function showConnection(id: string, connection: Connection): ShownConnection {
-  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs } = connection;
+  const { baseUrl, headers, clientCertId, methods, paths, sign, timeoutMs, rules, reply } = connection;
   return {
     id,
     base_url: baseUrl,
@@ -188,6 +254,8 @@ export function showConnection(id: string, connection: Connection): ShownConnect
       ? {}
       : { sign: { algorithm: sign.algorithm, header: sign.header, payload: sign.payload } }),
     ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
+    ...(rules === undefined ? {} : { rules: [...rules] }),
+    ...(reply === undefined ? {} : { reply: [...reply] }),
     created_at: formatStoredAt(connection.createdAt),
     updated_at: formatStoredAt(connection.updatedAt),
   };

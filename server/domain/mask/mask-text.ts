@@ -1,5 +1,7 @@
 /** How a text is masked, in whole or except for its end. */
 
+/** What stands for a value that is hidden, whatever its length. */
+export const HIDDEN = '********';
 /** The characters that stay visible (PCI DSS 3.4.1). */
 const VISIBLE = 4;
 const SPACE = 0x20;

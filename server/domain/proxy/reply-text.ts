@@ -40,20 +40,31 @@ export function isWide(contentType: string | undefined): boolean {
   return decoderFor(contentType, false).encoding.startsWith('utf-16');
 }
 
-/** The reply of a third party as the caller of a synchronous request gets it, with the request that `shown` is, if any. */
+/** What else the caller of a synchronous request is told. */
+interface ReplyNotes {
+  /** Whether the caller sees of the reply what its connection names, and nothing else. */
+  readonly withheld: boolean;
+  /** The request that was sent, where it is shown. */
+  readonly request?: JsonValue | undefined;
+}
+
+/** The reply of a third party as the caller of a synchronous request gets it. */
 export function replyObject(
   statusCode: number,
   headers: HeaderEntries,
   body: string,
-  shown?: JsonValue | undefined,
+  { withheld, request }: ReplyNotes,
 ): Uint8Array {
   const reply: JsonObject = new Map<string, JsonValue>([
     ['status_code', new JsonNumber(String(statusCode))],
     ['headers', headers.map((line) => new Map([line]))],
     ['body', body],
   ]);
-  if (shown !== undefined) {
-    reply.set('populated_template', shown);
+  if (withheld) {
+    reply.set('withheld', true);
+  }
+  if (request !== undefined) {
+    reply.set('populated_template', request);
   }
   return encodeJson(reply);
 }

@@ -14,6 +14,7 @@ export type WebhookParts =
       readonly headers: HeaderLines;
       readonly statusCode: number;
       readonly body: string;
+      readonly withheld?: boolean;
     }
   | {
       readonly kind: 'get';
@@ -23,8 +24,9 @@ export type WebhookParts =
       readonly tokenInfo?: JsonObject | undefined;
       /** The reply with tags in place of what was stored; only smart parse makes one. */
       readonly body?: string | undefined;
+      readonly withheld?: boolean;
     }
-  | { readonly kind: 'network_token'; readonly networkToken: NetworkToken; readonly tokenInfo: JsonObject }
+  | { readonly kind: 'network_token'; readonly networkToken: ShownToken; readonly tokenInfo: JsonObject }
   /** Something was stored through a capture endpoint; the members are those that its sender learns. */
   | { readonly kind: 'capture'; readonly captured: JsonObject }
   /** There is no reply, but an error. */
@@ -38,6 +40,9 @@ export interface NetworkToken {
   readonly lastFour: string;
   readonly status: string;
 }
+
+/** The same as it is reported: of a withheld one the status alone. */
+type ShownToken = Pick<NetworkToken, 'status'> & Partial<NetworkToken>;
 
 /** Members that only the webhook of a failure has. */
 const FAILURE_NAMES = ['error', 'code'];
@@ -67,10 +72,11 @@ export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Ar
 function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefined> {
   switch (parts.kind) {
     case 'post':
-      return new Map<string, JsonValue>([
+      return new Map<string, JsonValue | undefined>([
         ['headers', headerList(parts.headers)],
         ['body', parts.body],
         ['status_code', integer(parts.statusCode)],
+        ['withheld', parts.withheld || undefined],
       ]);
     case 'get':
       return new Map<string, JsonValue | undefined>([
@@ -78,6 +84,7 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
         ['status_code', integer(parts.statusCode)],
         ['token_info', parts.tokenInfo],
         ['body', parts.body],
+        ['withheld', parts.withheld || undefined],
       ]);
     case 'network_token':
       return new Map<string, JsonValue>([
@@ -104,12 +111,18 @@ function headerList(lines: HeaderLines): JsonValue[] {
   return lines.map((line) => new Map([line]));
 }
 
-function networkTokenObject(token: NetworkToken): JsonObject {
-  return new Map([
+function networkTokenObject(token: ShownToken): JsonObject {
+  const object: JsonObject = new Map();
+  for (const [name, value] of [
     ['token', token.token],
     ['expiry_month', token.expiryMonth],
     ['expiry_year', token.expiryYear],
     ['last_four', token.lastFour],
     ['status', token.status],
-  ]);
+  ] as const) {
+    if (value !== undefined) {
+      object.set(name, value);
+    }
+  }
+  return object;
 }

@@ -1,5 +1,8 @@
 /** Placeholders of stored values in a request: `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}`. */
+import { onlyDigits } from '../card/digits.ts';
+import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { invalidAt } from '../proxy/fields.ts';
+import type { SentNumber } from '../relay/sight.ts';
 
 /** The value that a placeholder stands for. */
 export interface Placeholder {
@@ -107,4 +110,17 @@ export function tokensOf(texts: readonly RelayText[]): readonly string[] {
     }
   }
   return [...tokens];
+}
+
+/** Shorter numbers may be anything else in a reply. */
+const DIGITS_MIN = 8;
+
+/** The number that a value is; undefined for a value that is none, or too short to be found. */
+export function sentNumber(placeholder: Placeholder, value: JsonValue): SentNumber | undefined {
+  const text = value instanceof JsonNumber ? value.text : value;
+  if (typeof text !== 'string' || !/^[\d\s-]+$/.test(text)) {
+    return undefined;
+  }
+  const digits = onlyDigits(text);
+  return digits.length < DIGITS_MIN ? undefined : { digits, shown: placeholderText(placeholder) };
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../core/errors.ts';
-import { withoutCredentials } from '../../services/relay/relay.ts';
+import { withoutSecretsInPassing } from '../../services/relay/relay.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute, type Method, type Route } from '../plugins/route.ts';
 import { Identifier } from '../schema/common.ts';
@@ -40,7 +40,7 @@ function relayBy(method: Method): Route {
     noun: 'proxy',
     summary: `Send a request on (${method})`,
     description:
-      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders. The request is sent once; its Idempotency-Key is for the third party.',
+      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.',
     auth: 'basic',
     params: Type.Object({
       connection: Identifier('The id of the connection.'),
@@ -77,7 +77,7 @@ function relayBy(method: Method): Route {
       object: ({ params }) => objectOf('connection', params.connection),
     },
     handle: async ({ ctx, params, passphrase, body, request, services }) => {
-      const { status, credentials, ...reply } = await services.relay.relay(ctx, {
+      const { status, secrets, ...reply } = await services.relay.relay(ctx, {
         connection: params.connection,
         ...restOf(request.url),
         method: request.method,
@@ -86,7 +86,7 @@ function relayBy(method: Method): Route {
         passphrase,
         body,
       });
-      return { relayed: { status, ...withoutCredentials(reply, credentials?.expose() ?? []) } };
+      return { relayed: { status, ...withoutSecretsInPassing(reply, secrets?.expose() ?? []) } };
     },
   });
 }

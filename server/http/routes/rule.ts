@@ -23,7 +23,7 @@ const createRule = defineRoute({
   noun: 'rule',
   summary: 'Create a rule',
   description:
-    'Creates a rule from a list of operations, which are applied in the order of the list. Every operation is validated; `field` of the error names the first invalid part.',
+    'Creates a rule from a list of operations, which are applied in the order of the list. Rules reach all that they are applied to: one that a connection names is created and deleted by callers alone who see data unmasked. Every operation is validated; `field` of the error names the first invalid part.',
   auth: 'basic',
   query: RuleQuery,
   passphrase: 'none',
@@ -33,9 +33,10 @@ const createRule = defineRoute({
   meter: ['rule'],
   idempotent: false,
   audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ ctx, query, body, services }) => ({
-    json: await services.rules.create(ctx, { id: query.id, body }),
-  }),
+  handle: async ({ ctx, query, body, services }) => {
+    await services.connections.requireRuleChange(ctx, query.id);
+    return { json: await services.rules.create(ctx, { id: query.id, body }) };
+  },
 });
 
 const readRules = defineRoute({
@@ -79,6 +80,7 @@ const removeRule = defineRoute({
   idempotent: false,
   audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query, services }) => {
+    await services.connections.requireRuleChange(ctx, query.id);
     await services.rules.remove(ctx, query.id);
     return { json: { message: 'The rule was deleted.' } };
   },

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { CertificateId } from './cert.ts';
-import { NewIdentifier, Timestamp } from './common.ts';
+import { Identifier, NewIdentifier, Timestamp } from './common.ts';
 import { CONNECTION_LIMITS, HMAC_NAMES } from './third-party.ts';
 
 const ConnectionId = NewIdentifier('Identifier of the connection, unique in the account.');
@@ -47,6 +47,21 @@ const TimeoutMs = Type.Integer({
   description: 'How long the third party may take to reply, in milliseconds. Default: 20,000.',
   examples: [10_000],
 });
+
+const Rules = Type.Array(Identifier('The id of a rule.'), {
+  maxItems: CONNECTION_LIMITS.rulesMax,
+  description:
+    'Rules that are applied, before those of the request, to the data that a proxied request sends through the connection. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them.',
+});
+
+const ReplyPaths = Type.Array(
+  Type.String({ minLength: 1, maxLength: CONNECTION_LIMITS.replyPathMax, examples: ['error.code'] }),
+  {
+    maxItems: CONNECTION_LIMITS.replyMax,
+    description:
+      'Paths of the members of a JSON reply that callers without `vault:read` see, such as `id` or `items[*].id`; of all else they see the status code. Name what the third party makes itself, never what repeats the request. Setting them needs `vault:read` and unmasked output; a replacement without these rights keeps them.',
+  },
+);
 
 const SIGN = {
   algorithm: Type.Union(
@@ -102,6 +117,8 @@ const SETTINGS = {
     ),
   ),
   timeout_ms: Type.Optional(TimeoutMs),
+  rules: Type.Optional(Rules),
+  reply: Type.Optional(ReplyPaths),
 };
 
 export const CreateConnection = Type.Object(
@@ -134,6 +151,8 @@ export const Connection = Type.Object(
       Type.Object(SIGN, { $id: 'ShownSign', description: 'How requests are signed, without the key.' }),
     ),
     timeout_ms: Type.Optional(TimeoutMs),
+    rules: Type.Optional(Rules),
+    reply: Type.Optional(ReplyPaths),
     created_at: Timestamp('When the connection was created.'),
     updated_at: Timestamp('When it was created or replaced last.'),
   },

@@ -24,7 +24,8 @@ export const ProxyPostQuery = Type.Object({
   attempts: Attempts,
   debug: Type.Boolean({
     default: false,
-    description: 'Whether the reply includes populated_template. The request is still sent and billed.',
+    description:
+      'Whether the reply includes populated_template. The request is still sent and billed. Refused to callers who may not see data, and to those who see it masked where rules are applied.',
   }),
   allow_missing: Type.Boolean({
     default: false,
@@ -34,7 +35,7 @@ export const ProxyPostQuery = Type.Object({
   rules: Type.Optional({
     ...RuleIds,
     description:
-      'Ids of rules, applied in this order to the data that is sent; stored data does not change. Comma-separated in a query.',
+      'Ids of rules, applied in this order to the data that is sent, after those of the connection; stored data does not change. Comma-separated in a query. Refused to credentials that do not see data unmasked.',
   }),
 });
 

@@ -29,4 +29,7 @@ export const CONNECTION_LIMITS = {
   signPayloadMax: 2048,
   timeoutMsMin: 1_000,
   timeoutMsMax: 20_000,
+  rulesMax: 64,
+  replyMax: 64,
+  replyPathMax: 255,
 } as const;

@@ -16,6 +16,13 @@ const StatusCode = Type.Integer({
   examples: [201],
 });
 
+const Withheld = Type.Optional(
+  Type.Literal(true, {
+    description:
+      'The caller may not see data: of the reply it gets the status code and the members that the connection names in `reply`.',
+  }),
+);
+
 /** A third party's reply, in the order in which it is written. */
 export const REPLY_MEMBERS = {
   headers: HeaderLines,
@@ -24,6 +31,7 @@ export const REPLY_MEMBERS = {
       'The body as text, decoded with the charset of its Content-Type if it is known, otherwise as UTF-8. At most 1 MB.',
   }),
   status_code: StatusCode,
+  withheld: Withheld,
 };
 
 export const PostWebhook = Type.Object(REPLY_MEMBERS, {
@@ -41,6 +49,7 @@ export const GetWebhook = Type.Object(
         description: 'The reply with mustache tags in place of the stored values; only with `smart_parse`.',
       }),
     ),
+    withheld: Withheld,
   },
   {
     $id: 'GetWebhook',
@@ -57,13 +66,18 @@ export const NetworkTokenWebhook = Type.Object(
   {
     network_token: Type.Object(
       {
-        token: text('The network token, used for payments instead of the card number.', '4000001234567899'),
-        expiry_month: text('Its month of expiry.', '12'),
-        expiry_year: text('Its year of expiry.', '2029'),
-        last_four: text('The last four digits of the network token.', '4567'),
+        token: Type.Optional(
+          text('The network token, used for payments instead of the card number.', '4000001234567899'),
+        ),
+        expiry_month: Type.Optional(text('Its month of expiry.', '12')),
+        expiry_year: Type.Optional(text('Its year of expiry.', '2029')),
+        last_four: Type.Optional(text('The last four digits of the network token.', '4567')),
         status: text('The status according to the requester.', 'active'),
       },
-      { description: 'The network token that the requester issued for the card.' },
+      {
+        description:
+          'The network token that the requester issued for the card; for a caller who may not see data its status alone.',
+      },
     ),
     token_info: TokenInfo,
   },

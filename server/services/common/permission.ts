@@ -1,5 +1,6 @@
 /** What API credentials may do. An account's password may do everything that the account may. */
 import { VaultError } from '../../core/errors.ts';
+import type { Sight } from '../../domain/relay/sight.ts';
 import { isInRanges } from '../../domain/text/network.ts';
 import type { Scope } from '../../http/schema/credential.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
@@ -65,7 +66,25 @@ export function requireUnmasked({ credential, unmasked }: Pick<Account, 'credent
   }
 }
 
-/** Whether a caller may see all that is stored: what third parties send back is then shown as it is. */
+/**
+ * Whether a caller may decide what others see: the account itself, or a credential that reads without a mask. An account that
+ * is masked itself is no exception: what it sees is a matter of {@link sightOf}.
+ */
 export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
+}
+
+/** Rejects, at its place, what only a caller may set who may decide what others see. */
+export function requireReveal(account: Pick<Account, 'credential' | 'unmasked'>, field: string): void {
+  if (!mayReveal(account)) {
+    throw new VaultError('not_allowed', { field, expected: 'needs `vault:read` and unmasked output' });
+  }
+}
+
+/** How much a caller sees of the replies of third parties. */
+export function sightOf(account: Pick<Account, 'credential' | 'unmasked'>): Sight {
+  if (!hasScope(account, 'vault:read')) {
+    return 'named';
+  }
+  return account.unmasked ? 'all' : 'masked';
 }

@@ -8,7 +8,7 @@ import type { ConnectionStore } from '../../store/connection.ts';
 import { bindParts } from '../common/bind.ts';
 import { listStreamOf } from '../common/byte-stream.ts';
 import type { Clock } from '../common/clock.ts';
-import { vetTarget } from '../common/permission.ts';
+import { mayReveal, requireReveal, vetTarget } from '../common/permission.ts';
 import type { Account, AccountContext } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 
@@ -47,7 +47,7 @@ export type Connections = ReturnType<typeof createConnections>;
 export function createConnections(dependencies: ConnectionDependencies) {
   const known = createMemory<SealedConnection>(KNOWN_MAX, KNOWN_MS, dependencies.now);
   const parts: ConnectionParts = { ...dependencies, known };
-  return bindParts(parts, { find, create, replace, read, list, remove });
+  return bindParts(parts, { find, create, replace, read, list, remove, requireRuleChange });
 }
 
 /** The connection of this id as it is stored now. Rejects with `connection_not_found`. */
@@ -82,7 +82,13 @@ async function seal(
   body: Uint8Array,
   previous?: SealedConnection,
 ) {
-  const params: SealConnectionParams = { aid: account.aid, id: previous?.id, now: now(), refuseUnknown };
+  const params: SealConnectionParams = {
+    aid: account.aid,
+    id: previous?.id,
+    now: now(),
+    refuseUnknown,
+    mayReveal: mayReveal(account),
+  };
   const sealed = await crypto.sealConnection({ params, previous: previous?.record, body });
   await vetTarget(thirdParties, account, sealed.origin, 'body.base_url');
   return sealed;
@@ -155,5 +161,24 @@ async function remove(
 ): Promise<void> {
   if (!(await connectionStore.remove(account.aid, id))) {
     throw new VaultError('connection_not_found');
+  }
+}
+
+/**
+ * Rejects the creation, change or deletion of a rule that a connection names, unless the caller may decide what others see: it
+ * runs over all that is sent through that connection.
+ */
+async function requireRuleChange(
+  parts: ConnectionParts,
+  { account }: AccountContext,
+  id: string,
+): Promise<void> {
+  if (mayReveal(account)) {
+    return;
+  }
+  for await (const some of readAll(parts, account.aid)) {
+    if (some.some(({ rules }) => rules?.includes(id))) {
+      requireReveal(account, 'query.id');
+    }
   }
 }

@@ -3,10 +3,11 @@ import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
+import type { Glance } from '../../domain/relay/glance.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
-import { mayReveal, vetTarget } from '../common/permission.ts';
+import { sightOf, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Connections } from '../connection/connection.ts';
@@ -64,8 +65,10 @@ export interface PreparedJob {
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
-  /** What is hidden in the reply to a waiting caller. */
-  readonly echoes: SecretBytes;
+  /** What the reply to a waiting caller is shown by; empty where it is shown as it is. */
+  readonly showing: SecretBytes;
+  /** What is looked for in that reply before a thread is asked to show it. */
+  readonly glance: Secret<Glance>;
 }
 
 /** One order, parsed and checked. */
@@ -74,6 +77,8 @@ export interface CheckedOrder {
   readonly bytes: Uint8Array;
   /** The connection that it goes through, sealed. */
   readonly connection?: Uint8Array | undefined;
+  /** The rules of the connection. */
+  readonly rules?: readonly string[] | undefined;
 }
 
 /** What orders are prepared with. */
@@ -91,7 +96,11 @@ export interface PreparingParts {
 }
 
 const NO_BYTES = new Uint8Array(0);
-const NO_ECHOES: SecretBytes = new Secret(NO_BYTES);
+/** Of a job that shows its reply itself. */
+const NO_SHOWING = {
+  showing: new Secret(NO_BYTES),
+  glance: new Secret<Glance>({ secrets: [], digitsMin: 0 }),
+};
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
@@ -123,7 +132,7 @@ export async function connectOrder(
     return order;
   }
   const { record, shown } = await connections.find(aid, facts.connection);
-  return { ...order, facts: { ...facts, origin: shown.base_url }, connection: record };
+  return { ...order, facts: { ...facts, origin: shown.base_url }, connection: record, rules: shown.rules };
 }
 
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
@@ -158,14 +167,8 @@ export async function fillJob(
     const actor = actorNameOf(account);
     const place = { aid, kid, summary: key.summary, user: key.user, account: account.name, actor, requestId };
     const { hasSections } = order.facts;
-    const hidesEchoes = !mayReveal(account);
-    const named = {
-      hasSections,
-      token,
-      reference,
-      forcedMask: hidesEchoes || !account.unmasked,
-      hidesEchoes,
-    };
+    const sight = sightOf(account);
+    const named = { hasSections, token, reference, forcedMask: sight !== 'all', sight };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const fill = (item: ItemParts) => {
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
@@ -215,10 +218,10 @@ async function preparedOf(
     case 'rejected':
       return made.error;
     case 'ready':
-      return { job: NO_BYTES, opened: made, shown: made.shown, echoes: made.echoes };
+      return { job: NO_BYTES, opened: made, shown: made.shown, showing: made.showing, glance: made.glance };
     case 'filled': {
       const opened = await crypto.openJob({ place, job: made.job });
-      return { job: made.job, opened, shown: made.shown, echoes: NO_ECHOES };
+      return { job: made.job, opened, shown: made.shown, ...NO_SHOWING };
     }
   }
 }
@@ -247,11 +250,19 @@ export async function prepareFetch(
     };
     const { ip, userAgent: ua, credentialId, requestId } = ctx;
     const actor = actorNameOf(account);
-    const caller = { ip, ua, actor, credentialId, requestId, forcedMask: !account.unmasked };
+    const caller = {
+      ip,
+      ua,
+      actor,
+      credentialId,
+      requestId,
+      forcedMask: !account.unmasked,
+      sight: sightOf(account),
+    };
     const params = { ...place, ...caller, attempts, algorithm, smartParse, rules: input.rules };
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);
   });
   const opened = await crypto.openJob({ place: { aid: account.aid, id }, job });
-  return { job, opened, shown: NO_BYTES, echoes: NO_ECHOES };
+  return { job, opened, shown: NO_BYTES, ...NO_SHOWING };
 }

@@ -1,16 +1,18 @@
+import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import { headerIn } from '../../core/headers.ts';
-import type { SecretBytes } from '../../core/secret.ts';
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
+import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { replyObject, replyText } from '../../domain/proxy/reply-text.ts';
+import { type Glance, staysAsItIs as isSeenAsItIs } from '../../domain/relay/glance.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { bindParts } from '../common/bind.ts';
 import type { RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
-import { hasScope } from '../common/permission.ts';
-import { type AccountContext, confirmAccount } from '../common/request-context.ts';
+import { mayReveal, sightOf } from '../common/permission.ts';
+import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import type { Unlocked } from '../key/open.ts';
 import type {
@@ -41,14 +43,13 @@ import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
 import type { CallBounds } from './slots.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
-const SIMPLE_BYTES_MAX = 16_384;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
 
 interface Parts extends CallParts, PreparingParts {
   readonly crypto: PreparingParts['crypto'] &
-    Pick<Crypto, 'lengthOf' | 'openReply' | 'reportProxy' | 'sealReply'>;
+    Pick<Crypto, 'openReply' | 'passes' | 'reportProxy' | 'sealReply'>;
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'lengthOf' | 'vet'>;
   readonly idempotency: IdempotencyService;
@@ -80,7 +81,8 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
     const readParts = startReads(parts, account, input.user, [token]);
     const order = await connectOrder(parts, account, await checkOrder(parts, account, 'post', body));
-    const shows = !hasScope(account, 'vault:read') ? 'hidden' : account.unmasked ? 'plain' : 'masked';
+    requireShowable(account, input, order);
+    const sight = sightOf(account);
     const request = {
       route: 'POST /v1/proxy/post',
       parts: [
@@ -88,17 +90,51 @@ function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise
         reference,
         String(attempts),
         input.rules.join(),
-        debug && shows,
+        debug && 'debug',
+        sight,
         allowMissing && 'allow_missing',
         body,
       ],
     };
     return once(parts, ctx, input, request, order, async (id) => {
-      const applied = await parts.rules.find(account.aid, input.rules, 'query.rules');
-      const own = { id, what: 'post', attempts, allowMissing, debug: debug ? shows : 'none' } as const;
+      const applied = await rulesOf(parts, account, input, order);
+      const shown = !debug ? 'none' : sight === 'all' ? 'plain' : 'masked';
+      const own = { id, what: 'post', attempts, allowMissing, debug: shown } as const;
       return fillJob(parts, ctx, input, applied, order, own, readParts);
     });
   });
+}
+
+/**
+ * Rejects rules and `debug` of a caller who does not see all: a rule, or a template that it fills, could write a value in a way
+ * that no mask finds.
+ */
+function requireShowable(account: Account, { rules, debug }: ProxyPostInput, order: CheckedOrder): void {
+  if (rules.length > 0 && !mayReveal(account)) {
+    throw hidden('query.rules', 'need a caller who sees data unmasked: rules could show what is masked');
+  }
+  const sight = sightOf(account);
+  const hasRules = rules.length > 0 || (order.rules ?? []).length > 0;
+  if (debug && (sight === 'named' || (sight === 'masked' && hasRules))) {
+    throw hidden('query.debug', 'needs a caller who sees data, unmasked where rules are applied');
+  }
+}
+
+function hidden(field: string, expected: string): VaultError {
+  return new VaultError('not_allowed', { field, expected });
+}
+
+/** The rules of a request: those of its connection, then its own. */
+async function rulesOf(
+  { rules }: Pick<Parts, 'rules'>,
+  { aid }: Account,
+  input: ProxyPostInput,
+  order: CheckedOrder,
+): Promise<RuleSet> {
+  const own = await rules.find(aid, input.rules, 'query.rules');
+  return order.rules === undefined
+    ? own
+    : [...(await rules.find(aid, order.rules, 'body.request.connection')), ...own];
 }
 
 /** Notes that the use of an item was refused, for the item's log. */
@@ -237,7 +273,7 @@ async function callNow(
   parts: Parts,
   ctx: AccountContext,
   job: ProxyJob,
-  { shown, echoes }: Pick<PreparedJob, 'shown' | 'echoes'>,
+  { shown, showing, glance }: Pick<PreparedJob, 'shown' | 'showing' | 'glance'>,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
   const { crypto, sending } = parts;
@@ -245,11 +281,12 @@ async function callNow(
   const reply = await sendNow(parts, ctx, job, sent);
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
-    if (outcome.kind === 'reply' && isSimple(crypto, content, shown, echoes)) {
+    if (outcome.kind === 'reply' && shown.length === 0 && staysAsItIs(crypto, glance, outcome, content)) {
       const { statusCode, headers } = outcome;
-      return replyObject(statusCode, headers, replyText(content, headerIn(headers, 'content-type')));
+      const text = replyText(content, headerIn(headers, 'content-type'));
+      return replyObject(statusCode, headers, text, { withheld: false });
     }
-    const report = { place, job: job.record, outcome, content, shown, echoes };
+    const report = { place, job: job.record, outcome, content, shown, showing };
     return await withRetries(() => crypto.reportProxy(report), isTransient);
   } catch (error) {
     // The third party has acted: an error that suggests a retry would be wrong.
@@ -259,14 +296,14 @@ async function callNow(
   }
 }
 
-/** Whether a reply goes to the caller as it is and is so short that a thread would take longer to hear of it. */
-function isSimple(
-  crypto: Pick<Crypto, 'lengthOf'>,
+/** Whether a reply goes to the caller as it is, so that no thread need show it. */
+function staysAsItIs(
+  crypto: Pick<Crypto, 'passes'>,
+  glance: Secret<Glance>,
+  { headers }: { readonly headers: HeaderEntries },
   content: Uint8Array,
-  shown: Uint8Array,
-  echoes: SecretBytes,
 ): boolean {
-  return content.length <= SIMPLE_BYTES_MAX && shown.length === 0 && crypto.lengthOf(echoes) === 0;
+  return crypto.passes(glance, (seen) => isSeenAsItIs(headers, content, seen));
 }
 
 async function accept(

@@ -3,7 +3,7 @@ import type { ItemName } from '../../../workers/jobs/item/jobs.ts';
 import type { JobFacts, ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { asVaultError, failureFields, isFault } from '../../core/failure.ts';
-import { headerIn } from '../../core/headers.ts';
+import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
@@ -292,8 +292,8 @@ async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply):
   if (what === 'network_token' && !isSuccess(statusCode)) {
     throw new VaultError('reply_not_storable');
   }
-  const { tokenInfo, extra } = await store(parts, job, reply);
-  return { outcome: { kind: 'stored', statusCode, headers, tokenInfo }, bytes: extra };
+  const { tokenInfo, extra, headers: shown } = await store(parts, job, reply);
+  return { outcome: { kind: 'stored', statusCode, headers: shown, tokenInfo }, bytes: extra };
 }
 
 /** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
@@ -328,12 +328,12 @@ async function dropSadOf(parts: SendingParts, name: ItemName, logNames: LogNames
   }
 }
 
-/** Stores what was fetched, as `store` would; `extra` is what smart parsing adds to the outcome. */
+/** Stores what was fetched, as `store` would; `extra` and `headers` are what is reported of the reply. */
 async function store(
   parts: SendingParts,
   job: ProxyJob,
   reply: TargetReply,
-): Promise<{ readonly tokenInfo: TokenInfo; readonly extra: Uint8Array }> {
+): Promise<{ readonly tokenInfo: TokenInfo; readonly extra: Uint8Array; readonly headers: HeaderEntries }> {
   const { crypto, rules, storing } = parts;
   const { id, record, facts, account } = job;
   const { reference, algorithm, user, kid, gen, summary = false } = facts;
@@ -341,8 +341,8 @@ async function store(
   const applied = await rules.find(aid, facts.rules);
   const request = { reference, algorithm, return_card_metadata: false, seed: id };
   const own = { id, bytesMax: STORED_BYTES_MAX, forcedMask: facts.forcedMask === true || !account.unmasked };
-  const text = { contentType: headerIn(reply.headers, 'content-type'), body: reply.body };
-  let extra: Uint8Array = NO_BYTES;
+  const { headers, body } = reply;
+  let reported = { extra: NO_BYTES as Uint8Array, headers };
   return untilDone(async () => {
     const stored = await storing.storeUnder(
       contextOf(job),
@@ -350,8 +350,8 @@ async function store(
       request,
       async (wanted) => {
         const params = { ...wanted, ...own };
-        const made = await crypto.storeFetched({ params, job: record, rules: applied, ...text });
-        extra = made.extra;
+        const made = await crypto.storeFetched({ params, job: record, rules: applied, headers, body });
+        reported = made;
         return made.parts;
       },
     );
@@ -359,6 +359,6 @@ async function store(
       await requireKey(parts, job);
       return undefined;
     }
-    return { tokenInfo: stored.value, extra };
+    return { tokenInfo: stored.value, extra: reported.extra, headers: reported.headers };
   });
 }

@@ -6,8 +6,8 @@ import type { Crypto, WarmBlob } from '../../crypto/client.ts';
 import { takesPath } from '../../domain/connection/connection.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
+import { staysAsItIs } from '../../domain/relay/glance.ts';
 import { headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
-import { staysAsItIs } from '../../domain/relay/mask.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
 import type { Connection } from '../../http/schema/connection.ts';
 import type { AsksForRoom } from '../../outbound/call.ts';
@@ -19,7 +19,7 @@ import type { ClientCredentials } from '../cert/cert.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import { recover } from '../common/coalesce.ts';
-import { mayReveal, outsideScope, requireKey } from '../common/permission.ts';
+import { outsideScope, requireKey, sightOf } from '../common/permission.ts';
 import {
   type Account,
   type AccountContext,
@@ -36,8 +36,8 @@ import type { MeteringService } from '../request/metering.ts';
 import { type ReadParts, startReads } from '../vault/read.ts';
 import type { Rejections } from '../vault/rejections.ts';
 
-/** Removes the credentials of a connection from a reply, for the layer that may see them. */
-export { withoutCredentials } from '../../domain/relay/credentials.ts';
+/** Takes the secrets of a connection out of a reply, for the layer that may see them. */
+export { withoutSecretsInPassing } from '../../domain/relay/sight.ts';
 
 /** A request to be sent on through a connection. */
 export interface RelayInput extends RelayRequest {
@@ -53,12 +53,12 @@ export interface Relayed {
   readonly status: number;
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
-  /** What must still be hidden in it. */
-  readonly credentials?: Secret<readonly string[]>;
+  /** The connection's own values, which must still be hidden in it. */
+  readonly secrets?: Secret<readonly string[]>;
 }
 
 interface RelayParts {
-  readonly crypto: Pick<Crypto, 'fillRelay' | 'maskRelay' | 'passes'>;
+  readonly crypto: Pick<Crypto, 'fillRelay' | 'passes' | 'showRelay'>;
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
@@ -219,9 +219,9 @@ async function fillUnder(
   const { account } = ctx;
   const { connection, method, path, query, headers, body } = input;
   const { aid, kid } = key;
-  const hidesEchoes = !mayReveal(account);
+  const sight = sightOf(account);
   const request = { connection, method, path, query, headers };
-  const own = { ...request, hidesEchoes, forcedMask: hidesEchoes || !account.unmasked };
+  const own = { ...request, sight, forcedMask: sight !== 'all' };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
   const found = Promise.all(tokens.map((token) => readParts(kid, token)));
   const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
@@ -321,20 +321,38 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
     const isUnknown = isOutcomeUnknown(result) && result.code !== 'target_timeout';
     throw new VaultError(isUnknown ? 'outcome_unknown' : result.code);
   }
-  const { status, headers, body } = result;
+  const { status, headers: given, body } = result;
   await parts.sending.dropSad(status, { aid, kid: key.kid }, tokens, names);
-  const back = headersToReturn(headers);
+  const back = headersToReturn(given);
   // Without a body, a length is that of the reply to GET.
-  const length = input.method === 'HEAD' ? headerIn(headers, 'content-length') : undefined;
-  const shown: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
-  if (ready.masks === undefined || !(body instanceof Uint8Array)) {
-    return { status, headers: shown, body, credentials: ready.hidden.map(({ credentials }) => credentials) };
+  const length = input.method === 'HEAD' ? headerIn(given, 'content-length') : undefined;
+  const headers: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
+  const { showing, glance } = ready;
+  if (showing === undefined || !(body instanceof Uint8Array)) {
+    return { status, headers, body, secrets: glance.map(({ secrets }) => secrets) };
   }
-  if (crypto.passes(ready.hidden, (hidden) => staysAsItIs(shown, body, hidden))) {
-    return { status, headers: shown, body };
+  if (crypto.passes(glance, (seen) => staysAsItIs(headers, body, seen))) {
+    return { status, headers, body };
   }
-  const masked = await crypto.maskRelay({ aid, masks: ready.masks, status, headers: shown, body });
-  return { status, ...masked };
+  const shown = await crypto.showRelay({ aid, showing, status, headers, body });
+  return shown.withheld
+    ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
+    : { status, headers: shown.headers, body: shown.body };
+}
+
+/** `Retry-After` in one of the forms that RFC 9110 has: seconds, or a date. */
+const RETRY_AFTER = /^(?:\d{1,10}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
+
+/** The headers of a reply of which only named members are shown. */
+function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntries {
+  const retryAfter = headerIn(headers, 'retry-after')?.trim();
+  return [
+    ...(body.length > 0 ? [['Content-Type', 'application/json'] as const] : []),
+    ...(retryAfter !== undefined && RETRY_AFTER.test(retryAfter)
+      ? [['Retry-After', retryAfter] as const]
+      : []),
+    ['X-Vault-Withheld', 'true'],
+  ];
 }
 
 function requestOf(
@@ -342,11 +360,11 @@ function requestOf(
   { aid, credential, hosts }: Account,
   { ready, shown, clientCert, room }: Sending,
 ): RelayedRequest {
-  const { request, masks, hidden } = ready;
+  const { request, showing, glance } = ready;
   const owner = senderOf(aid, credential?.id);
   const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
-  // What must be masked is read whole; anything else goes through as it comes.
-  const stream = masks === undefined;
-  const decodes = stream && crypto.passes(hidden, ({ credentials }) => credentials.length > 0);
+  // What must be read to be shown is read whole; anything else goes through as it comes.
+  const stream = showing === undefined;
+  const decodes = stream && crypto.passes(glance, ({ secrets }) => secrets.length > 0);
   return { owner, hosts, request, clientCert, deadlineMs, room, stream, decodes };
 }

@@ -1,9 +1,10 @@
 /** What a credential that may use a card tries in order to see it, and what becomes of each attempt. */
+import { isDeepStrictEqual } from 'node:util';
 import { ROUTES } from '../../../server/http/routes/table.ts';
 import { METHODS } from '../../../server/outbound/call.ts';
-import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
+import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { jobsDone, type OrderChanges, proxyPost, requestTo } from '../../helpers/proxy.ts';
-import { ECHOES } from './echoes.ts';
+import { ECHOES, SPLIT } from './echoes.ts';
 import { CARD, type Stage, seenOf, shownOf } from './stage.ts';
 
 /** One attempt: what became of it, and what could be seen of the card. */
@@ -13,18 +14,16 @@ export interface Attempted {
   readonly shown: readonly string[];
 }
 
-/** How a request sends the card; `refused` where it cannot be sent like that. */
+/** How a request sends the card. */
 interface Shape extends OrderChanges {
   readonly path?: string;
   readonly extra_data?: unknown;
   readonly query?: Query;
-  readonly refused?: string;
 }
 
 const FORM = { headers: [{ 'Content-Type': 'application/x-www-form-urlencoded' }] };
 const XML = { headers: [{ 'Content-Type': 'application/xml' }] };
 const TEXT = { headers: [{ 'Content-Type': 'text/plain' }] };
-const NAMELESS = '403 not_allowed';
 
 /** How the card is put into a request. */
 const SHAPES: Readonly<Record<string, Shape>> = {
@@ -51,14 +50,14 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     headers: [{ 'Accept-Encoding': 'zstd' }],
     body: '{"a":"{{card_number}}"}',
   },
-  'a code without a name': { ...TEXT, body: '{{cvv}}', refused: NAMELESS },
-  'a code in a list': { body: '[{{card_number}},{{cvv}}]', refused: NAMELESS },
-  'a code in the path': { path: '/{{cvv}}', body: '{}', refused: NAMELESS },
-  'a code behind a code': { ...TEXT, body: 'cvv={{cvv}} {{cvv}}', refused: NAMELESS },
-  'a code behind a digit': { ...TEXT, body: 'cvv=1{{cvv}}', refused: NAMELESS },
+  'a code without a name': { ...TEXT, body: '{{cvv}}' },
+  'a code in a list': { body: '[{{card_number}},{{cvv}}]' },
+  'a code in the path': { path: '/{{cvv}}', body: '{}' },
+  'a code behind a code': { ...TEXT, body: 'cvv={{cvv}} {{cvv}}' },
+  'a code behind a digit': { ...TEXT, body: 'cvv=1{{cvv}}' },
 };
 
-function orderOf({ party }: Stage, { path = '', extra_data, query: _, refused: __, ...changes }: Shape) {
+function orderOf({ party }: Stage, { path = '', extra_data, query: _, ...changes }: Shape) {
   const request = requestTo(party.url(`/echo${path}`), changes);
   return extra_data === undefined ? request : { ...request, extra_data };
 }
@@ -80,24 +79,20 @@ function told(attempt: string, answer: Answer): Attempted {
   return { attempt, outcome: answer.outcome, shown: shownOf(seenOf(answer)) };
 }
 
-/** Every shape of a request with every echo, and each rule of the account. */
+/** A reply of which nothing is shown, as its caller gets it. */
+export const WITHHELD = { headers: [], body: '', withheld: true } as const;
+
+/** Every shape of a request with every echo: what is seen, and the replies that are not withheld. */
 async function* tryEchoes(stage: Stage): AsyncGenerator<Attempted> {
-  const { rules } = stage;
-  const made = Object.fromEntries(
-    rules.map((id): [string, Shape] => [
-      `what the rule ${id} makes`,
-      { body: '{"a":"{{made}}","n":"{{card_number}}"}', query: { rules: id } },
-    ]),
-  );
-  for (const [shape, wanted] of Object.entries({ ...SHAPES, ...made })) {
+  for (const [shape, wanted] of Object.entries(SHAPES)) {
     const request = orderOf(stage, wanted);
     const outcomes = new Set<string>();
     const shown: string[] = [];
     for (const echo of Object.keys(ECHOES)) {
       scriptEcho(stage, echo);
-      const query = { debug: true, ...wanted.query };
-      const answer = await proxyPost(itemOf(stage), { request, synchronous: true }, query);
-      outcomes.add(answer.outcome);
+      const answer = await proxyPost(itemOf(stage), { request, synchronous: true }, wanted.query);
+      const { status_code: _, ...rest } = answer.as<Record<string, unknown>>();
+      outcomes.add(isDeepStrictEqual(rest, WITHHELD) ? answer.outcome : answer.text);
       shown.push(...shownOf(seenOf(answer)).map((what) => `${what} (${echo})`));
     }
     yield {
@@ -108,13 +103,45 @@ async function* tryEchoes(stage: Stage): AsyncGenerator<Attempted> {
   }
 }
 
+/** Rules of the account and `debug`, which could write the card in a way that no mask finds. */
+async function* tryRules(stage: Stage): AsyncGenerator<Attempted> {
+  const request = orderOf(stage, { body: '{"a":"{{made}}","n":"{{card_number}}"}' });
+  scriptEcho(stage, 'plain text');
+  for (const query of [...stage.rules.map((rules) => ({ rules })), { debug: true }]) {
+    const answer = await proxyPost(itemOf(stage), { request, synchronous: true }, query);
+    const { field } = answer.as<{ field?: string }>();
+    yield {
+      attempt: JSON.stringify(query),
+      outcome: `${answer.outcome} ${field}`,
+      shown: shownOf(seenOf(answer)),
+    };
+  }
+}
+
+/** Every shape with every echo that keeps digits together, by a credential that sees data masked. */
+export async function attemptMasked(stage: Stage, reader: AccountClient): Promise<readonly Attempted[]> {
+  const { token } = stage;
+  const attempts: Attempted[] = [];
+  for (const [shape, wanted] of Object.entries(SHAPES)) {
+    for (const echo of Object.keys(ECHOES).filter((name) => !SPLIT.includes(name))) {
+      scriptEcho(stage, echo);
+      const order = { request: orderOf(stage, wanted), synchronous: true };
+      const answer = await proxyPost({ account: reader, user: 'u', token }, order, wanted.query);
+      // A code may come back under a name that is none of codes.
+      const shown = shownOf(seenOf(answer)).filter((what) => what !== CARD.cvv || shape === 'usual names');
+      attempts.push({ attempt: `${shape}, ${echo}`, outcome: answer.outcome, shown });
+    }
+  }
+  return attempts;
+}
+
 /** The same with a webhook of the credential's own. */
 async function* tryWebhooks(stage: Stage): AsyncGenerator<Attempted> {
   const { receiver, vault, account } = stage;
   scriptEcho(stage, 'plain text');
-  for (const [shape, wanted] of Object.entries(SHAPES).filter(([, { refused }]) => refused === undefined)) {
+  for (const [shape, wanted] of Object.entries(SHAPES)) {
     const body = { request: orderOf(stage, wanted), webhook: { ...receiver.webhook, metadata: { a: 'b' } } };
-    const answer = await proxyPost(itemOf(stage), body, { debug: true, ...wanted.query });
+    const answer = await proxyPost(itemOf(stage), body, wanted.query);
     const { received } = await receiver.next();
     const seen = `${seenOf(answer)}\n${received.head}\n${received.text}`;
     yield { attempt: `${shape}, told to a webhook`, outcome: answer.outcome, shown: shownOf(seen) };
@@ -155,7 +182,7 @@ async function* tryMore(stage: Stage): AsyncGenerator<Attempted> {
   const item = itemOf(stage);
   scriptEcho(stage, 'plain text');
   const post = (request: object, query: Query = {}): Promise<Answer> =>
-    proxyPost(item, { request, synchronous: true }, { debug: true, ...query });
+    proxyPost(item, { request, synchronous: true }, query);
   const url = party.url('/echo');
   const bad = {
     'a number in the host': { method: 'POST', url: 'https://{{card_number}}.example/', body: '' },
@@ -174,7 +201,7 @@ async function* tryMore(stage: Stage): AsyncGenerator<Attempted> {
   }
   const synchronous = { request: requestTo(url), synchronous: true };
   const sending = { idempotencyKey: 'shared', body: synchronous, passphrase: PASSPHRASE };
-  const query = { user: 'u', token, debug: true };
+  const query = { user: 'u', token };
   await account.send('POST', '/proxy/post', { ...sending, query });
   for (const time of ['first', 'second']) {
     const answer = await user.send('POST', '/proxy/post', { ...sending, query });
@@ -205,17 +232,12 @@ async function* tryNetworkToken({ user, party, token }: Stage, receiver: Stage['
   yield { attempt: 'a network token that is the number', outcome: answer.outcome, shown: shownOf(seen) };
 }
 
-/** What an attempt must become. */
-export function expectedOf(attempt: string): string {
-  const [shape = ''] = attempt.split(', ');
-  return SHAPES[shape]?.refused ?? '200';
-}
-
 /** Makes every attempt on a stage. */
 export async function attemptAll(stage: Stage): Promise<{ readonly [group: string]: readonly Attempted[] }> {
   return {
     routes: await Array.fromAsync(tryRoutes(stage)),
     echoes: await Array.fromAsync(tryEchoes(stage)),
+    rules: await Array.fromAsync(tryRules(stage)),
     webhooks: await Array.fromAsync(tryWebhooks(stage)),
     more: await Array.fromAsync(tryMore(stage)),
   };

@@ -105,3 +105,6 @@ export const ECHOES: Readonly<Record<string, Echo>> = {
   }),
   'a longer number': (request) => typed('text/plain', wholeOf(request).replaceAll(/\d{12,}/g, '77$&77')),
 };
+
+/** Of these, the ones in which more than one space or mark stands between digits. */
+export const SPLIT: readonly string[] = ['line feeds in JSON'];

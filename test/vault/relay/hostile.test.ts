@@ -13,6 +13,7 @@ const KEY = 'sk_test_the-key-of-the-shop';
 const { vault, party, item } = await openProxySetting();
 const psp = await connect(item.account, party, { headers: [{ Authorization: `Bearer ${KEY}` }] });
 const sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
+const reader = await credentialClient(vault.handle, item.account, ['proxy:send', 'vault:read']);
 party.script('/echo', ({ text }) => ({ headers: [['Content-Type', 'application/json']], body: text }));
 const PAN = placeholder(item.token, 'card_number');
 
@@ -32,13 +33,13 @@ function guesses(count: number): string[] {
   return found;
 }
 
-describe('a caller who may use and not see', () => {
+describe('a caller who sees data masked', () => {
   test('does not see which of many guesses is the number', async () => {
     const wrong = guesses(40);
     const all = [...wrong.slice(0, 20), CARD.card_number, ...wrong.slice(20)];
     const listed = all.map((number) => `a guess: ${number}, `);
     const body = JSON.stringify({ guesses: listed, pan: PAN });
-    const answer = await relay(sender, psp, '/echo', { body });
+    const answer = await relay(reader, psp, '/echo', { body });
     expect(answer.outcome).toBe('200');
     expect(new Set(Object(answer.json).guesses)).toEqual(new Set(['a guess: ************1111, ']));
     expect(answer.text).not.toContain(item.token);
@@ -50,7 +51,7 @@ describe('a caller who may use and not see', () => {
       headers: [['X-Cvc', request.header('x-cvc') ?? '']],
       body: request.header('x-cvc') ?? '',
     }));
-    const answer = await relay(sender, psp, '/headers', { body: '{}', headers: { 'x-cvc': code } });
+    const answer = await relay(reader, psp, '/headers', { body: '{}', headers: { 'x-cvc': code } });
     expect(answer.outcome).toBe('200');
     expect(answer.headers.get('x-cvc')).toBe('********');
   });
@@ -67,7 +68,7 @@ describe('a caller who may use and not see', () => {
       body: encode(text),
     }));
     const body = `{"n":"${PAN}","cvc":"${placeholder(item.token, 'cvv')}"}`;
-    const answer = await relay(sender, psp, '/wide', { body });
+    const answer = await relay(reader, psp, '/wide', { body });
     expect([answer.outcome, answer.text]).toEqual(['200', '********']);
   });
 
@@ -80,7 +81,7 @@ describe('a caller who may use and not see', () => {
       body: gzipSync(text),
     }));
     const body = `{"n":"${PAN}"}`;
-    expect((await relay(sender, psp, '/twice', { body })).text).toBe('********');
+    expect((await relay(reader, psp, '/twice', { body })).text).toBe('********');
   });
 
   test('cannot say another method or path than the connection is for', async () => {
@@ -108,7 +109,7 @@ describe('the credentials of a connection', () => {
       body: `{"headers":${JSON.stringify(request.head)}}`,
     }));
     const body = isFilled ? `{"n":"${PAN}"}` : '{}';
-    for (const account of [sender, item.account]) {
+    for (const account of [reader, item.account]) {
       const answer = await relay(account, psp, '/mirror', { body });
       expect(answer.outcome).toBe('200');
       expect(answer.text).toContain('Authorization');
@@ -136,8 +137,8 @@ describe('the credentials of a connection', () => {
     for (const body of [`{"n":"${PAN}"}`, '{}']) {
       expect((await relay(item.account, psp, '/packed', { body })).text).toBe(shown);
     }
-    const mayOnlySend = await relay(sender, psp, '/packed', { body: '{}' });
-    expect([mayOnlySend.outcome, mayOnlySend.text]).toEqual(['200', shown]);
+    const masked = await relay(reader, psp, '/packed', { body: '{}' });
+    expect([masked.outcome, masked.text]).toEqual(['200', shown]);
   });
 });
 
@@ -176,13 +177,32 @@ test('replies that are still being read take places, which are free again when n
   expect((await relay(account, connection, '/endless', { method: 'GET' })).outcome).toBe('200');
 });
 
-// The last one: a thread that has searched for a thousand numbers is slow for a while.
-test('who may use and not see cannot have a thread search for many numbers for long', async () => {
-  const numbers = guesses(1_000).map((number, at) => [`n${at}`, number]);
-  const token = await item.account.store('u', { ...CARD, ...Object.fromEntries(numbers) });
-  for (const body of ['4'.repeat(1_000_000), '4 '.repeat(500_000)]) {
-    party.script('/digits', { body });
-    const answer = await relay(sender, psp, '/digits', { body: `{"n":"${placeholder(token, 'n0')}"}` });
-    expect([answer.outcome, answer.text]).toEqual(['200', '********']);
+test('who may send cannot have a thread search for long', async () => {
+  const numbers = guesses(1_000).map((number, at) => [`card${at}`, { number }]);
+  const codes = Array.from({ length: 900 }, (_, at) => [`code${at}`, { cvv: `${at}`.padStart(200, 'c') }]);
+  const stored = await Promise.all(
+    [
+      { ...Object.fromEntries(numbers), account_number: '7'.repeat(2_000) },
+      Object.fromEntries(codes),
+      { pin: 'p'.repeat(200_000) },
+    ].map((more) => item.account.store('u', { ...CARD, ...more })),
+  );
+  const sent = stored.map((token) => placeholder(token, 'card_number')).join(' ');
+  const texts = [
+    '4'.repeat(1_000_000),
+    '4 '.repeat(500_000),
+    '"cvv":'.repeat(160_000),
+    '1'.repeat(1_000_000),
+  ];
+  for (const [at, text] of texts.entries()) {
+    party.script(`/digits${at}`, { body: text });
+    for (const account of [reader, sender]) {
+      const cpuMs = startCpuClock();
+      const answer = await relay(account, psp, `/digits${at}`, { body: `{"n":"${sent}"}` });
+      expect(answer.outcome).toBe('200');
+      expect(answer.text.slice(0, 8)).not.toContain('44444444');
+      // Of all threads, the client's included; a pattern for each number took seconds.
+      expect(cpuMs()).toBeLessThan(1_500);
+    }
   }
 });

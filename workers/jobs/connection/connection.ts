@@ -33,8 +33,9 @@ export function openConnection(
 export const CONNECTION_HANDLERS: ThreadHandlers<typeof CONNECTION_JOBS> = {
   sealConnection(context, { params, previous, body }) {
     const { aid, now } = params;
-    const { id, settings } = readConnection(parseStoredObject(body), params);
-    const createdAt = previous === undefined ? now : openConnection(context, { aid, id }, previous).createdAt;
+    const old = previous && openConnection(context, { aid, id: params.id ?? '' }, previous);
+    const { id, settings } = readConnection(parseStoredObject(body), { ...params, previous: old });
+    const createdAt = old?.createdAt ?? now;
     const connection: Connection = { ...settings, createdAt, updatedAt: now };
     return {
       id,

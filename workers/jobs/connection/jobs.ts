@@ -12,6 +12,8 @@ export interface SealConnectionParams {
   readonly now: number;
   /** Whether members that are not known are errors. */
   readonly refuseUnknown: boolean;
+  /** Whether the caller may decide what others see. */
+  readonly mayReveal: boolean;
 }
 
 /** Jobs on connections by themselves. */

@@ -1,13 +1,16 @@
 /** Handlers of the jobs `prepareFetch` and `storeFetched` in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { headerIn } from '../../../server/core/headers.ts';
 import { onlyDigits } from '../../../server/domain/card/digits.ts';
 import { findNumber } from '../../../server/domain/card/number.ts';
 import { parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
+import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
+import { type Showing, showReply } from '../../../server/domain/relay/sight.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
@@ -21,6 +24,7 @@ import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { JobFacts, PROXY_JOBS } from './jobs.ts';
 import { commonFacts, fillOrder, outgoing, readOrder, reportOf } from './order.ts';
 import { openJob, sealJob } from './record.ts';
+import { readShowing, showingBytes } from './showing.ts';
 
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();
@@ -82,9 +86,10 @@ function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
 /** What is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
 function storable(
   context: ThreadContext,
-  { params, contentType, body, rules: given }: In<(typeof PROXY_JOBS)['storeFetched']>,
+  { params, headers, body, rules: given }: In<(typeof PROXY_JOBS)['storeFetched']>,
   facts: JobFacts,
 ): Found {
+  const contentType = headerIn(headers, 'content-type');
   const text = exactReplyText(body, contentType);
   const found = text === undefined ? undefined : readReply(facts, text, contentType);
   if (found === undefined) {
@@ -99,10 +104,24 @@ function storable(
   return { object, extra: found.extra };
 }
 
+/** What is reported of a fetch, in which a caller who sees numbers masked finds nothing of what was stored. */
+function shownFetch(
+  { headers }: Pick<In<(typeof PROXY_JOBS)['storeFetched']>, 'headers'>,
+  object: JsonObject,
+  extra: Uint8Array,
+  showing: Showing,
+) {
+  const shown = showReply(
+    { status: 200, headers, body: EMPTY },
+    { ...showing, numbers: storedNumbers(object) },
+  );
+  return { extra, headers: shown.headers };
+}
+
 /** The handlers of `prepareFetch` and `storeFetched`. */
 export const FETCH_HANDLERS = {
   prepareFetch(context, { params, blob, passphrase, order: sent }) {
-    const { algorithm, smartParse: isSmart, rules } = params;
+    const { algorithm, smartParse: isSmart, rules, sight } = params;
     const key = openWarmKey(context, params, blob, passphrase);
     if (!key) {
       return WARM_MISS;
@@ -122,7 +141,7 @@ export const FETCH_HANDLERS = {
       // A public key and no private one: storing the reply needs no passphrase.
       publicHalf: publicHalfOf(generationOf(key)),
       tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
-      echoes: EMPTY,
+      showing: showingBytes({ sight, numbers: [], sent: [], paths: [], secrets: [] }),
     });
     return { kind: 'prepared', job };
   },
@@ -138,6 +157,7 @@ export const FETCH_HANDLERS = {
     const { object, extra } = storable(context, input, job.facts);
     const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
-    return { parts: sealNew(context, stored, object, { gen, publicHalf, tokenKey }), extra };
+    const parts = sealNew(context, stored, object, { gen, publicHalf, tokenKey });
+    return { parts, ...shownFetch(input, object, extra, readShowing(job.showing)) };
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

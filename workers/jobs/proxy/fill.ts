@@ -1,19 +1,20 @@
 /** Handler of the job `fillProxy` in `jobs.ts`, which says what it promises. Card data stays in the thread. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { type Connection, takesPath } from '../../../server/domain/connection/connection.ts';
+import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { type Echoes, namesBefore } from '../../../server/domain/mask/echo.ts';
-import { hideValues, SHORT, secretsOf } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
+import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
+import type { Glance } from '../../../server/domain/relay/glance.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { openConnection } from '../connection/connection.ts';
 import { connectedHeaders } from '../connection/outgoing.ts';
-import { type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { toFailure } from '../failure.ts';
 import { checkLive, checkReference, logEntry, metaOf, openText } from '../item/records.ts';
@@ -31,21 +32,24 @@ import {
   reportOf,
 } from './order.ts';
 import { sealJob } from './record.ts';
+import { showingBytes } from './showing.ts';
 
 type Input = In<(typeof PROXY_JOBS)['fillProxy']>;
 
-/** The opened item, checked and with rules applied unless it is `bare`: a new object at each call, masked before its rules or not. */
-type View = (masked: boolean, bare?: boolean) => JsonObject;
+/** The opened item: a new object at each call, as it is stored, or with rules applied, or masked. */
+type View = (how: 'masked' | 'ruled' | 'stored') => JsonObject;
 
 function openView(context: ThreadContext, { params, rules, item: sealed }: Input, key: UnlockedKey): View {
   const meta = metaOf(context, params, params.token, sealed.meta);
   checkLive(meta, params.now);
   checkReference(meta, params.reference, 'check');
   const text = openText(context, params, params.token, key, { ...sealed, meta }, params.now);
-  return (masked, bare = false) => {
+  return (how) => {
     const stored = parseStoredObject(text);
-    const seen = masked ? maskForced(stored) : stored;
-    return bare || rules.length === 0 ? seen : applyRules(context, params.aid, rules, seen);
+    if (how === 'masked') {
+      return maskForced(stored);
+    }
+    return how === 'stored' || rules.length === 0 ? stored : applyRules(context, params.aid, rules, stored);
   };
 }
 
@@ -57,61 +61,28 @@ function tokenOrder(card: JsonObject): Outgoing {
   return { request: { method: 'POST', url: '', headers: [], hasBody: true }, body: encodeJson(asked) };
 }
 
-/** What `debug` shows: the request that is sent, or the same one filled from a masked or hidden copy of the item. */
+/** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
 function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
   const { debug, what } = params;
   if (debug === 'none' || what === 'network_token') {
     return EMPTY;
   }
-  const view = viewOf(debug === 'masked');
-  return encodeJson(
-    filledRequestJson(fillOrder(order, debug === 'hidden' ? hideValues(view) : view, params)),
-  );
+  const view = viewOf(debug === 'masked' ? 'masked' : 'ruled');
+  return encodeJson(filledRequestJson(fillOrder(order, view, params)));
 }
 
-/** The item made by rules of its masked copy; undefined where they reject that. */
-function ruledMasked(viewOf: View): JsonObject | undefined {
-  try {
-    return viewOf(true);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * The names behind which a request sends secrets that are too short to be found in a reply. Rejects one that stands behind no
- * name: what a reply shows of it could not be told from anything else.
- */
-export function namesOf({ url, headers, body = '' }: FilledRequest): readonly string[] {
-  const names = new Set<string>();
-  for (const text of [url, ...headers.map(([name, value]) => `${name}: ${value}`), body]) {
-    for (let at = text.indexOf(SHORT); at >= 0; at = text.indexOf(SHORT, at + SHORT.length)) {
-      const before = namesBefore(text.slice(0, at));
-      if (before.length === 0 || before.some((name) => name.endsWith(SHORT.toLowerCase()))) {
-        const expected = 'of this credential does not include a verification code that no name stands before';
-        throw new VaultError('not_allowed', { field: 'scope', expected });
-      }
-      for (const name of before) {
-        names.add(name);
-      }
-    }
-  }
-  return [...names];
-}
-
-/** What a reply must not show, as JSON; empty where it may show everything. */
-function echoesOf({ params }: Input, order: ParsedOrder, viewOf: View): Uint8Array {
-  if (!params.hidesEchoes) {
-    return EMPTY;
-  }
-  const { secrets, marked } = secretsOf({
-    stored: viewOf(false, true),
-    storedMasked: viewOf(true, true),
-    ruled: viewOf(false),
-    ruledMasked: ruledMasked(viewOf),
+/** What the reply is shown by, and what is looked for in it at a glance. */
+function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined) {
+  const isAll = sight === 'all';
+  const secrets = connection === undefined ? [] : secretTexts(connection);
+  const showing = showingBytes({
+    sight,
+    numbers: isAll ? [] : storedNumbers(viewOf('stored')),
+    sent: [],
+    paths: connection?.reply ?? [],
+    secrets,
   });
-  const names = order.request === undefined ? [] : namesOf(fillOrder(order, marked, params));
-  return toJsonBytes({ ...secrets, names } satisfies Echoes);
+  return { showing, glance: { secrets, digitsMin: isAll ? undefined : 0 } satisfies Glance };
 }
 
 /** An order through a connection, at the base URL of that. */
@@ -148,9 +119,9 @@ function fillRequestOf(
   connection: Connection | undefined,
 ) {
   if (params.what === 'network_token') {
-    return tokenOrder(viewOf(false));
+    return tokenOrder(viewOf('ruled'));
   }
-  const filled = fillOrder(order, viewOf(false), params);
+  const filled = fillOrder(order, viewOf('ruled'), params);
   return outgoing(connection === undefined ? filled : connect(connection, filled, params.now));
 }
 
@@ -172,9 +143,9 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     rules: [],
   };
   const shown = shownOf(params, order, viewOf);
-  const echoes = echoesOf(input, order, viewOf);
+  const { showing, glance } = showingOf(input, viewOf, connection);
   if (facts.synchronous) {
-    return { kind: 'ready', facts, request: attemptOf(out), shown, echoes } as const;
+    return { kind: 'ready', facts, request: attemptOf(out), shown, showing, glance } as const;
   }
   const job = sealJob(context, params, {
     facts,
@@ -182,7 +153,7 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     ...reportOf(order),
     publicHalf: what === 'network_token' ? publicHalfOf(generationOf(key)) : EMPTY,
     tokenKey: EMPTY,
-    echoes,
+    showing,
   });
   return { kind: 'filled', job, shown } as const;
 }
@@ -204,7 +175,7 @@ export const FILL_HANDLERS = {
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
       const failure = toFailure(error);
-      // A name that is missing is the caller's own, and so is the place of a code.
+      // A name that is missing is the caller's own, and so are the methods and paths of a connection.
       const isShown = !params.forcedMask || ['template_missing', 'not_allowed'].includes(failure.code);
       const hidden = { field: undefined, expected: undefined };
       return {

@@ -1,6 +1,8 @@
 /** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
+import type { Glance } from '../../../server/domain/relay/glance.ts';
+import type { Sight } from '../../../server/domain/relay/sight.ts';
 import type { Lane } from '../../pool/job.ts';
 import {
   bytes,
@@ -79,8 +81,8 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   /** Whether the key keeps a summary of each card. */
   readonly summary: boolean;
   readonly what: 'post' | 'network_token';
-  /** How values of the item are shown; `hidden`: not at all. */
-  readonly debug: 'none' | 'hidden' | 'masked' | 'plain';
+  /** How `debug` shows the request. */
+  readonly debug: 'none' | 'masked' | 'plain';
   /** Whether a name that the data does not have gives an empty text. */
   readonly allowMissing: boolean;
   /** Of its order. */
@@ -88,8 +90,8 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly requesterId?: string | undefined;
   /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
-  /** Whether the caller may not see what the item holds, though it is sent: replies that repeat it are masked. */
-  readonly hidesEchoes: boolean;
+  /** How much the caller sees of the reply. */
+  readonly sight: Sight;
 }
 
 /** How a fetch is prepared. */
@@ -101,6 +103,8 @@ export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly summary: boolean;
   /** Whether the caller sees numbers masked. */
   readonly forcedMask: boolean;
+  /** How much the caller sees of the reply. */
+  readonly sight: Sight;
   readonly algorithm: string;
   readonly smartParse: boolean;
   /** Ids of the rules that will run before storage. */
@@ -229,8 +233,8 @@ export const PROXY_JOBS = {
   }),
   /**
    * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `echoes`: what is hidden in the reply, as JSON, else empty. `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was
-   * read all the same, and the reading must be logged.
+   * sealed as a job. `showing`: what its reply is shown by, empty where that is shown as it is; `glance`: what is looked for in that before a thread is asked. `shown`: the request for `debug`
+   * as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -246,7 +250,13 @@ export const PROXY_JOBS = {
     }),
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },
-      ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes, echoes: concealed(bytes) },
+      ready: {
+        logEntry: bytes,
+        ...OPENED_JOB,
+        shown: bytes,
+        showing: concealed(bytes),
+        glance: concealed(json<Glance>()),
+      },
       rejected: { logEntry: bytes, error: failure },
       warm_miss: {},
     }),
@@ -266,7 +276,7 @@ export const PROXY_JOBS = {
   }),
   /**
    * Seals the reply of a fetch or of a requester as an item; token and rules are those of the job. `extra`: what is
-   * reported of it, the reply with tags or the network token. `reply_not_storable` when it holds no number.
+   * reported of it, the reply with tags or the network token; `headers`: those of the reply as its caller sees them. `reply_not_storable` when it holds no number.
    */
   storeFetched: defineJob({
     lane: ({ rules, body }) => (rules.length > 0 ? 'bulk' : laneByLength(body)),
@@ -275,14 +285,14 @@ export const PROXY_JOBS = {
       params: json<StoreFetchedParams>(),
       job: bytes,
       rules: RULES,
-      contentType: optional(text),
+      headers: json<HeaderEntries>(),
       body: bytes,
     }),
-    output: message({ parts: STORED_PARTS, extra: bytes }),
+    output: message({ parts: STORED_PARTS, extra: bytes, headers: json<HeaderEntries>() }),
   }),
   /**
-   * The synchronous reply as JSON text. `job`: empty for a `reply`. `content`: the body of a `reply`, the `extra` of what was
-   * `stored`.
+   * The synchronous reply as JSON text. `job`: empty for a `reply`, `showing` for all else, which the job has. `content`: the
+   * body of a `reply`, the `extra` of what was `stored`.
    */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
@@ -293,7 +303,7 @@ export const PROXY_JOBS = {
       outcome: json<ProxyOutcome>(),
       content: bytes,
       shown: bytes,
-      echoes: secret,
+      showing: secret,
     }),
     output: bytes,
   }),

@@ -22,7 +22,7 @@ import type { DescribedJob, JobFacts, JobPlace, JobSummary, ReportFacts } from '
 const JOB_KIND = 'proxy send';
 const REPORT_KIND = 'proxy tell';
 const VERSION = 0x01;
-/** Jobs of earlier versions have no echoes. */
+/** Of replies that are shown as they are, a job says nothing. */
 const JOB_PARTS = [7, 8];
 const REPORT_PARTS = [3];
 
@@ -49,8 +49,8 @@ export interface JobContent {
   readonly publicHalf: Uint8Array;
   /** Makes the token of what is fetched; empty when the token is random. */
   readonly tokenKey: Uint8Array;
-  /** What is hidden in the reply, as JSON; empty where it may show everything. */
-  readonly echoes: Uint8Array;
+  /** What the reply is shown by; empty where it is shown as it is. */
+  readonly showing: Uint8Array;
 }
 
 /** An opened job. Disposing of it overwrites its request and its keys. */
@@ -106,7 +106,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
     job.metadata,
     job.publicHalf,
     job.tokenKey,
-    ...(job.echoes.length === 0 ? [] : [job.echoes]),
+    ...(job.showing.length === 0 ? [] : [job.showing]),
   ]);
 }
 
@@ -114,7 +114,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
 export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record: Uint8Array): OpenedJob {
   const parts = split(sealer.open('job', aid, JOB_KIND, [id], record), JOB_PARTS);
   const [facts = EMPTY, request = EMPTY, body = EMPTY, webhook = EMPTY] = parts;
-  const [metadata = EMPTY, publicHalf = EMPTY, tokenKey = EMPTY, echoes = EMPTY] = parts.slice(4);
+  const [metadata = EMPTY, publicHalf = EMPTY, tokenKey = EMPTY, showing = EMPTY] = parts.slice(4);
   return {
     facts: parseOwn<JobFacts>(facts),
     request: parseOwn<SealedRequest>(request),
@@ -123,8 +123,8 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
     metadata,
     publicHalf,
     tokenKey,
-    echoes,
-    [Symbol.dispose]: () => wipe(body, publicHalf, tokenKey, echoes),
+    showing,
+    [Symbol.dispose]: () => wipe(body, publicHalf, tokenKey, showing),
   };
 }
 

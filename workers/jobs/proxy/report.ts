@@ -1,64 +1,30 @@
 /** Handlers of the jobs on opened jobs and reports in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
-import { headerIn, isEncoded } from '../../../server/core/headers.ts';
+import { headerIn } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
-import { type Echoes, maskEchoes } from '../../../server/domain/mask/echo.ts';
-import { HIDDEN } from '../../../server/domain/mask/echo-secrets.ts';
 import { maskText } from '../../../server/domain/mask/mask-text.ts';
-import { isWide, replyObject, replyText } from '../../../server/domain/proxy/reply-text.ts';
+import { replyObject, replyText } from '../../../server/domain/proxy/reply-text.ts';
 import {
   type NetworkToken,
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
-import { maskRelayHeader } from '../../../server/domain/relay/mask.ts';
+import { type Showing, showReply } from '../../../server/domain/relay/sight.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
+import { readShowing } from './showing.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
-export const PARTIAL_CONTENT = 206;
-
-function maskBytes(bytes: Uint8Array, echoes: Echoes): Uint8Array {
-  return Buffer.from(maskEchoes(Buffer.from(bytes).toString('latin1'), echoes), 'latin1');
-}
-
-/**
- * The text of a reply without what its caller must not see. Its bytes are searched as well as its characters: a third party
- * may name a charset that they do not have. What is encoded, or a part of a reply, cannot be searched.
- */
-function hiddenText(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Echoes): string {
-  if (outcome.statusCode === PARTIAL_CONTENT || isEncoded(outcome.headers)) {
-    return HIDDEN;
-  }
-  const type = headerIn(outcome.headers, 'content-type');
-  if (!isWide(type)) {
-    return maskEchoes(replyText(maskBytes(content, echoes), type), echoes);
-  }
-  const text = maskEchoes(replyText(content, type), echoes);
-  for (const bytes of [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()]) {
-    if (!maskBytes(bytes, echoes).every((byte, at) => byte === bytes[at])) {
-      return HIDDEN;
-    }
-  }
-  return text;
-}
-
-/** The headers and the text of a reply, without what its caller must not see. */
-function replyOf(outcome: Outcome<'reply'>, content: Uint8Array, echoes: Uint8Array) {
-  const { headers } = outcome;
-  if (echoes.length === 0) {
-    return { headers, body: replyText(content, headerIn(headers, 'content-type')) };
-  }
-  const own = parseOwn<Echoes>(echoes);
-  return {
-    headers: headers.map(([name, value]) => maskRelayHeader(name, value, { sent: [], echoes: own })),
-    body: hiddenText(outcome, content, own),
-  };
+/** The headers and the text of a reply as its caller sees them. */
+function shownOf({ statusCode: status, headers }: Outcome<'reply'>, body: Uint8Array, showing: Showing) {
+  const shown = showReply({ status, headers, body }, showing);
+  const type = shown.withheld ? undefined : headerIn(shown.headers, 'content-type');
+  return { headers: shown.headers, body: replyText(shown.body, type), withheld: shown.withheld };
 }
 
 /** What is reported of an item that was stored; `content` is the `extra` of storing it. */
@@ -66,32 +32,48 @@ function storedParts(
   what: ProxyKind,
   outcome: Outcome<'stored'>,
   content: Uint8Array,
-  echoes: Uint8Array,
+  showing: Showing,
 ): WebhookParts {
+  const { sight } = showing;
   const tokenInfo = parseStoredObject(toJsonBytes(outcome.tokenInfo));
   if (what === 'network_token') {
-    const { token, ...others } = parseOwn<NetworkToken>(content);
-    const networkToken = { token: echoes.length === 0 ? token : maskText(token), ...others };
-    return { kind: what, networkToken, tokenInfo };
+    const { token, status, ...others } = parseOwn<NetworkToken>(content);
+    const all = { token: sight === 'all' ? token : maskText(token), status, ...others };
+    return { kind: what, networkToken: sight === 'named' ? { status } : all, tokenInfo };
   }
-  const { headers, statusCode } = outcome;
-  const body = content.length === 0 ? undefined : replyText(content, undefined);
-  return { kind: 'get', headers, statusCode, tokenInfo, body };
+  const { statusCode } = outcome;
+  const { headers, body, withheld } = showReply(
+    { status: statusCode, headers: outcome.headers, body: content },
+    showing,
+  );
+  return {
+    kind: 'get',
+    headers,
+    statusCode,
+    tokenInfo,
+    body: body.length === 0 ? undefined : replyText(body, undefined),
+    withheld,
+  };
+}
+
+function unstoredParts({ statusCode: status, headers }: Outcome<'unstored'>, showing: Showing): WebhookParts {
+  const { headers: shown, withheld } = showReply({ status, headers, body: EMPTY }, showing);
+  return { kind: 'get', headers: shown, statusCode: status, withheld };
 }
 
 function partsOf(
   what: ProxyKind,
   outcome: ProxyOutcome,
   content: Uint8Array,
-  echoes: Uint8Array,
+  showing: Showing,
 ): WebhookParts {
   switch (outcome.kind) {
     case 'reply':
-      return { kind: 'post', statusCode: outcome.statusCode, ...replyOf(outcome, content, echoes) };
+      return { kind: 'post', statusCode: outcome.statusCode, ...shownOf(outcome, content, showing) };
     case 'stored':
-      return storedParts(what, outcome, content, echoes);
+      return storedParts(what, outcome, content, showing);
     case 'unstored':
-      return { kind: 'get', headers: outcome.headers, statusCode: outcome.statusCode };
+      return unstoredParts(outcome, showing);
     case 'failure':
       return outcome;
   }
@@ -107,14 +89,14 @@ function isPossible(what: ProxyKind, { kind }: ProxyOutcome): boolean {
 
 /** The object that the webhook of a job receives, with the metadata that its order had. */
 function webhookReport(
-  { facts, metadata, echoes }: records.JobContent,
+  { facts, metadata, showing }: records.JobContent,
   outcome: ProxyOutcome,
   content: Uint8Array,
 ): Uint8Array {
   if (!isPossible(facts.what, outcome)) {
     throw new VaultError('internal');
   }
-  const parts = partsOf(facts.what, outcome, content, echoes);
+  const parts = partsOf(facts.what, outcome, content, readShowing(showing));
   return webhookBody(parts, metadata.length === 0 ? undefined : parseStoredObject(metadata));
 }
 
@@ -122,20 +104,22 @@ function webhookReport(
 function sentReply(
   outcome: Outcome<'reply'>,
   content: Uint8Array,
-  shown: Uint8Array,
-  echoes: Uint8Array,
+  request: Uint8Array,
+  showing: Uint8Array,
 ): Uint8Array {
-  const { headers, body } = replyOf(outcome, content, echoes);
-  const request = shown.length > 0 ? parseStoredObject(shown) : undefined;
-  return replyObject(outcome.statusCode, headers, body, request);
+  const { headers, body, withheld } = shownOf(outcome, content, readShowing(showing));
+  return replyObject(outcome.statusCode, headers, body, {
+    withheld,
+    request: request.length > 0 ? parseStoredObject(request) : undefined,
+  });
 }
 
 /** The handlers of `reportProxy`, `sealReport`, `openJob` and `openReport`. */
 export const REPORT_HANDLERS = {
   /** Of a sent request an object of its own, of all else what its webhook would receive. */
-  reportProxy(context, { place, job: record, outcome, content, shown, echoes }) {
+  reportProxy(context, { place, job: record, outcome, content, shown, showing }) {
     if (outcome.kind === 'reply') {
-      return sentReply(outcome, content, shown, echoes);
+      return sentReply(outcome, content, shown, showing);
     }
     using job = records.openJob(context, place, record);
     return webhookReport(job, outcome, content);
@@ -154,8 +138,8 @@ export const REPORT_HANDLERS = {
 
   openJob(context, { place, job }) {
     // Not disposed of: the body goes out with the result.
-    const { facts, request, body, publicHalf, tokenKey, echoes } = records.openJob(context, place, job);
-    wipe(publicHalf, tokenKey, echoes);
+    const { facts, request, body, publicHalf, tokenKey, showing } = records.openJob(context, place, job);
+    wipe(publicHalf, tokenKey, showing);
     return { facts, request: attemptOf({ request, body }) };
   },
 

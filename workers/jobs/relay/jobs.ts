@@ -1,6 +1,7 @@
 /** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
-import type { Hidden } from '../../../server/domain/relay/mask.ts';
+import type { Glance } from '../../../server/domain/relay/glance.ts';
+import type { Sight } from '../../../server/domain/relay/sight.ts';
 import { bytes, concealed, failure, json, list, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
@@ -18,8 +19,8 @@ export interface FillRelayParams extends KeyName, ActorParams {
   readonly headers: HeaderEntries;
   /** Of each item, in the order of the items. */
   readonly items: readonly { readonly token: string; readonly seen: number }[];
-  /** Whether the caller may not see what the items hold, though it is sent: replies that repeat it are masked. */
-  readonly hidesEchoes: boolean;
+  /** How much the caller sees of the reply. */
+  readonly sight: Sight;
   /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
 }
@@ -35,8 +36,8 @@ interface RelayHead {
 export const RELAY_JOBS = {
   /**
    * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
-   * each item, empty for one that was not read. `masks`: what `maskRelay` needs; missing where a reply can be passed on as it
-   * comes. `rejected`: why nothing is sent.
+   * each item, empty for one that was not read. `showing`: what `showRelay` needs; missing where a reply can be passed on as it
+   * comes, but for the secrets of its connection. `rejected`: why nothing is sent.
    */
   fillRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
@@ -52,24 +53,24 @@ export const RELAY_JOBS = {
       ready: {
         logEntries: list(bytes),
         request: concealed(message({ head: json<RelayHead>(), body: optional(bytes) })),
-        masks: optional(concealed(bytes)),
-        hidden: concealed(json<Hidden>()),
+        showing: optional(concealed(bytes)),
+        glance: concealed(json<Glance>()),
       },
       rejected: { logEntries: list(bytes), error: failure },
       warm_miss: {},
     }),
   }),
-  /** Masks a reply, whose body is decoded. */
-  maskRelay: defineJob({
+  /** A reply, whose body is decoded, as its caller sees it. */
+  showRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
     share: ({ aid }) => singlesOf(aid),
     input: message({
       aid: text,
-      masks: secret,
+      showing: secret,
       status: json<number>(),
       headers: json<HeaderEntries>(),
       body: bytes,
     }),
-    output: message({ headers: json<HeaderEntries>(), body: bytes }),
+    output: message({ headers: json<HeaderEntries>(), body: bytes, withheld: json<boolean>() }),
   }),
 };

@@ -1,0 +1,341 @@
+/** Hides the values behind the names of codes in a third party's text. */
+import { isDigit } from '../card/digits.ts';
+import { isSadName } from '../card/sensitive-names.ts';
+import { HIDDEN } from './mask-text.ts';
+import { visitJson } from './reply-json.ts';
+import { type Edits, editsOf, findUnit, type View, widthAt, writtenFrom } from './reply-view.ts';
+
+const [QUOTE, APOSTROPHE, AMPERSAND, STAR, COLON, SLASH] = [0x22, 0x27, 0x26, 0x2a, 0x3a, 0x2f];
+const [LESS, EQUALS, GREATER, OPEN_LIST, OPEN_OBJECT] = [0x3c, 0x3d, 0x3e, 0x5b, 0x7b];
+
+/** How far a name may go back from what stands behind it, and forward from what stands before it. */
+const NAME_MAX = 64;
+const SPACES_MAX = 8;
+const WORDS_MAX = 3;
+
+const CHARACTERS_OF_NAMES = /[\w.\-[\]]/;
+const DELIMITERS = /[\s"'<>&,;}\])]/;
+
+function tableOf(pattern: RegExp): (unit: number) => boolean {
+  const table = Uint8Array.from({ length: 0x80 }, (_, unit) =>
+    Number(pattern.test(String.fromCharCode(unit))),
+  );
+  return (unit) => table[unit] === 1;
+}
+const isOfName = tableOf(CHARACTERS_OF_NAMES);
+const isOfTag = tableOf(/[\w.\-:]/);
+const isDelimiter = tableOf(DELIMITERS);
+const isSpace = tableOf(/\s/);
+const isBetween = tableOf(/[\s:=>]/);
+const isLineEnd = tableOf(/[\r\n]/);
+
+function isQuote(unit: number): boolean {
+  return unit === QUOTE || unit === APOSTROPHE;
+}
+
+/** What vendors put before their names. */
+const VENDOR = /^(?:x[-_]|ssl_|vpc_|ds_merchant_)/i;
+
+/** Whether a name is one of a code, or is that of a part of it: `card.cvc`, `card[cvc]`, `cvc[value]`, `x_cvv`. */
+function isCodeName(name: string): boolean {
+  return (
+    isSadName(name) ||
+    (VENDOR.test(name) && isSadName(name.replace(VENDOR, ''))) ||
+    (/[.[\]:/]/.test(name) && name.split(/[.[\]:/]+/).some(isSadName))
+  );
+}
+
+/** Whether the last words are a name of a code: `Security Code`. */
+function endsWithCodeName(text: string): boolean {
+  const words = text.trim().split(/ +/).slice(-WORDS_MAX);
+  return isCodeName(words.at(-1) ?? '') || words.some((_, at) => isSadName(words.slice(at).join('')));
+}
+
+/** A part of a text in which names are looked for. */
+interface Part {
+  readonly view: View;
+  readonly from: number;
+  readonly to: number;
+  readonly edits: Edits;
+  readonly isForm: boolean;
+}
+
+/** The name before a place: undefined if it is not that of a code. */
+interface CodeName {
+  readonly name: string;
+  /** The quote behind the name as it is written; empty if there is none. */
+  readonly quote: string;
+}
+
+function codeNameBefore({ view, from }: Part, at: number): CodeName | undefined {
+  const { text } = view;
+  const spacesFrom = Math.max(from, at - SPACES_MAX);
+  let end = at;
+  while (end > spacesFrom && isSpace(text.charCodeAt(end - 1))) {
+    end--;
+  }
+  const last = end > from ? text.charCodeAt(end - 1) : 0;
+  const lowest = Math.max(from, end - NAME_MAX);
+  if (isQuote(last)) {
+    const width = widthAt(view, end - 1);
+    let start = end - 2;
+    while (start >= lowest && !(text.charCodeAt(start) === last && widthAt(view, start) === width)) {
+      start--;
+    }
+    const name = start < lowest ? '' : text.slice(start + 1, end - 1);
+    return isCodeName(name) ? { name, quote: writtenFrom(view, end - 1, end) } : undefined;
+  }
+  let start = end;
+  while (
+    start > lowest &&
+    (isOfName(text.charCodeAt(start - 1)) || (start < end && text[start - 1] === ' '))
+  ) {
+    start--;
+  }
+  const name = text.slice(start, end);
+  return endsWithCodeName(name) ? { name, quote: '' } : undefined;
+}
+
+/** The end of a list or an object that begins at `at`; `to` if it has none. */
+function bracketsEnd({ view, to }: Part, at: number, quoteWidth: number): number {
+  let depth = 0;
+  for (let place = at; place < to; place++) {
+    const unit = view.text.charCodeAt(place);
+    if (unit === QUOTE && widthAt(view, place) === quoteWidth) {
+      place = findUnit(view, QUOTE, quoteWidth, place + 1, to);
+    } else if (unit === OPEN_LIST || unit === OPEN_OBJECT) {
+      depth++;
+    } else if (unit === OPEN_LIST + 2 || unit === OPEN_OBJECT + 2) {
+      depth--;
+      if (depth === 0) {
+        return place + 1;
+      }
+    }
+  }
+  return to;
+}
+
+/** Hides a value that stands in no quotes, and tells where it ends. */
+function hideBare(part: Part, at: number, sign: number, { name, quote }: CodeName): number {
+  const { view, to, edits } = part;
+  const { text } = view;
+  const width = widthAt(view, sign);
+  // A track has spaces and marks in it.
+  const isEnd = /track|stripe/i.test(name) && quote === '' ? isLineEnd : isDelimiter;
+  let end = at;
+  let hasCode = quote !== '' || text.charCodeAt(sign) === EQUALS;
+  while (end < to && !(isEnd(text.charCodeAt(end)) && widthAt(view, end) <= width)) {
+    const unit = text.charCodeAt(end);
+    hasCode ||= isDigit(unit) || unit === STAR;
+    end++;
+  }
+  if (end > at && hasCode && text.slice(at, Math.min(end, at + 5)) !== 'null') {
+    edits.replace(at, end, quote + HIDDEN + quote);
+  }
+  return end;
+}
+
+/** Hides what stands behind a `:` or `=`, if a name of a code stands before it, and tells from where to look on. */
+function hideBehindSign(part: Part, sign: number): number {
+  const { view, to, edits, isForm } = part;
+  const { text } = view;
+  const found = codeNameBefore(part, sign);
+  if (found === undefined) {
+    return sign + 1;
+  }
+  const { quote } = found;
+  let at = sign + 1;
+  if (isForm && text.charCodeAt(sign) === EQUALS && widthAt(view, sign) === 1) {
+    const end = findUnit(view, AMPERSAND, 1, at, to);
+    if (end > at) {
+      edits.replace(at, end, HIDDEN);
+    }
+    return end;
+  }
+  for (const furthest = Math.min(to, at + SPACES_MAX); at < furthest && isBetween(text.charCodeAt(at)); ) {
+    at++;
+  }
+  const unit = at < to ? text.charCodeAt(at) : 0;
+  if (isQuote(unit)) {
+    const end = findUnit(view, unit, widthAt(view, at), at + 1, to);
+    if (end > at + 1) {
+      edits.replace(at + 1, end, HIDDEN);
+    }
+    return Math.min(end + 1, to);
+  }
+  if (unit === OPEN_LIST || unit === OPEN_OBJECT) {
+    const end = bracketsEnd(part, at, quote.length || 1);
+    edits.replace(at, end, quote + HIDDEN + quote);
+    return end;
+  }
+  return hideBare(part, at, sign, found);
+}
+
+/** The end of the name of an element that begins at `at`. */
+function tagNameEnd({ view, to }: Part, at: number): number {
+  const furthest = Math.min(to, at + NAME_MAX);
+  let end = at;
+  while (end < furthest && isOfTag(view.text.charCodeAt(end))) {
+    end++;
+  }
+  return end;
+}
+
+/** The name of an element without its namespace, in small letters. */
+function localName({ view }: Part, from: number, to: number): string {
+  const name = view.text.slice(from, to);
+  return name.slice(name.lastIndexOf(':') + 1).toLowerCase();
+}
+
+/** Hides the attributes of an element with the name of a code, and gives the place of its `>`. */
+function hideAttributes({ view, to, edits }: Part, from: number, width: number): number {
+  const { text } = view;
+  for (let at = from; at < to; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === GREATER && widthAt(view, at) === width) {
+      return at;
+    }
+    if (isQuote(unit)) {
+      const end = findUnit(view, unit, widthAt(view, at), at + 1, to);
+      const isNamespace = /\sxmlns[\w:.-]*\s*=\s*$/i.test(text.slice(Math.max(from, at - NAME_MAX), at));
+      if (end > at + 1 && !isNamespace) {
+        edits.replace(at + 1, end, HIDDEN);
+      }
+      at = end;
+    }
+  }
+  return to;
+}
+
+function findText({ view, to }: Part, wanted: string, at: number): number {
+  for (let place = at; place < to; place++) {
+    if (view.text.startsWith(wanted, place)) {
+      return place;
+    }
+  }
+  return to;
+}
+
+/** Where the end of an element stands, for one with this name whose content begins at `at`. */
+function contentEnd(part: Part, at: number, name: string): number {
+  const { text } = part.view;
+  let depth = 1;
+  for (let place = at; place < part.to; place++) {
+    if (text.charCodeAt(place) !== LESS) {
+      continue;
+    }
+    if (text.startsWith('<![CDATA[', place) || text.startsWith('<!--', place)) {
+      place = findText(part, text[place + 2] === '[' ? ']]>' : '-->', place + 4);
+      continue;
+    }
+    const isClose = text.charCodeAt(place + 1) === SLASH;
+    const nameFrom = place + (isClose ? 2 : 1);
+    const nameTo = tagNameEnd(part, nameFrom);
+    if (localName(part, nameFrom, nameTo) !== name) {
+      continue;
+    }
+    if (!isClose) {
+      const tagEnd = findText(part, '>', nameTo);
+      depth += text.charCodeAt(tagEnd - 1) === SLASH ? 0 : 1;
+      place = tagEnd;
+    } else if (--depth === 0) {
+      return place;
+    }
+  }
+  return part.to;
+}
+
+/** Hides an element that begins at `at`, if it has the name of a code, and tells from where to look on. */
+function hideElement(part: Part, at: number): number {
+  const { view, to, edits } = part;
+  const nameTo = tagNameEnd(part, at + 1);
+  const name = localName(part, at + 1, nameTo);
+  if (!isCodeName(name)) {
+    return nameTo;
+  }
+  const tagEnd = hideAttributes(part, nameTo, widthAt(view, at));
+  if (tagEnd === to || view.text.charCodeAt(tagEnd - 1) === SLASH) {
+    return Math.min(tagEnd + 1, to);
+  }
+  const end = contentEnd(part, tagEnd + 1, name);
+  if (view.text.slice(tagEnd + 1, end).trim() !== '') {
+    edits.replace(tagEnd + 1, end, HIDDEN);
+  }
+  return end;
+}
+
+function hideInPart(part: Part): void {
+  const { text } = part.view;
+  for (let at = part.from; at < part.to; ) {
+    const unit = text.charCodeAt(at);
+    if (unit === LESS) {
+      at = hideElement(part, at);
+    } else if (unit === COLON || unit === EQUALS) {
+      at = hideBehindSign(part, at);
+    } else {
+      at++;
+    }
+  }
+}
+
+/** Hides codes in a text of any kind. */
+export function hideCodes(view: View, isForm: boolean): string {
+  const edits = editsOf(view);
+  hideInPart({ view, from: 0, to: view.text.length, edits, isForm });
+  return edits.result();
+}
+
+/** Hides codes in a JSON text: all that is below a name of a code, and codes in texts. The result is JSON too. */
+export function hideJsonCodes(view: View): string {
+  const edits = editsOf(view);
+  let depth = 0;
+  // The depth of the list or object that is hidden; 0: none is.
+  let hiddenDepth = 0;
+  let isNext = false;
+  const takesHidden = (): boolean => {
+    const isHidden = isNext || hiddenDepth > 0;
+    isNext = false;
+    return isHidden;
+  };
+  const literal = (from: number, to: number): void => {
+    if (takesHidden()) {
+      edits.replace(from, to, `"${HIDDEN}"`);
+    }
+  };
+  visitJson(view, {
+    name(from, to) {
+      isNext = isCodeName(view.text.slice(from, to));
+      // A form that was read as one name.
+      hideInPart({ view, from, to, edits, isForm: false });
+    },
+    text(from, to) {
+      if (takesHidden()) {
+        edits.replace(from, to, HIDDEN);
+      } else {
+        hideInPart({ view, from, to, edits, isForm: false });
+      }
+    },
+    number: literal,
+    word(from, to) {
+      if (view.text.slice(from, to) === 'null') {
+        isNext = false;
+      } else {
+        literal(from, to);
+      }
+    },
+    open() {
+      depth++;
+      if (isNext && hiddenDepth === 0) {
+        hiddenDepth = depth;
+      }
+      isNext = false;
+    },
+    close() {
+      if (hiddenDepth === depth) {
+        hiddenDepth = 0;
+      }
+      depth--;
+    },
+  });
+  return edits.result();
+}

@@ -1,0 +1,81 @@
+/** The tokens of a JSON text. */
+import { isDigit } from '../card/digits.ts';
+import { findUnit, type View, widthAt } from './reply-view.ts';
+
+const [QUOTE, COLON, MINUS] = [0x22, 0x3a, 0x2d];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** The places of names and texts are those between the quotes. */
+export interface JsonVisitor {
+  name(from: number, to: number): void;
+  text(from: number, to: number): void;
+  number(from: number, to: number): void;
+  /** `true`, `false` or `null`. */
+  word?(from: number, to: number): void;
+  open?(): void;
+  close?(): void;
+}
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a text is JSON, or one JSON text a line. */
+export function isJsonText(text: string): boolean {
+  const bare = text.startsWith('\ufeff') ? text.slice(1) : text;
+  return (
+    parses(bare) ||
+    (bare.includes('\n') && bare.split('\n').every((line) => line.trim() === '' || parses(line)))
+  );
+}
+
+function isSpace(unit: number): boolean {
+  return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
+}
+
+function isOfWord(unit: number): boolean {
+  const letter = unit | 0x20;
+  return (
+    isDigit(unit) || (letter >= 0x61 && letter <= 0x7a) || unit === MINUS || unit === 0x2b || unit === 0x2e
+  );
+}
+
+/** The first place from `at` on whose character is of another kind. */
+function skip(text: string, isOfKind: (unit: number) => boolean, at: number): number {
+  let end = at;
+  while (end < text.length && isOfKind(text.charCodeAt(end))) {
+    end++;
+  }
+  return end;
+}
+
+/** Visits the tokens of a valid JSON text. */
+export function visitJson(view: View, visitor: JsonVisitor): void {
+  const { text } = view;
+  const { length } = text;
+  for (let at = 0; at < length; ) {
+    const unit = text.charCodeAt(at);
+    const from = at++;
+    if (unit === QUOTE && widthAt(view, from) === 1) {
+      const to = findUnit(view, QUOTE, 1, at, length);
+      at = skip(text, isSpace, to + 1);
+      visitor[text.charCodeAt(at) === COLON ? 'name' : 'text'](from + 1, to);
+    } else if (unit === OPEN_LIST || unit === OPEN_OBJECT) {
+      visitor.open?.();
+    } else if (unit === CLOSE_LIST || unit === CLOSE_OBJECT) {
+      visitor.close?.();
+    } else if (isOfWord(unit)) {
+      at = skip(text, isOfWord, at);
+      if (isDigit(unit) || unit === MINUS) {
+        visitor.number(from, at);
+      } else {
+        visitor.word?.(from, at);
+      }
+    }
+  }
+}

@@ -1,0 +1,268 @@
+/** Numbers and codes in the text of a third party's reply, for callers who see numbers masked. */
+import { isDigit, onlyDigits } from '../card/digits.ts';
+import { maskText } from './mask-text.ts';
+import { hideCodes, hideJsonCodes } from './reply-codes.ts';
+import { isJsonText, visitJson } from './reply-json.ts';
+import { type Automaton, automatonOf, isHiddenRun, type StoredNumbers, stateAfter } from './reply-numbers.ts';
+import {
+  type Edits,
+  editsOf,
+  hasNotation,
+  type Notations,
+  readAs,
+  type View,
+  writtenFrom,
+} from './reply-view.ts';
+
+export { prepareNumbers, type StoredNumbers } from './reply-numbers.ts';
+
+/** What a text is read as. A header's line is `text`. */
+export type ReplyFormat = 'json' | 'form' | 'xml' | 'text';
+
+/** What each format itself gives characters in. */
+const OWN: Readonly<Record<ReplyFormat, Notations>> = {
+  json: ['backslash'],
+  form: ['percent', 'plus'],
+  xml: ['entity'],
+  text: [],
+};
+/** A text may hold one of another format. */
+const OTHERS: Readonly<Record<ReplyFormat, Notations>> = {
+  json: ['percent', 'entity'],
+  form: ['backslash', 'entity'],
+  xml: ['percent', 'backslash'],
+  text: ['backslash', 'percent', 'entity'],
+};
+
+function allOf(format: ReplyFormat): Notations {
+  return [...OWN[format], ...OTHERS[format]];
+}
+
+/** Shorter runs are never of a number. */
+const RUN_MIN = 6;
+/** Longer whole numbers are not written with an exponent. */
+const WHOLE_MAX = 64;
+
+/** A text, and how its tokens are found. */
+interface Reply {
+  readonly format: ReplyFormat;
+  /** Whether it is valid JSON. */
+  readonly isJson: boolean;
+}
+
+function replyOf(text: string, format: ReplyFormat): Reply {
+  return { format, isJson: format === 'json' && isJsonText(text) };
+}
+
+/** One space or mark may stand between two digits. */
+function isSeparator(unit: number): boolean {
+  return (
+    unit === 0x20 || unit === 0x2d || unit === 0x2e || unit === 0xa0 || (unit >= 0x2010 && unit <= 0x2015)
+  );
+}
+
+/** A run of digits: its place in the view, from its first digit to behind its last. */
+interface Run {
+  readonly from: number;
+  readonly to: number;
+  readonly digits: string;
+}
+
+/** Visits the runs of digits in a part of a text. */
+function visitRuns({ text }: View, from: number, to: number, visit: (run: Run) => void): void {
+  for (let at = from; at < to; at++) {
+    if (!isDigit(text.charCodeAt(at))) {
+      continue;
+    }
+    const start = at;
+    let count = 0;
+    let end = at;
+    while (at < to && (isDigit(text.charCodeAt(at)) || (at === end && isSeparator(text.charCodeAt(at))))) {
+      if (isDigit(text.charCodeAt(at))) {
+        count++;
+        end = at + 1;
+      }
+      at++;
+    }
+    if (count >= RUN_MIN) {
+      visit({ from: start, to: end, digits: onlyDigits(text.slice(start, end)) });
+    }
+  }
+}
+
+/** The digits of a JSON number that is whole, in any notation. */
+function wholeDigitsOf(literal: string): string | undefined {
+  const [, whole = '', fraction = '', exponent = '0'] =
+    /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(literal) ?? [];
+  const point = whole.length + Number(exponent);
+  const digits = whole + fraction;
+  return point < 1 || point > WHOLE_MAX || /[1-9]/.test(digits.slice(point))
+    ? undefined
+    : digits.slice(0, point).padEnd(point, '0').replace(/^0+/, '');
+}
+
+/** What is done with numbers. */
+interface Treatment {
+  /** Replaces what is to be replaced of a run. */
+  run(view: View, run: Run, edits: Edits): void;
+  /** The text that stands for a JSON number; undefined: it stays. `digits` are those of a whole number. */
+  literal(literal: string, digits: string | undefined): string | undefined;
+}
+
+function treatRuns(view: View, from: number, to: number, edits: Edits, treatment: Treatment): void {
+  visitRuns(view, from, to, (run) => treatment.run(view, run, edits));
+}
+
+/** Treats the runs of a text without notations. */
+function treatPlain(text: string, treatment: Treatment): string {
+  const view = readAs(text, []);
+  const edits = editsOf(view);
+  treatRuns(view, 0, text.length, edits, treatment);
+  return edits.result();
+}
+
+function treatView(view: View, isJson: boolean, treatment: Treatment): string {
+  const edits = editsOf(view);
+  const inText = (from: number, to: number): void => treatRuns(view, from, to, edits, treatment);
+  if (!isJson) {
+    inText(0, view.text.length);
+    return edits.result();
+  }
+  visitJson(view, {
+    name: inText,
+    text: inText,
+    number(from, to) {
+      const literal = view.text.slice(from, to);
+      const treated = treatment.literal(literal, wholeDigitsOf(literal));
+      if (treated !== undefined) {
+        edits.replace(from, to, `"${treated}"`);
+      }
+    },
+  });
+  return edits.result();
+}
+
+/** Treats the numbers in any notation, whose runs are the longest, then those as the format itself writes them. */
+function treatNumbers(text: string, { format, isJson }: Reply, treatment: Treatment): string {
+  const treated = hasNotation(text, OTHERS[format])
+    ? treatView(readAs(text, allOf(format)), isJson, treatment)
+    : text;
+  return treatView(readAs(treated, OWN[format]), isJson, treatment);
+}
+
+/** A part of a text masked like {@link maskText}; what stays visible stays as it is written. */
+function maskPart(view: View, from: number, to: number): string {
+  const masked = maskText(view.text.slice(from, to));
+  if (view.starts === undefined) {
+    return masked;
+  }
+  let written = '';
+  for (let at = from; at < to; at++) {
+    const isShown = masked.charCodeAt(at - from) === view.text.charCodeAt(at);
+    written += isShown ? writtenFrom(view, at, at + 1) : '*';
+  }
+  return written;
+}
+
+function maskTreatment(numbers: StoredNumbers): Treatment {
+  const treatment: Treatment = {
+    run(view, { from, to, digits }, edits) {
+      if (isHiddenRun(digits, numbers)) {
+        edits.replace(from, to, maskPart(view, from, to));
+      }
+    },
+    literal(literal, digits) {
+      const isHidden = digits !== undefined && isHiddenRun(digits, numbers);
+      return isHidden || treatPlain(literal, treatment) !== literal ? maskText(literal) : undefined;
+    },
+  };
+  return treatment;
+}
+
+/**
+ * Masks a reply's text, in time linear in its length. Each run of 12 or more digits, also with one space, `-` or `.` between
+ * two of them, that contains a stored number or one that passes Luhn is masked except for its last four digits; a stored
+ * number of 6 to 11 digits where it is a whole run. What stands behind or below a name of a code is hidden completely. JSON
+ * stays JSON: a masked number becomes a text. A text in which nothing is masked is returned as it is.
+ */
+export function maskReply(text: string, format: ReplyFormat, numbers: StoredNumbers): string {
+  const reply = replyOf(text, format);
+  const view = readAs(treatNumbers(text, reply, maskTreatment(numbers)), allOf(format));
+  return reply.isJson ? hideJsonCodes(view) : hideCodes(view, format === 'form');
+}
+
+/** A number that was sent, and what is shown for it. */
+interface Sent {
+  readonly digits: string;
+  readonly shown: string;
+}
+
+/** Shorter sent numbers may be anything else in a reply. */
+const SENT_MIN = 8;
+
+/** Where sent numbers stand in digits, in order; of those that overlap the first, and of those the longest. */
+function sentIn(
+  digits: string,
+  sent: readonly Sent[],
+  automaton: Automaton,
+): (Sent & { readonly end: number })[] {
+  const found: (Sent & { readonly end: number })[] = [];
+  let state = 0;
+  for (let at = 0; at < digits.length; at++) {
+    state = stateAfter(automaton, state, digits.charCodeAt(at));
+    const number = sent[(automaton.ends[state] ?? 0) - 1];
+    if (number === undefined) {
+      continue;
+    }
+    const end = at + 1;
+    const start = end - number.digits.length;
+    let last = found.at(-1);
+    while (last !== undefined && last.end - last.digits.length >= start) {
+      found.pop();
+      last = found.at(-1);
+    }
+    if (last === undefined || last.end <= start) {
+      found.push({ ...number, end });
+    }
+  }
+  return found;
+}
+
+/** The places of the digits in a run. */
+function placesOf({ text }: View, { from, to }: Run): number[] {
+  const places: number[] = [];
+  for (let at = from; at < to; at++) {
+    if (isDigit(text.charCodeAt(at))) {
+      places.push(at);
+    }
+  }
+  return places;
+}
+
+/**
+ * Replaces numbers of 8 or more digits that were sent, in a reply's text, wherever a run of digits contains them. A JSON
+ * number becomes a text. Takes time linear in the length of the text, which is returned as it is if it has none of them.
+ */
+export function replaceNumbers(text: string, format: ReplyFormat, sent: readonly Sent[]): string {
+  const numbers = sent.filter(({ digits }) => digits.length >= SENT_MIN && onlyDigits(digits) === digits);
+  if (numbers.length === 0) {
+    return text;
+  }
+  const automaton = automatonOf(numbers.map(({ digits }) => digits));
+  const byDigits = new Map(numbers.map(({ digits, shown }) => [digits, shown]));
+  const treatment: Treatment = {
+    run(view, run, edits) {
+      const found = sentIn(run.digits, numbers, automaton);
+      const places = found.length === 0 ? [] : placesOf(view, run);
+      for (const { digits, shown, end } of found) {
+        edits.replace(places[end - digits.length] ?? 0, (places[end - 1] ?? 0) + 1, shown);
+      }
+    },
+    literal(literal, digits) {
+      const whole = byDigits.get(digits ?? '');
+      const treated = whole ?? treatPlain(literal, treatment);
+      return treated === literal ? undefined : treated;
+    },
+  };
+  return treatNumbers(text, replyOf(text, format), treatment);
+}
