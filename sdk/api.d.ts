@@ -1084,7 +1084,7 @@ export interface paths {
         put?: never;
         /**
          * Set a preference
-         * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. Other names are custom preferences, up to 64 of them and 16 KB.
+         * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.
          *
          *     A credential needs the scope `preference:write`.
          */
@@ -5773,6 +5773,8 @@ export interface operations {
             };
             /**
              * `endpoint_refused`: The endpoint does not exist, or the secret in X-Vault-Capture-Secret or X-Vault-Retrieve-Secret is wrong.
+             *
+             *     `not_allowed`: This account or credential is not allowed to do this.
              *
              *     `endpoint_out_of_scope`: This endpoint does not have access to the requested item.
              */

@@ -47,6 +47,11 @@ export function parseAlgorithm(text: string): TokenAlgorithm | undefined {
   return end === undefined ? undefined : { kind: 'middle', start: Number(start), end: Number(end) };
 }
 
+/** Whether tokens of the algorithm of this name keep digits of the number where they can. */
+export function keepsDigits(name: string): boolean {
+  return name.startsWith('partial_');
+}
+
 /**
  * The number of digits of a number; 0 if a token cannot have its shape: longer than 64 characters, or with other
  * characters than printable ASCII, which would make the token hard to use in a URL.

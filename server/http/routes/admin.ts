@@ -127,7 +127,7 @@ const setPreference = defineRoute({
   scope: 'preference:write',
   summary: 'Set a preference',
   description:
-    'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. Other names are custom preferences, up to 64 of them and 16 KB.',
+    'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.',
   query: NO_QUERY,
   body: { kind: 'stored', schema: SetPreference, bytesMax: PREFERENCE_BYTES_MAX },
   response: Preference,

@@ -122,6 +122,7 @@ const capture = defineRoute({
   },
   response: Captured,
   errors: [
+    'not_allowed',
     'number_missing',
     'test_card',
     'metadata_sensitive',

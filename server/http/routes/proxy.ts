@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import { requireAlgorithm } from '../../services/common/permission.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
@@ -100,6 +101,8 @@ const get = defineRoute({
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body, services }) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
+    requireAlgorithm(ctx.account, algorithm, 'query.algorithm');
+    requireAlgorithm(ctx.account, tokenization_algorithm, 'query.tokenization_algorithm');
     const { reply, replayed } = await services.proxy.get(ctx, {
       ...input,
       algorithm: same(algorithm, tokenization_algorithm),

@@ -12,6 +12,7 @@ import { isIdentifier } from '../../domain/text/identifiers.ts';
 import { IDENTIFIER_EXPECTED } from '../../http/schema/common.ts';
 import type { Accounts } from '../account/account.ts';
 import { bindParts } from '../common/bind.ts';
+import { requireAlgorithm, requireReveal } from '../common/permission.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { MeteringService } from '../request/metering.ts';
 
@@ -49,8 +50,8 @@ function parsePreference(body: Uint8Array): { readonly key: string; readonly val
 }
 
 /**
- * Sets one preference; `body` is the JSON text as it was sent. Rejects with `invalid_request`, `body_too_large` and
- * `preferences_full`.
+ * Sets one preference; `body` is the JSON text as it was sent. Rejects with `invalid_request`, `body_too_large`,
+ * `preferences_full`, and `not_allowed` what decides what others see.
  */
 async function set(
   { accounts, metering }: PreferenceParts,
@@ -63,6 +64,12 @@ async function set(
     const code = checked.kind === 'too_large' ? 'body_too_large' : 'invalid_request';
     const expected = checked.kind === 'too_large' ? undefined : 'is no value of this preference';
     throw new VaultError(code, { field: 'body.value', expected });
+  }
+  if (key === 'mask_fields') {
+    requireReveal(ctx.account, 'body.key');
+  }
+  if (key === 'default_algorithm' && typeof value === 'string') {
+    requireAlgorithm(ctx.account, value, 'body.value');
   }
   await accounts.changePreferences(ctx, (own) => {
     const next = withPreference(own, key, checked.text);
@@ -96,12 +103,15 @@ async function list({ accounts, metering }: PreferenceParts, ctx: AccountContext
   return encoder.encode(`[${texts.join()}]`);
 }
 
-/** Deletes one; a preference that the vault acts on has its default again. Rejects with `preference_not_found`. */
+/** Deletes one; a preference that the vault acts on has its default again. Rejects with `preference_not_found` and `not_allowed`. */
 async function remove(
   { accounts, metering }: PreferenceParts,
   ctx: AccountContext,
   key: string,
 ): Promise<void> {
+  if (key === 'mask_fields') {
+    requireReveal(ctx.account, 'query.key');
+  }
   await accounts.changePreferences(ctx, (own) => {
     const next = withoutPreference(own, key);
     if (next.length === own.length && !isSystemPreference(key)) {

@@ -1,11 +1,13 @@
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
+import { keepsDigits } from '../../domain/card/token-format.ts';
 import type { Captured, CaptureState, ToldCapture } from '../../http/schema/capture.ts';
 import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
+import { mayReveal, requireAlgorithm } from '../common/permission.ts';
 import {
   type Account,
   type AccountContext,
@@ -129,8 +131,8 @@ function rejectTokenOptions(options: Readonly<Record<string, unknown>>): void {
 }
 
 /**
- * Creates an endpoint. Rejects as `Endpoints` do, and with `token_not_found` and `reference_required` where it is to update
- * an item that is not there, and as its webhook is rejected.
+ * Creates an endpoint. Rejects as `Endpoints` do, with `not_allowed` an algorithm that its maker may not choose, with
+ * `token_not_found` and `reference_required` where it is to update an item that is not there, and as its webhook is rejected.
  */
 async function create(
   parts: CaptureParts,
@@ -148,6 +150,7 @@ async function create(
     ...common
   } = input;
   const { account } = ctx;
+  requireAlgorithm(account, algorithm, 'query.algorithm');
   const requiresSealed = require_sealed === true ? true : undefined;
   const order = body.length === 0 ? undefined : await parts.telling.check(account, body);
   if (token !== undefined) {
@@ -165,7 +168,7 @@ async function create(
   // What tokens look like is settled here: the same number must not get another token when a preference changes.
   const own = {
     algorithm: algorithm ?? account.preferences.default_algorithm,
-    ...{ reference, keeps, smartParse, requiresSealed },
+    ...{ reference, keeps, smartParse, requiresSealed, mayReveal: mayReveal(account) || undefined },
   };
   return parts.endpoints.create(ctx, 'capture', common, own, order);
 }
@@ -212,6 +215,10 @@ function store(
   seed: string | undefined,
 ): Promise<TokenInfo> {
   const { id, policy, records, key } = endpoint;
+  if (policy.mayReveal !== true && input.algorithm !== undefined && keepsDigits(input.algorithm)) {
+    const expected = 'keeps digits of the number, for which this endpoint was not made';
+    throw new VaultError('not_allowed', { field: 'query.algorithm', expected });
+  }
   const reference = input.reference ?? policy.reference ?? id;
   const request = {
     number: input.number,

@@ -1,5 +1,6 @@
 /** What API credentials may do. An account's password may do everything that the account may. */
 import { VaultError } from '../../core/errors.ts';
+import { keepsDigits } from '../../domain/card/token-format.ts';
 import type { Sight } from '../../domain/relay/sight.ts';
 import { isInRanges } from '../../domain/text/network.ts';
 import type { Scope } from '../../http/schema/credential.ts';
@@ -78,6 +79,17 @@ export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): bo
 export function requireReveal(account: Pick<Account, 'credential' | 'unmasked'>, field: string): void {
   if (!mayReveal(account)) {
     throw new VaultError('not_allowed', { field, expected: 'needs `vault:read` and unmasked output' });
+  }
+}
+
+/** Rejects, at its place, an algorithm whose tokens keep digits of the number: it decides what others see. */
+export function requireAlgorithm(
+  account: Pick<Account, 'credential' | 'unmasked'>,
+  algorithm: string | undefined,
+  field: string,
+): void {
+  if (algorithm !== undefined && keepsDigits(algorithm)) {
+    requireReveal(account, field);
   }
 }
 

@@ -135,7 +135,14 @@ async function create(
   input: CreateEndpointInput,
   own: Pick<
     EndpointPolicy,
-    'algorithm' | 'keeps' | 'maskFields' | 'reference' | 'requiresSealed' | 'smartParse' | 'token'
+    | 'algorithm'
+    | 'keeps'
+    | 'maskFields'
+    | 'mayReveal'
+    | 'reference'
+    | 'requiresSealed'
+    | 'smartParse'
+    | 'token'
   >,
   order: Uint8Array = NO_BYTES,
 ): Promise<EndpointWithSecret> {

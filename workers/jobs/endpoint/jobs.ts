@@ -43,6 +43,11 @@ export interface EndpointPolicy {
   readonly isMasked?: boolean | undefined;
   /** Of a capture endpoint: the default of its captures. */
   readonly algorithm?: string | undefined;
+  /**
+   * Of a capture endpoint: whether its maker may decide what others see, so that a capture may name an algorithm whose tokens
+   * keep digits. Those of earlier versions do not say so.
+   */
+  readonly mayReveal?: boolean | undefined;
   /** Of a capture endpoint: whether bodies of any format are taken. */
   readonly smartParse?: boolean | undefined;
   /** Of a capture endpoint: whether only sealed bodies are taken. */
