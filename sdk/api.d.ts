@@ -1147,7 +1147,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a credential
-         * Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted.
+         * Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted. A credential deletes only those within its own limits, and itself.
          *
          *     A credential needs the scope `credential:write`.
          */
@@ -1168,7 +1168,7 @@ export interface paths {
         put?: never;
         /**
          * Give a credential a new secret
-         * Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay.
+         * Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay. A credential rolls only those within its own limits, and itself.
          *
          *     A credential needs the scope `credential:write`.
          */

@@ -86,7 +86,7 @@ const removeCredential = defineRoute({
   operationId: 'deleteCredential',
   summary: 'Delete a credential',
   description:
-    'Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted.',
+    'Ends a credential, on every server at once. What it has made stays: keys, endpoints, and requests that were accepted. A credential deletes only those within its own limits, and itself.',
   params: CredentialPath,
   body: { kind: 'none' },
   response: Message,
@@ -113,7 +113,7 @@ const rollCredential = defineRoute({
   operationId: 'rollCredential',
   summary: 'Give a credential a new secret',
   description:
-    'Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay.',
+    'Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay. A credential rolls only those within its own limits, and itself.',
   params: CredentialPath,
   body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES_MAX },
   response: CredentialWithSecret,

@@ -169,7 +169,7 @@ async function removeWhere(
   for (const { id, record } of await parts.credentialStore.list(aid)) {
     const opened = await openCredential(parts, { aid, id }, record).catch(() => undefined);
     if (opened !== undefined && isUnwanted(opened)) {
-      removed += (await removeCredential(parts, { aid }, id)) === undefined ? 0 : 1;
+      removed += (await endCredential(parts, { aid, id }, opened)) ? 1 : 0;
     }
   }
   return removed;
@@ -226,28 +226,59 @@ export async function showCredential(
   return shownOf(id, record, lastUsedMs);
 }
 
-/** Ends a credential, on every server at once; undefined where there is none of this id. */
+/**
+ * Rejects a credential that changes another one than itself, unless that is within its own limits. A damaged record, whose
+ * limits nobody knows, is left to the account.
+ */
+function requireWithin(account: Account, id: string, record: CredentialRecord | undefined): void {
+  const own = limitsOfCaller(account);
+  if (own === undefined || account.credential?.id === id) {
+    return;
+  }
+  if (record === undefined || !isWithinLimits(limitsOf(record), own)) {
+    throw outsideScope('everything that this one includes');
+  }
+}
+
+/** Ends a credential with this record, as far as that opens; whether there was one. */
+async function endCredential(
+  { credentialStore, credentials }: AccountParts,
+  name: CredentialName,
+  record: CredentialRecord | undefined,
+): Promise<boolean> {
+  if (!(await credentialStore.remove(name))) {
+    return false;
+  }
+  credentials.delete(name.id);
+  // A damaged record can be removed all the same; its digests lead nowhere, and the sweep finds them.
+  await credentialStore.unpoint(record?.secrets.map(({ digest }) => digest) ?? []);
+  return true;
+}
+
+/**
+ * Ends a credential, on every server at once; undefined where there is none of this id. Rejects with `not_allowed` a caller
+ * whom it exceeds.
+ */
 export async function removeCredential(
   parts: AccountParts,
-  { aid }: Pick<Account, 'aid'>,
+  account: Account,
   id: string,
 ): Promise<{ readonly change: RecordChange | undefined } | undefined> {
-  const { credentialStore } = parts;
-  const name = { aid, id };
-  const sealed = isCredentialId(id) ? await credentialStore.read(name) : undefined;
-  if (sealed === undefined || !(await credentialStore.remove(name))) {
+  const name = { aid: account.aid, id };
+  const sealed = isCredentialId(id) ? await parts.credentialStore.read(name) : undefined;
+  if (sealed === undefined) {
     return undefined;
   }
-  parts.credentials.delete(id);
-  // A damaged record can be removed all the same; its digests lead nowhere, and the sweep finds them.
   const record = await openCredential(parts, name, sealed).catch(() => undefined);
-  await credentialStore.unpoint(record?.secrets.map(({ digest }) => digest) ?? []);
-  return { change: record && changeOf(id, record, true) };
+  requireWithin(account, id, record);
+  return (await endCredential(parts, name, record))
+    ? { change: record && changeOf(id, record, true) }
+    : undefined;
 }
 
 /**
  * Gives a credential a new secret. The one before it lives on for `overlapMs`, any other ends. Rejects with
- * `credential_not_found`, and `not_allowed` for a caller who exceeds neither itself.
+ * `credential_not_found`, and with `not_allowed` a caller whom it exceeds.
  */
 export async function rollCredential(
   parts: AccountParts,
@@ -257,13 +288,10 @@ export async function rollCredential(
 ): Promise<CredentialWithSecret> {
   const { credentialStore, now } = parts;
   const name = { aid: account.aid, id };
-  const maker = limitsOfCaller(account);
   const { secret, digest } = await makeSecret(parts);
   for (let tries = 0; tries < CHANGE_TRIES_MAX; tries++) {
     const { sealed, record } = await readStored(parts, name);
-    if (maker !== undefined && !isWithinLimits(limitsOf(record), maker)) {
-      throw outsideScope('everything that this one includes');
-    }
+    requireWithin(account, id, record);
     const [newest, ...older] = record.secrets;
     const kept =
       overlapMs === undefined || newest === undefined ? [] : [{ ...newest, untilMs: now() + overlapMs }];

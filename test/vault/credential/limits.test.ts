@@ -1,5 +1,6 @@
 /** What a credential tries to get past its hosts, keys, addresses, lifetime, and past the limits of its maker. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { redisKeys } from '../../../server/store/redis/keys.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import {
   clientOf,
@@ -190,6 +191,60 @@ describe('a credential that makes another', () => {
     }
     const itself = await second.send('POST', `/credential/${second.made.id}/roll`, { body: {} });
     expect(itself.as<{ expires_at: string }>().expires_at).toBe(String(second.made.expires_at));
+  });
+
+  test.each<[string, object]>([
+    ['a scope more', { scopes: ['vault:store', 'vault:read'] }],
+    ['another key', { keys: ['other'] }],
+    ['all keys', { keys: undefined }],
+    ['unmasked output', { unmasked: true }],
+    ['other addresses', { ips: ['10.0.0.1'] }],
+    ['all hosts', { hosts: undefined }],
+    ['a later end', { expires_in: '2d' }],
+  ])('neither deletes nor rolls one that has %s', async (_what, more) => {
+    const { vault, account } = stage;
+    const maker = await credentialClient(vault.handle, account, ['credential:write', 'vault:store'], LIMITS);
+    const body = { name: 'x', scopes: ['vault:store'], ...LIMITS, expires_in: '1h', ...more };
+    const { id } = (await account.send('POST', '/credential', { body })).as<{ id: string }>();
+    for (const answer of [
+      await maker.send('DELETE', `/credential/${id}`),
+      await maker.send('POST', `/credential/${id}/roll`, { body: {} }),
+    ]) {
+      expect([answer.outcome, answer.field]).toEqual(['403 not_allowed', 'scope']);
+    }
+    expect((await account.send('GET', `/credential/${id}`)).outcome).toBe('200');
+  });
+
+  test('deletes and rolls what is within its limits, and itself', async () => {
+    const { vault, account } = stage;
+    const maker = await credentialClient(vault.handle, account, ['credential:write', 'vault:store'], LIMITS);
+    const equal = await makeCredential(maker, ['vault:store']);
+    expect((await maker.send('POST', `/credential/${equal.id}/roll`, { body: {} })).outcome).toBe('200');
+    expect((await maker.send('DELETE', `/credential/${equal.id}`)).outcome).toBe('200');
+    expect((await maker.send('DELETE', `/credential/${equal.id}`)).outcome).toBe('404 credential_not_found');
+    expect((await maker.send('DELETE', `/credential/${maker.made.id}`)).outcome).toBe('200');
+    expect((await maker.send('GET', '/whoami')).outcome).toBe('401 unauthenticated');
+  });
+
+  test('deletes and rolls itself also where its account sees less than before', async () => {
+    const { vault } = stage;
+    const owner = await vault.account();
+    const itself = await credentialClient(vault.handle, owner, ['credential:write'], { unmasked: true });
+    await vault.opened.services.accounts.set(owner.name, { unmasked: false });
+    const rolled = await itself.send('POST', `/credential/${itself.made.id}/roll`, {
+      body: { overlap: '1h' },
+    });
+    expect(rolled.outcome).toBe('200');
+    expect((await itself.send('DELETE', `/credential/${itself.made.id}`)).outcome).toBe('200');
+  });
+
+  test('leaves a record that is damaged to the account', async () => {
+    const { vault, account } = stage;
+    const maker = await credentialClient(vault.handle, account, ['credential:write']);
+    const { id } = await makeCredential(maker, ['credential:write']);
+    await vault.raw.hset(redisKeys.credentials(account.aid), id, Buffer.from('damaged'));
+    expect((await maker.send('DELETE', `/credential/${id}`)).outcome).toBe('403 not_allowed');
+    expect((await account.send('DELETE', `/credential/${id}`)).outcome).toBe('200');
   });
 
   test('that is masked makes endpoints that stay masked', async () => {
