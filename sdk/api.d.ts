@@ -3045,7 +3045,7 @@ export interface components {
              */
             name: string;
             /**
-             * What it may do. Each operation names the scope that it needs.
+             * What it may do. Each operation names the scope that it needs. `rule:write`, `form:write` and `retrieve:write` reach card data: through rules that others apply, through scripts of forms, and through endpoints that read.
              * @example [
              *       "proxy:send",
              *       "job:read"
@@ -3095,7 +3095,7 @@ export interface components {
              */
             name: string;
             /**
-             * What it may do. Each operation names the scope that it needs.
+             * What it may do. Each operation names the scope that it needs. `rule:write`, `form:write` and `retrieve:write` reach card data: through rules that others apply, through scripts of forms, and through endpoints that read.
              * @example [
              *       "proxy:send",
              *       "job:read"
@@ -3160,7 +3160,7 @@ export interface components {
              */
             name: string;
             /**
-             * What it may do. Each operation names the scope that it needs.
+             * What it may do. Each operation names the scope that it needs. `rule:write`, `form:write` and `retrieve:write` reach card data: through rules that others apply, through scripts of forms, and through endpoints that read.
              * @example [
              *       "proxy:send",
              *       "job:read"

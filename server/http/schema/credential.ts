@@ -37,7 +37,11 @@ export const SCOPES = [
 
 export const Scope = Type.Union(
   SCOPES.map((scope) => Type.Literal(scope)),
-  { description: 'One thing that a credential may do.', examples: ['proxy:send'] },
+  {
+    description:
+      'One thing that a credential may do. `rule:write`, `form:write` and `retrieve:write` reach card data.',
+    examples: ['proxy:send'],
+  },
 );
 export type Scope = Static<typeof Scope>;
 
@@ -52,7 +56,8 @@ export const CredentialPath = Type.Object({ id: CredentialId });
 const Scopes = Type.Array(Scope, {
   minItems: 1,
   maxItems: SCOPES.length,
-  description: 'What it may do. Each operation names the scope that it needs.',
+  description:
+    'What it may do. Each operation names the scope that it needs. `rule:write`, `form:write` and `retrieve:write` reach card data: through rules that others apply, through scripts of forms, and through endpoints that read.',
   examples: [['proxy:send', 'job:read']],
 });
 
