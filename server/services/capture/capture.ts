@@ -206,6 +206,25 @@ async function openingOf(
   return { names: { kid, reference, idempotencyKey }, key: await sealing.recordOf(kid), enc };
 }
 
+/**
+ * Rejects an algorithm whose tokens keep digits of the number: where the maker of the endpoint may not see them, and beside a
+ * sealed body, since whoever has recorded that could send it again and read them.
+ */
+function rejectDigits({ policy }: OpenEndpoint, { algorithm, sealed }: CaptureInput): void {
+  if (algorithm === undefined || !keepsDigits(algorithm)) {
+    return;
+  }
+  const field = 'query.algorithm';
+  if (policy.mayReveal !== true) {
+    const expected = 'keeps digits of the number, for which this endpoint was not made';
+    throw new VaultError('not_allowed', { field, expected });
+  }
+  if (sealed !== undefined) {
+    const expected = 'keeps digits of the number, which has no place beside a sealed body';
+    throw new VaultError('invalid_request', { field, expected });
+  }
+}
+
 function store(
   { crypto, endpointAuth, metering, storing }: CaptureParts,
   ctx: AccountContext,
@@ -215,10 +234,6 @@ function store(
   seed: string | undefined,
 ): Promise<TokenInfo> {
   const { id, policy, records, key } = endpoint;
-  if (policy.mayReveal !== true && input.algorithm !== undefined && keepsDigits(input.algorithm)) {
-    const expected = 'keeps digits of the number, for which this endpoint was not made';
-    throw new VaultError('not_allowed', { field: 'query.algorithm', expected });
-  }
   const reference = input.reference ?? policy.reference ?? id;
   const request = {
     number: input.number,
@@ -299,6 +314,9 @@ async function take(
 ): Promise<Captured> {
   const { metering, rules } = parts;
   const { policy, key } = endpoint;
+  if (policy.token === undefined) {
+    rejectDigits(endpoint, input);
+  }
   const sealed = await openingOf(parts, ctx, endpoint, input);
   const reading = { applied: await rules.find(key.aid, policy.rules), sealed };
   const taken =

@@ -131,6 +131,18 @@ describe('a sealed body', () => {
     ]);
   });
 
+  test('goes without an algorithm in the URL that keeps digits: who has recorded it could read them', async () => {
+    const body = await sealFor(await sealingKey(vault), ['shop'], CARD);
+    for (const algorithm of ['partial_8_start', 'partial_8_end', 'partial_middle_6_4']) {
+      const answer = await postSealed(vault, shop, body, { query: { algorithm } });
+      expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.algorithm']);
+    }
+    await stored(await postSealed(vault, shop, body, { query: { algorithm: 'luhn' } }));
+    const own = await createCapture(account, 'u', { unique_id: 'own', algorithm: 'partial_12_start' });
+    const token = (await post(['own'], {}, undefined, own)).as<{ token: string }>().token;
+    expect(token).toMatch(/^[0-9a-f]{12}1111$/);
+  });
+
   test('goes without a number in the URL', async () => {
     const answer = await post(['shop'], { query: { number: CARD.card_number } });
     expect([answer.outcome, answer.field]).toEqual(['400 invalid_request', 'query.number']);
