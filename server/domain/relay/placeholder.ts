@@ -21,11 +21,10 @@ interface Found extends Placeholder {
 /** How placeholders are written in a text: as they are, or percent-encoded as forms and URLs encode their values. */
 export type Writing = 'plain' | 'encoded';
 
-/** How one begins, also with spaces in between, which are a mistake. */
-const OPENING = {
-  plain: /\{\{(\s*)vault:/g,
-  encoded: /(?:\{|%7[Bb]){2}((?:\s|\+|%20|%0[9AaDd])*)vault(?::|%3[Aa])/g,
-};
+/** The word that one begins with, behind its braces. */
+const WORD = { plain: /vault:/g, encoded: /vault(?::|%3[Aa])/g };
+const PLUS = 0x2b;
+const PERCENT = 0x25;
 const CLOSING = { plain: /\}\}/, encoded: /(?:\}|%7[Dd]){2}/ };
 const ASCII = /^[\x21-\x7e]*$/;
 const LENGTH_MAX = 2_048;
@@ -57,6 +56,43 @@ function readParts(inner: string, field: string): Placeholder {
   return { token, field: name, reference };
 }
 
+function isSpace(text: string, at: number, writing: Writing): boolean {
+  const unit = text.charCodeAt(at);
+  if (unit < 0x80) {
+    return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d) || (unit === PLUS && writing === 'encoded');
+  }
+  return /\s/.test(text.charAt(at));
+}
+
+/** Where the spaces begin that end at a place. */
+function spacesBefore(text: string, end: number, writing: Writing): number {
+  for (let at = end; ; ) {
+    if (isSpace(text, at - 1, writing)) {
+      at -= 1;
+    } else if (
+      writing === 'encoded' &&
+      text.charCodeAt(at - 3) === PERCENT &&
+      /^%(?:20|0[9AaDd])$/.test(text.slice(at - 3, at))
+    ) {
+      at -= 3;
+    } else {
+      return at;
+    }
+  }
+}
+
+/** Where the two braces begin that end at a place; undefined where there are none. */
+function bracesBefore(text: string, end: number, writing: Writing): number | undefined {
+  if (text.startsWith('{{', end - 2)) {
+    return end - 2;
+  }
+  if (writing === 'plain' || !/[{Bb]/.test(text.charAt(end - 1))) {
+    return undefined;
+  }
+  const [braces] = /(?:\{|%7[Bb]){2}$/.exec(text.slice(Math.max(0, end - 6), end)) ?? [];
+  return braces === undefined ? undefined : end - braces.length;
+}
+
 /**
  * All placeholders of a text, in order. Rejects at `field` one that is malformed, which must not go out as it is, and more
  * than 1,000. Works in linear time.
@@ -67,18 +103,24 @@ export function findPlaceholders(text: string, field: string, writing: Writing):
   if (!text.includes('vault')) {
     return found;
   }
-  const opening = new RegExp(OPENING[writing]);
-  for (let open = opening.exec(text); open !== null; open = opening.exec(text)) {
-    const at = opening.lastIndex;
+  const word = new RegExp(WORD[writing]);
+  for (let open = word.exec(text); open !== null; open = word.exec(text)) {
+    const at = word.lastIndex;
+    const bare = spacesBefore(text, open.index, writing);
+    const start = bracesBefore(text, bare, writing);
+    if (start === undefined) {
+      continue;
+    }
     const close = CLOSING[writing].exec(text.slice(at, at + LENGTH_MAX));
-    if (close === null || open[1] !== '' || found.length === COUNT_MAX) {
+    // Spaces in between are a mistake.
+    if (close === null || bare < open.index || found.length === COUNT_MAX) {
       throw malformed(field);
     }
     const inner = text.slice(at, at + close.index);
-    const isEncoded = writing === 'encoded' && !(open[0].startsWith('{{') && close[0] === '}}');
+    const isEncoded = writing === 'encoded' && !(text.startsWith('{{', start) && close[0] === '}}');
     const end = at + close.index + close[0].length;
-    found.push({ ...readParts(isEncoded ? decode(inner, field) : inner, field), start: open.index, end });
-    opening.lastIndex = end;
+    found.push({ ...readParts(isEncoded ? decode(inner, field) : inner, field), start, end });
+    word.lastIndex = end;
   }
   return found;
 }

@@ -15,7 +15,10 @@ export function nearestOf(name: string, names: Iterable<string>): string | undef
   // Of a short name, less than half may differ.
   let fewest = Math.min(EDITS_MAX, Math.ceil(wanted.length / 2) - 1) + 1;
   for (const candidate of wanted.length > 64 ? [] : names) {
-    const edits = editsBetween(wanted, plain(candidate));
+    const other = plain(candidate);
+    // Each edit changes the length by one at most, and counting them takes long.
+    const isFar = Math.abs(other.length - wanted.length) >= fewest;
+    const edits = isFar ? fewest : editsBetween(wanted, other);
     if (edits < fewest) {
       best = candidate;
       fewest = edits;

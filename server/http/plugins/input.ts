@@ -81,14 +81,18 @@ function parseList(schema: TSchema): Parse {
 
 /** Pairs as `readTexts` has joined them. */
 function parsePairs(schema: TSchema): Parse {
+  const max: number = schema['maxItems'] ?? Number.POSITIVE_INFINITY;
   return (joined) => {
-    const pairs = joined.split('&').map((encoded): [name: string, text: string] => {
+    const texts = joined.split('&');
+    if (texts.length > max) {
+      return undefined;
+    }
+    const pairs = texts.map((encoded): [name: string, text: string] => {
       const text = decodeURIComponent(encoded);
       const colon = text.indexOf(':');
       return [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
     });
-    const max: number = schema['maxItems'] ?? Number.POSITIVE_INFINITY;
-    return pairs.length <= max && pairs.every(([name]) => name !== '') ? pairs : undefined;
+    return pairs.every(([name]) => name !== '') ? pairs : undefined;
   };
 }
 

@@ -79,6 +79,12 @@ describe('placeholders', () => {
     expect(
       findPlaceholders(`${'{{ '.repeat(300_000)}${' '.repeat(100_000)}vault`, 'body', 'encoded'),
     ).toEqual([]);
+    for (const spaces of [' ', '+', '%20'].map((space) => space.repeat(1_000_000 / space.length))) {
+      expect(findPlaceholders(`vault{{${spaces}`, 'body', 'encoded')).toEqual([]);
+      expect(findPlaceholders(`{${spaces}vault:`, 'body', 'encoded')).toEqual([]);
+      expect(() => findPlaceholders(`{{${spaces}vault:`, 'body', 'encoded')).toThrow();
+    }
+    expect(findPlaceholders('vault:'.repeat(170_000), 'body', 'encoded')).toEqual([]);
     expect(cpuMs()).toBeLessThan(1_000);
     const texts = Array.from({ length: 21 }, (_, at) => `{{vault:t${at}:x}}`);
     expect(() => tokensOf([{ text: texts.join(), field: 'body', writing: 'plain' }])).toThrow('20 tokens');
