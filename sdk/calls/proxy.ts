@@ -37,12 +37,12 @@ export interface ProxyCalls {
    * `attempts` (1 to 16, 8) are made after 429, 5xx and connections that failed before anything was sent. Throws
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
    * `template_missing`, and when synchronous `target_unreachable`, `target_timeout` (20 s),
-   * `reply_too_large` (1 MB), `outcome_unknown`.
+   * `reply_too_large` (1 MB), `reply_too_complex`, `outcome_unknown`.
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`,
    * `token_not_found`, `reference_required`, `rule_not_found`, `rule_limit`, `template_limit`,
    * `template_missing`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
-   * `outcome_unknown`, `key_changed`
+   * `reply_too_complex`, `outcome_unknown`, `key_changed`
    * @example
    * const request = {
    *   method: 'POST',
@@ -67,7 +67,7 @@ export interface ProxyCalls {
    * @see /guide/proxy
    * @throws `conflicting_parameters`, `idempotency_conflict`, `passphrase_wrong`, `key_not_found`, `rule_not_found`,
    * `rule_limit`, `destination_refused`, `jobs_full`, `target_unreachable`, `target_timeout`, `reply_too_large`,
-   * `outcome_unknown`, `reply_not_storable`, `test_card` (production), `key_changed`
+   * `reply_too_complex`, `outcome_unknown`, `reply_not_storable`, `test_card` (production), `key_changed`
    * @example
    * const { token_info } = await client.proxy.fetch({
    *   user: 'customers',

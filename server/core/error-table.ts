@@ -244,7 +244,8 @@ export const ERRORS = defineErrors({
   body_too_large: {
     status: 413,
     text: 'The body exceeds the size limit of this route.',
-    advice: 'Send less data. Items may have 262,144 bytes, most other bodies 1 MB.',
+    advice:
+      'Send less data. Items may have 262,144 bytes, orders of the proxy and forms 1 MB, most other bodies 64 KB.',
   },
   too_many_failures: {
     status: 429,
@@ -281,6 +282,12 @@ export const ERRORS = defineErrors({
     status: 502,
     text: 'The reply of the third party exceeds the size limit.',
     advice: 'Request less data from the third party. It received the request and may have processed it.',
+  },
+  reply_too_complex: {
+    status: 502,
+    text: 'The reply of the third party takes too long to be shown.',
+    advice:
+      'Ask the third party for a smaller or simpler reply. It received the request and may have processed it.',
   },
   outcome_unknown: {
     status: 502,

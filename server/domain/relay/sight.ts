@@ -1,5 +1,6 @@
 /** What a caller is shown of a third party's reply. Every way on which a reply comes back goes through {@link showReply}. */
 import { isUtf8 } from 'node:buffer';
+import { type CpuBudget, createCpuBudget } from '../../core/cpu-budget.ts';
 import { type HeaderEntries, headerIn, isEncoded } from '../../core/headers.ts';
 import {
   createSecretFilter,
@@ -59,6 +60,8 @@ export interface ShownReply {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Far more than the largest reply takes, and less than a thread may work on one job. */
+const SHOW_MS = 1_000;
 const PARTIAL_CONTENT = 206;
 const JSON_TYPE = /^\s*(?:application\/json|[^;,\s]+\+json)\s*(?:;|$)/i;
 
@@ -163,11 +166,31 @@ function withoutSecrets(reply: ReadReply, texts: readonly string[]): ReadReply {
   return { headers: readable, body: latin1(HIDDEN) };
 }
 
-/** A third party's reply as the caller of its request sees it. Works in a time that is linear in its length. */
-export function showReply(given: Reply, showing: Showing): ShownReply {
+/** Headers as `show` gives each, within the budget. */
+function headersAs(
+  headers: HeaderEntries,
+  { check }: CpuBudget,
+  show: (name: string, value: string) => HeaderEntries[number],
+): HeaderEntries {
+  return headers.map(([name, value]) => {
+    check();
+    return show(name, value);
+  });
+}
+
+/**
+ * A third party's reply as the caller of its request sees it. Works in a time that is linear in its length; throws
+ * `reply_too_complex` where that is too long all the same.
+ */
+export function showReply(
+  given: Reply,
+  showing: Showing,
+  budget = createCpuBudget(SHOW_MS, 'reply_too_complex'),
+): ShownReply {
   const { sight, numbers, sent, paths, secrets } = showing;
   if (sight === 'named') {
     const { body } = withoutSecrets({ headers: [], body: namedMembers(given, paths) }, secrets);
+    budget.check();
     return {
       headers: [],
       body: body.length === 0 ? body : maskBytes(body, 'json', prepareNumbers(numbers)),
@@ -175,17 +198,21 @@ export function showReply(given: Reply, showing: Showing): ShownReply {
     };
   }
   const reply = { status: given.status, ...withoutSecrets(given, secrets) };
+  budget.check();
   if (sight === 'masked') {
     const own = prepareNumbers(numbers);
     const isHidden = reply.body.length > 0 && isEncoded(reply.headers);
     const headers = reply.headers.filter(([name]) => !isHidden || name.toLowerCase() !== 'content-encoding');
     return {
-      headers: headers.map(([name, value]) => maskHeader(name, value, own)),
+      headers: headersAs(headers, budget, (name, value) => maskHeader(name, value, own)),
       body: maskedBody(reply, own),
       withheld: false,
     };
   }
-  const headers = reply.headers.map(([name, value]) => [name, replaceNumbers(value, 'text', sent)] as const);
+  const headers = headersAs(reply.headers, budget, (name, value) => [
+    name,
+    replaceNumbers(value, 'text', sent),
+  ]);
   return { headers, body: withPlaceholders(reply, showing), withheld: false };
 }
 

@@ -30,7 +30,13 @@ const RULES = ['rule_not_found', 'rule_limit'] as const;
 /** Nothing was sent. */
 const ACCEPTING = ['destination_refused', 'jobs_full'] as const;
 /** Errors of synchronous calls; asynchronous ones report them to the webhook. */
-const SENDING = ['target_unreachable', 'target_timeout', 'reply_too_large', 'outcome_unknown'] as const;
+const SENDING = [
+  'target_unreachable',
+  'target_timeout',
+  'reply_too_large',
+  'reply_too_complex',
+  'outcome_unknown',
+] as const;
 
 const CHARGE = {
   request: {

@@ -11,7 +11,7 @@ import type { KeyStore } from '../../store/key.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
-import { isTransient, withRetries } from '../common/coalesce.ts';
+import { isTransient, recover, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
 import {
@@ -157,7 +157,7 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
   }
   const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
   const nextMs = now() + verdict.pauseMs;
-  const over = { sent: result.ok || result.sent, report: last, entry, nextMs };
+  const over = { sent: result.ok || result.sent, report: last?.record, entry, nextMs };
   await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
   return verdict.pauseMs;
 }
@@ -204,8 +204,8 @@ async function report(
   concluded: Concluded,
   entry: AttemptEntry,
 ): Promise<number> {
-  const sealed = await sealReport(parts, step, concluded);
-  return startReport(parts, step, flight, sealed, concluded.outcome, entry);
+  const { record, outcome } = await sealReport(parts, step, concluded);
+  return startReport(parts, step, flight, record, outcome, entry);
 }
 
 /** How a request has ended, as its job is listed. */
@@ -216,12 +216,16 @@ function outcomeOf(outcome: Concluded['outcome']): JobOutcome {
   return outcome.kind === 'unstored' ? 'failed' : 'done';
 }
 
-function sealReport(
-  { crypto }: StepParts,
-  { place, stored: { record } }: Step,
+/** The report of an outcome, sealed; of a reply that cannot be shown, the report of that failure. */
+async function sealReport(
+  parts: StepParts,
+  step: Step,
   { outcome, bytes: content }: Concluded,
-): Promise<Uint8Array> {
-  return withRetries(() => crypto.sealReport({ place, job: record, outcome, content }), isTransient);
+): Promise<{ readonly record: Uint8Array; readonly outcome: Concluded['outcome'] }> {
+  const report = { place: step.place, job: step.stored.record, outcome, content };
+  const sealing = withRetries(() => parts.crypto.sealReport(report), isTransient);
+  const record = await recover(sealing, 'reply_too_complex', undefined);
+  return record === undefined ? sealReport(parts, step, failed('reply_too_complex')) : { record, outcome };
 }
 
 /** Replaces the request, and with it the card data, by its report. */

@@ -87,6 +87,7 @@ const OUTCOMES = [
   'sealing_key_expired',
   'recovery_refused',
   'recovery_not_found',
+  'reply_too_complex',
 ] as const;
 
 /** What an entry says of how a use ended: `ok`, or the code of the error that its caller received. */

@@ -1,4 +1,5 @@
 /** Handler of the job `readProxyOrder` in `jobs.ts`, and what the jobs that fill and prepare requests make of an order. */
+import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
 import { type FilledRequest, type FillOptions, fillRequest } from '../../../server/domain/proxy/fill.ts';
@@ -14,7 +15,6 @@ import {
 import { generationOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { workedMs } from '../rule/rule.ts';
 import type { FillProxyParams, OrderFacts, OrderParams, PROXY_JOBS, PrepareFetchParams } from './jobs.ts';
 import type { SealedRequest, WebhookTarget } from './record.ts';
 

@@ -1,4 +1,5 @@
 /** Checks rules, and runs them over items. Compiled rules are kept ready, the least recently used of them dropped first. */
+import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import {
@@ -37,12 +38,6 @@ const ready = new Map<string, Ready>();
 let readyBytes = 0;
 
 const ENVIRONMENT = { now: workedMs, randomBytes };
-
-/** Time is what this thread has worked: rules and templates do not fail because the machine is busy. */
-export function workedMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 /** Runs rules over what goes out, within the bounds that one item has. The object stays as it is. */
 export function applyRules(
