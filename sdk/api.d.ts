@@ -156,7 +156,7 @@ export interface paths {
         put?: never;
         /**
          * Decrypt many items
-         * Decrypts up to 1,000 items of one key by their tokens, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.
+         * Decrypts up to 1,000 items of one key by their tokens, named in at most 512 KB, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.
          *
          *     A credential needs the scope `vault:read`.
          */
@@ -178,7 +178,7 @@ export interface paths {
         put?: never;
         /**
          * Delete many items
-         * Deletes up to 1,000 items of one key with their logs, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.
+         * Deletes up to 1,000 items of one key with their logs, named in at most 512 KB, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.
          *
          *     A credential needs the scope `vault:delete`.
          */
@@ -3280,7 +3280,7 @@ export interface components {
              * The stable error code; /guide/errors explains each code and what to do.
              * @enum {string}
              */
-            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
+            code: "invalid_request" | "path_invalid" | "unknown_parameter" | "invalid_json" | "content_encoding_unsupported" | "connection_closed" | "json_too_deep" | "duplicate_parameter" | "metadata_sensitive" | "conflicting_parameters" | "number_missing" | "sealing_required" | "test_card" | "reference_required" | "cursor_invalid" | "rule_limit" | "certificate_invalid" | "certificate_private_key" | "certificate_mismatch" | "template_missing" | "placeholder_unknown" | "template_limit" | "destination_refused" | "idempotency_passphrase_required" | "unauthenticated" | "passphrase_wrong" | "recovery_refused" | "not_allowed" | "endpoint_refused" | "endpoint_out_of_scope" | "not_found" | "key_not_found" | "recovery_not_found" | "token_not_found" | "rule_not_found" | "csr_not_found" | "certificate_not_found" | "connection_not_found" | "endpoint_not_found" | "preference_not_found" | "job_not_found" | "credential_not_found" | "form_not_found" | "method_not_allowed" | "key_exists" | "endpoint_exists" | "token_exists" | "sealing_key_expired" | "patches_full" | "rule_exists" | "connection_exists" | "form_exists" | "certificates_full" | "job_started" | "job_not_finished" | "job_cancelled" | "credentials_full" | "forms_full" | "rules_full" | "connections_full" | "key_not_empty" | "key_changed" | "password_changed" | "preferences_full" | "idempotency_conflict" | "endpoint_gone" | "body_too_large" | "too_many_failures" | "rate_limited" | "jobs_full" | "too_many_changes" | "target_unreachable" | "reply_too_large" | "reply_too_complex" | "outcome_unknown" | "reply_not_storable" | "target_timeout" | "overloaded" | "store_unavailable" | "record_rolled_back" | "integrity_failed" | "internal";
             /** The value of the X-Request-Id header; quote it in support requests. */
             request_id: string;
             /** The part of the request at fault, such as `query.user` or `body.passphrase`. */
@@ -9769,6 +9769,8 @@ export interface operations {
              *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
+             *
              *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              */
             502: {
@@ -10007,6 +10009,8 @@ export interface operations {
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
+             *
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              *
              *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
              *
@@ -10408,9 +10412,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {
@@ -10605,9 +10611,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {
@@ -10802,9 +10810,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {
@@ -10999,9 +11009,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {
@@ -11196,9 +11208,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {
@@ -11393,9 +11407,11 @@ export interface operations {
             /**
              * `target_unreachable`: The third party could not be reached, or its certificate is not valid. The request was not sent.
              *
+             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *
              *     `reply_too_large`: The reply of the third party exceeds the size limit.
              *
-             *     `outcome_unknown`: The request was sent, or may have been, and its reply was lost. The third party may have processed it.
+             *     `reply_too_complex`: The reply of the third party takes too long to be shown.
              */
             502: {
                 headers: {

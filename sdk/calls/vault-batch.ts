@@ -21,6 +21,10 @@ import type {
 
 const path = ['vault'] as const;
 
+/** Bytes of items to store, and of tokens, that one request may have. */
+const STORED_MAX = 8_000_000;
+const TOKENS_MAX = 520_000;
+
 /** The JSON text of an object, with one more member of this text. */
 function withMember(object: object, name: string, text: string): string {
   const head = JSON.stringify(object).slice(0, -1);
@@ -46,19 +50,21 @@ function sendMany<Result extends object, Item = unknown>(
   { items, ...head }: { readonly items: Many<Item> },
   callOf: () => Omit<ApiCall, 'method' | 'body'>,
   textOf: (item: Item) => string = (item) => JSON.stringify(item ?? null),
+  bytesMax = TOKENS_MAX,
 ): AsyncGenerator<Result | BatchFailure, void, undefined> {
   const source = Object(items);
   if (!(Symbol.iterator in source || Symbol.asyncIterator in source)) {
     throw new VaultError('items is missing, or cannot be iterated over.');
   }
-  return inBatches<Item, Result>(items, textOf, async (texts) => {
+  const send = async (texts: readonly string[]) => {
     const call = {
       ...callOf(),
       method: 'POST',
       body: withMember(head, 'items', `[${texts.join()}]`),
     } as const;
     return (await readJson<{ results: (Result | BatchFailure)[] }>(transport, call)).results;
-  });
+  };
+  return inBatches<Item, Result>(items, textOf, send, bytesMax - 3 * JSON.stringify(head).length);
 }
 
 /** The calls of many items; `passphrase` is the default of the client. */
@@ -71,6 +77,7 @@ export function createBatchCalls(transport: Transport, passphrase: string | unde
         request,
         () => ({ path: [...path, 'batch'], repeat: 'keyed', passphrase: opened, options }),
         textOfItem,
+        STORED_MAX,
       );
     },
     decryptMany: ({ passphrase: own, ...request }: DecryptItems, options?: CallOptions) =>

@@ -3,9 +3,8 @@
 import { VaultConnectionError } from './errors.ts';
 import type { BatchFailure, Many } from './types.ts';
 
-/** What the service takes in one request, with room for what stands beside the items. */
+/** What the service takes in one request. */
 const ITEMS_MAX = 1_000;
-const BYTES_MAX = 8_000_000;
 /** Requests in flight: one is worked on while the next is sent. */
 const AHEAD = 2;
 
@@ -15,13 +14,14 @@ const encoder = new TextEncoder();
 async function* batchesOf<Item>(
   items: Many<Item>,
   textOf: (item: Item) => string,
+  bytesMax: number,
 ): AsyncGenerator<readonly string[], void, undefined> {
   let texts: string[] = [];
   let bytes = 0;
   for await (const item of items) {
     const text = textOf(item);
     const size = encoder.encode(text).length + 1;
-    if (texts.length === ITEMS_MAX || (texts.length > 0 && bytes + size > BYTES_MAX)) {
+    if (texts.length === ITEMS_MAX || (texts.length > 0 && bytes + size > bytesMax)) {
       yield texts;
       texts = [];
       bytes = 0;
@@ -44,15 +44,16 @@ function placed<Result extends object>(result: Result | BatchFailure, index: num
 }
 
 /**
- * Sends items in batches, each as JSON text, and yields a result for each in its order. An item that is refused has an error
+ * Sends items in batches of at most so many bytes, each as JSON text, and yields a result for each in its order. An item that is refused has an error
  * as its result; a request that fails throws, behind the results of those before it.
  */
 export async function* inBatches<Item, Result extends object>(
   items: Many<Item>,
   textOf: (item: Item) => string,
   send: (texts: readonly string[]) => Promise<readonly (Result | BatchFailure)[]>,
+  bytesMax: number,
 ): AsyncGenerator<Result | BatchFailure, void, undefined> {
-  const batches = batchesOf(items, textOf);
+  const batches = batchesOf(items, textOf, bytesMax);
   const sendNext = async (): Promise<readonly (Result | BatchFailure)[] | undefined> => {
     const { done, value } = await batches.next();
     if (done) {

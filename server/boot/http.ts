@@ -43,7 +43,7 @@ export function createHttpParts(
   system: System,
   { http, bundles, stagingUrl, unsafe, ...telemetry }: HttpOptions,
 ) {
-  const { services, settings, now, randomId, pool } = system;
+  const { services, settings, now, randomId, pool, crypto } = system;
   const { publicUrl, formsUrl } = http;
   // Example forms are shown on staging servers only.
   const gallery = settings.environment === 'staging';
@@ -57,6 +57,7 @@ export function createHttpParts(
     ...telemetry,
     http,
     bodies: createBodyBudget(),
+    parseBody: crypto.parseBody,
     formPages: createFormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
     health: createHealth({ redis: system.probe, workers }, now, unsafe),
     now,

@@ -150,7 +150,7 @@ function headOf(fields: Readonly<Record<string, string>>): string {
   const lines = Object.entries({ Host: 'vault.test', ...fields }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   );
-  return `POST /v1/key HTTP/1.1\r\n${lines.join('')}\r\n`;
+  return `POST /v1/retrieve/iframe HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
 async function beside(

@@ -207,7 +207,7 @@ describe('wrong credentials', () => {
   const statusOf = ({ text }: Talk) => text.slice(9, 12);
 
   test('with long bodies hold a part of the budget while they are verified; the others are refused at once', async () => {
-    const bytes = `POST /v1/key HTTP/1.1\r\n${HEAD}Content-Length: ${MB}\r\n\r\n${' '.repeat(MB)}`;
+    const bytes = `POST /v1/retrieve/iframe HTTP/1.1\r\n${HEAD}Content-Length: ${MB}\r\n\r\n${' '.repeat(MB)}`;
     const before = process.memoryUsage.rss();
     const refused = Promise.withResolvers<void>();
     let left = 32;
@@ -236,7 +236,7 @@ describe('wrong credentials', () => {
   test('are verified before a long body has come', async () => {
     const { text, isClosed } = await talkTo(
       server.port,
-      `POST /v1/key HTTP/1.1\r\n${HEAD}Content-Length: 65537\r\n\r\n{`,
+      `POST /v1/retrieve/iframe HTTP/1.1\r\n${HEAD}Content-Length: 65537\r\n\r\n{`,
     );
     expect(text).toStartWith('HTTP/1.1 401 ');
     expect(text).toContain('Connection: close');

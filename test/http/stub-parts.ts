@@ -1,5 +1,7 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
+import { parseJson } from '../../server/domain/json/json.ts';
+import { toPlain } from '../../server/domain/json/plain.ts';
 import { createBodyBudget } from '../../server/http/plugins/body-budget.ts';
 import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
 import type { WhoAmI } from '../../server/http/schema/admin.ts';
@@ -200,6 +202,7 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     },
     admission: createAdmission(() => 0),
     bodies: createBodyBudget(),
+    parseBody: async ({ body, limits }) => toPlain(parseJson(body, limits)),
     rates: { source: () => undefined, account: () => undefined, rejected: () => 0 },
     audit: {
       record: async (noted) => {

@@ -3,6 +3,8 @@ import { inBatches } from '../../sdk/transport/batches.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
+const BYTES_MAX = 8_000_000;
+
 let vault: TestVault;
 let account: AccountClient;
 
@@ -47,7 +49,7 @@ describe('items in batches', () => {
   ])('of %d go out as %j, two requests at once, and come back in order', async (count, sizes) => {
     const { noted, send } = counting();
     const items = Array.from({ length: count }, (_, i) => i);
-    const results = await Array.fromAsync(inBatches<number, Sent>(items, JSON.stringify, send));
+    const results = await Array.fromAsync(inBatches<number, Sent>(items, JSON.stringify, send, BYTES_MAX));
     expect(results.map((result) => ('n' in result ? result.n : -1))).toEqual(items);
     expect(noted.sizes).toEqual(sizes);
     expect(noted.most).toBeLessThanOrEqual(2);
@@ -56,7 +58,7 @@ describe('items in batches', () => {
   test('are divided by their bytes as well', async () => {
     const { noted, send } = counting();
     const text = JSON.stringify(7).padEnd(3_000_000);
-    await Array.fromAsync(inBatches<number, Sent>([1, 2, 3], () => text, send));
+    await Array.fromAsync(inBatches<number, Sent>([1, 2, 3], () => text, send, BYTES_MAX));
     expect(noted.sizes).toEqual([2, 1]);
   });
 
@@ -66,7 +68,7 @@ describe('items in batches', () => {
       yield 1;
       yield 2;
     })();
-    const results = await Array.fromAsync(inBatches<number, Sent>(source, JSON.stringify, send));
+    const results = await Array.fromAsync(inBatches<number, Sent>(source, JSON.stringify, send, BYTES_MAX));
     expect(results).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
@@ -77,7 +79,7 @@ describe('items in batches', () => {
         field: `body.items[${i}].ttl`,
       }));
     const items = Array.from({ length: 1_002 }, (_, i) => i);
-    const results = await Array.fromAsync(inBatches<number, Sent>(items, JSON.stringify, failed));
+    const results = await Array.fromAsync(inBatches<number, Sent>(items, JSON.stringify, failed, BYTES_MAX));
     expect(results.at(-1)).toEqual({
       ...{ error: '`items[1001].ttl` must be a duration.', code: 'invalid_request' },
       field: 'items[1001].ttl',
@@ -97,6 +99,7 @@ describe('items in batches', () => {
         Array.from({ length: 2_500 }, (__, i) => i),
         JSON.stringify,
         failing,
+        BYTES_MAX,
       )) {
         seen += 1;
       }

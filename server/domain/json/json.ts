@@ -18,14 +18,33 @@ export type JsonValue = string | boolean | null | JsonNumber | JsonValue[] | Jso
 /** A JSON object: members in the order of the text. A member named `__proto__` is ordinary data. */
 export type JsonObject = Map<string, JsonValue>;
 
+/** How many items a list may have; a longer one is `invalid_request` at `field`. */
+export interface ListLimit {
+  readonly max: number;
+  readonly field: string;
+  readonly expected: string;
+}
+
+/** How far a text is read before it is refused. */
+export interface JsonLimits {
+  /** Values in all; more are `invalid_request` at `body`. */
+  readonly valuesMax?: number;
+  /** Of lists that are members of the outermost object, by their names. */
+  readonly lists?: Readonly<Record<string, ListLimit>>;
+}
+
 /** A position in a JSON text. */
 interface Cursor {
   readonly text: string;
   at: number;
+  valuesLeft: number;
+  readonly limits: JsonLimits;
 }
 
 /** The maximum number of nested levels; the outermost one is level 1. */
 const DEPTH_MAX = 64;
+/** No text has as many values. */
+const VALUES_MAX = 0x3fff_ffff;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -145,6 +164,13 @@ function readWord<T>(cursor: Cursor, word: string, value: T): T {
   return value;
 }
 
+/** The limit of a list that is a member of this name. */
+function listLimitOf({ limits: { lists } }: Cursor, levelsLeft: number, name: string) {
+  return lists !== undefined && levelsLeft === DEPTH_MAX && Object.hasOwn(lists, name)
+    ? lists[name]
+    : undefined;
+}
+
 /** Reads an object; duplicate names are invalid. */
 function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
   if (levelsLeft <= 0) {
@@ -166,7 +192,7 @@ function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
       fail();
     }
     cursor.at++;
-    object.set(name, readValue(cursor, levelsLeft - 1));
+    object.set(name, readValue(cursor, levelsLeft - 1, listLimitOf(cursor, levelsLeft, name)));
     if (object.size !== members) {
       fail();
     }
@@ -182,7 +208,7 @@ function readObject(cursor: Cursor, levelsLeft: number): JsonObject {
   }
 }
 
-function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
+function readArray(cursor: Cursor, levelsLeft: number, limit: ListLimit | undefined): JsonValue[] {
   if (levelsLeft <= 0) {
     throw new VaultError('json_too_deep');
   }
@@ -193,6 +219,9 @@ function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
     return items;
   }
   for (;;) {
+    if (items.length === limit?.max) {
+      throw new VaultError('invalid_request', { field: limit.field, expected: limit.expected });
+    }
     items.push(readValue(cursor, levelsLeft - 1));
     const unit = skipSpace(cursor);
     cursor.at++;
@@ -205,14 +234,18 @@ function readArray(cursor: Cursor, levelsLeft: number): JsonValue[] {
   }
 }
 
-function readValue(cursor: Cursor, levelsLeft: number): JsonValue {
+function readValue(cursor: Cursor, levelsLeft: number, limit?: ListLimit): JsonValue {
+  if (--cursor.valuesLeft < 0) {
+    const expected = `must have at most ${cursor.limits.valuesMax} values`;
+    throw new VaultError('invalid_request', { field: 'body', expected });
+  }
   switch (skipSpace(cursor)) {
     case QUOTE:
       return readString(cursor);
     case OPEN_BRACE:
       return readObject(cursor, levelsLeft);
     case OPEN_BRACKET:
-      return readArray(cursor, levelsLeft);
+      return readArray(cursor, levelsLeft, limit);
     case 0x74:
       return readWord(cursor, 'true', true);
     case 0x66:
@@ -240,12 +273,11 @@ export function isNumberLiteral(text: string): boolean {
 /**
  * Parses one JSON text (RFC 8259) from UTF-8 bytes without loss: numbers keep their literal, members their order,
  * escaped lone surrogates are kept. Throws `invalid_json` for malformed UTF-8, a byte order mark, duplicate member
- * names and text after the value, and `json_too_deep` for more than `depthMax` nested levels (at most 64), before it
- * descends. The errors contain no input.
+ * names and text after the value, and `json_too_deep` for more than 64 nested levels, before it descends. It stops at the first value or item beyond a limit, and reads nothing after it. The errors contain no input.
  */
-export function parseJson(bytes: Uint8Array, options: { readonly depthMax?: number } = {}): JsonValue {
-  const cursor: Cursor = { text: decode(bytes), at: 0 };
-  const value = readValue(cursor, Math.min(options.depthMax ?? DEPTH_MAX, DEPTH_MAX));
+export function parseJson(bytes: Uint8Array, limits: JsonLimits = {}): JsonValue {
+  const cursor: Cursor = { text: decode(bytes), at: 0, valuesLeft: limits.valuesMax ?? VALUES_MAX, limits };
+  const value = readValue(cursor, DEPTH_MAX);
   if (!Number.isNaN(skipSpace(cursor))) {
     fail();
   }

@@ -85,8 +85,8 @@ export function splitObject(text: Uint8Array): Map<string, Uint8Array> | undefin
   return members;
 }
 
-/** The texts of the items of a list, as views; undefined for another value. `text` must be valid JSON. */
-export function splitList(text: Uint8Array): Uint8Array[] | undefined {
+/** The texts of the items of a list, as views; undefined for another value, and for more items. `text` must be valid JSON. */
+export function splitList(text: Uint8Array, itemsMax: number): Uint8Array[] | undefined {
   let at = skipSpace(text, 0);
   if (text[at] !== OPEN_BRACKET) {
     return undefined;
@@ -94,6 +94,9 @@ export function splitList(text: Uint8Array): Uint8Array[] | undefined {
   const items: Uint8Array[] = [];
   at = skipSpace(text, at + 1);
   while (at < text.length && text[at] !== CLOSE_BRACKET) {
+    if (items.length === itemsMax) {
+      return undefined;
+    }
     const end = valueEnd(text, at);
     items.push(text.subarray(at, end));
     at = skipSpace(text, end);

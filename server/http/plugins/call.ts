@@ -13,7 +13,7 @@ import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './http-context.ts';
 import type { HttpParts } from './http-parts.ts';
 import { compileQuery, type QueryDecoder } from './input.ts';
-import { compileJsonBody } from './json-body.ts';
+import { compileRequestBody } from './json-body.ts';
 import { rejectOtherSites } from './other-sites.ts';
 import { PassphraseParameter, readPassphrase, secretBytes } from './passphrase.ts';
 import type { AuthRule, Call, Route, SecretRule } from './route.ts';
@@ -42,7 +42,8 @@ export interface CallReader {
   /** Whether it stores something, which goes before what reads. */
   readonly isWrite: boolean;
   readonly decodeQuery: QueryDecoder;
-  readonly decodeBody: (bytes: Uint8Array) => unknown;
+  /** Gives a promise where a thread takes part. */
+  readonly decodeBody: (bytes: Uint8Array, aid: string) => unknown;
 }
 
 const LOOPBACK = '127.0.0.1';
@@ -92,7 +93,11 @@ export function compileCallReader(route: Route, parts: HttpParts): CallReader {
     }),
     decodeBody:
       body.kind === 'json'
-        ? compileJsonBody(body.schema, { refuseUnknown, parameters: Object.keys(query.properties) })
+        ? compileRequestBody(
+            body.schema,
+            { refuseUnknown, parameters: Object.keys(query.properties) },
+            parts.parseBody,
+          )
         : (bytes) => bytes,
   };
 }
@@ -254,14 +259,14 @@ export async function admit(
 
 /**
  * Decodes a request that was let in, so that a caller without an account learns nothing of a route's checks. The secret of
- * an endpoint is only read here; its service verifies it.
+ * an endpoint is only read here; its service verifies it. Gives a promise where a thread parses the body.
  */
 export function readCall(
   reader: CallReader,
   ctx: HttpContext,
   params: PathParams,
   { bytes }: Received,
-): Call {
+): Call | Promise<Call> {
   const { route, parts, secretHeader } = reader;
   const { request } = ctx;
   const { headers } = request;
@@ -274,19 +279,24 @@ export function readCall(
   if (route.idempotent) {
     ctx.idempotencyKey = readIdempotencyKey(headers);
   }
-  const call = {
-    ctx,
-    secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
-    params: readParams(reader.paramNames, params),
-    query,
-    passphrase,
-    body: bytes === undefined ? undefined : reader.decodeBody(bytes),
-    services: parts,
-    request,
+  const callWith = (body: unknown): Call => {
+    const made = {
+      ctx,
+      secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
+      params: readParams(reader.paramNames, params),
+      query,
+      passphrase,
+      body,
+      services: parts,
+      request,
+    };
+    // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
+    const call = made as unknown as Call;
+    authorizeCall(route, call);
+    return call;
   };
-  // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
-  authorizeCall(route, call as unknown as Call);
-  return call as unknown as Call;
+  const body = bytes === undefined ? undefined : reader.decodeBody(bytes, ctx.account?.aid ?? '');
+  return body instanceof Promise ? body.then(callWith) : callWith(body);
 }
 
 const COLON = 0x3a;

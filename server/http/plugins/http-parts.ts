@@ -28,6 +28,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/observer.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { FormPages } from './form-pages.ts';
+import type { ParseBody } from './json-body.ts';
 
 /** The settings of the HTTP side. */
 export interface HttpConfig {
@@ -94,6 +95,7 @@ export interface HttpParts extends HttpServices {
   readonly rates: RateService;
   /** One for all applications of the process. */
   readonly bodies: BodyBudget;
+  readonly parseBody: ParseBody;
   readonly metering: Metering;
   readonly metrics: Metrics;
   /** Undefined where tracing is off. */

@@ -1,7 +1,7 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { VaultError } from '../../core/errors.ts';
-import { parseJson } from '../../domain/json/json.ts';
+import { type JsonLimits, type ListLimit, parseJson } from '../../domain/json/json.ts';
 import { toPlain } from '../../domain/json/plain.ts';
 import { type NamesElsewhere, unknownName } from '../../domain/text/unknown-name.ts';
 import { EACH } from '../schema/kinds.ts';
@@ -20,6 +20,10 @@ const IGNORED: BodyOptions = { refuseUnknown: false, parameters: [] };
 
 /** More errors of one body are not looked at. */
 const ERRORS_MAX = 100;
+/** Three times what the largest batch by tokens has. */
+const VALUES_MAX = 10_000;
+/** Longer bodies are parsed by a thread. */
+const OWN_BYTES_MAX = 16_384;
 
 /** The first errors of a value; an unknown member comes before all others, which may be due to it. */
 function firstOf(errors: Iterable<ValueError>): ValueError | undefined {
@@ -149,20 +153,57 @@ function checkEach(items: unknown, place: string, check: Check): unknown {
     : items;
 }
 
+/** The lists of a body that are not read further than they may be long. */
+function listLimits(schema: TSchema): Readonly<Record<string, ListLimit>> {
+  return Object.fromEntries(
+    Object.entries<TSchema>(schema['properties'] ?? {}).flatMap(([name, list]) => {
+      const max: unknown = list[Kind] === 'Array' ? list['maxItems'] : undefined;
+      const limit = { field: `body.${name}`, expected: expectedOf(list) };
+      return typeof max === 'number' ? [[name, { max, ...limit }]] : [];
+    }),
+  );
+}
+
+/** Parses the JSON body of an account within limits, in a thread. */
+export type ParseBody = (input: {
+  readonly aid: string;
+  readonly body: Uint8Array;
+  readonly limits: JsonLimits;
+}) => Promise<unknown>;
+
+function parseHere(bytes: Uint8Array, limits: JsonLimits): unknown {
+  return bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes, limits));
+}
+
 /**
  * Parses and checks a JSON body, once compiled per route. An empty body counts as an object without members. Of a list with
  * `EACH` a wrong item is replaced by its error.
  */
-export function compileJsonBody(
+export function compileJsonBody(open: TSchema, options = IGNORED): (bytes: Uint8Array) => unknown {
+  const { limits, check } = compileJson(open, options);
+  return (bytes) => check(parseHere(bytes, limits));
+}
+
+/** The same for requests of accounts, whose longer bodies a thread parses: then it gives a promise. */
+export function compileRequestBody(
   open: TSchema,
-  { refuseUnknown, parameters } = IGNORED,
-): (bytes: Uint8Array) => unknown {
+  options: BodyOptions,
+  parseBody: ParseBody,
+): (body: Uint8Array, aid: string) => unknown {
+  const { limits, check } = compileJson(open, options);
+  return (body, aid) =>
+    body.byteLength <= OWN_BYTES_MAX
+      ? check(parseHere(body, limits))
+      : parseBody({ aid, body, limits }).then(check);
+}
+
+function compileJson(open: TSchema, { refuseUnknown, parameters }: BodyOptions) {
   const schema = refuseUnknown ? closed(open) : open;
-  const check = compileCheck(schema, parameters);
+  const checkAll = compileCheck(schema, parameters);
   const each = eachChecks(schema);
-  return (bytes) => {
-    const value = bytes.byteLength === 0 ? {} : toPlain(parseJson(bytes));
-    check(value, 'body');
+  const limits: JsonLimits = { valuesMax: VALUES_MAX, lists: listLimits(schema) };
+  const check = (value: unknown): unknown => {
+    checkAll(value, 'body');
     return each.length === 0
       ? value
       : {
@@ -175,4 +216,5 @@ export function compileJsonBody(
           ),
         };
   };
+  return { limits, check };
 }

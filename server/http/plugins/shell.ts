@@ -88,7 +88,8 @@ async function handle(
   const received = progress.received ?? (await receive(reader, ctx));
   progress.received = received;
   await admit(reader, ctx, received, assumes);
-  const call = readCall(reader, ctx, found.params, received);
+  const read = readCall(reader, ctx, found.params, received);
+  const call = read instanceof Promise ? await read : read;
   progress.call = call;
   if (route.confirmsAccount !== true && route.auth === 'basic' && route.method !== 'GET') {
     // What has come in one segment with the request was read by then. Other routes ask before their effect.

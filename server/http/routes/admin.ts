@@ -18,11 +18,9 @@ import {
   UsageQuery,
   WhoAmI,
 } from '../schema/admin.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import { NO_QUERY } from './endpoint.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
-const PREFERENCE_BYTES_MAX = 262_144;
 
 const COMMON = {
   noun: 'admin',
@@ -97,7 +95,7 @@ const changePassword = defineRoute({
   description:
     'The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.',
   query: ChangePasswordQuery,
-  body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES.short },
   response: AccountPassword,
   errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
   audit: {
@@ -129,7 +127,7 @@ const setPreference = defineRoute({
   description:
     'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.',
   query: NO_QUERY,
-  body: { kind: 'stored', schema: SetPreference, bytesMax: PREFERENCE_BYTES_MAX },
+  body: { kind: 'stored', schema: SetPreference, bytesMax: BODY_BYTES.short },
   response: Preference,
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],

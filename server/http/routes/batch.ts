@@ -3,7 +3,6 @@ import { objectOf, recordItems } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
 import {
-  BATCH_BYTES_MAX,
   DecryptBatchBody,
   DecryptBatchReply,
   DeleteBatchBody,
@@ -11,6 +10,7 @@ import {
   StoreBatchBody,
   StoreBatchReply,
 } from '../schema/batch.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 
 const storeBatch = defineRoute({
   method: 'POST',
@@ -24,7 +24,7 @@ const storeBatch = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'required',
-  body: { kind: 'stored', schema: StoreBatchBody, bytesMax: BATCH_BYTES_MAX },
+  body: { kind: 'stored', schema: StoreBatchBody, bytesMax: BODY_BYTES.items },
   response: StoreBatchReply,
   errors: ['passphrase_wrong', 'key_not_found', 'integrity_failed'],
   meter: ['store'],
@@ -45,11 +45,11 @@ const decryptBatch = defineRoute({
   noun: 'vault',
   summary: 'Decrypt many items',
   description:
-    'Decrypts up to 1,000 items of one key by their tokens, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.',
+    'Decrypts up to 1,000 items of one key by their tokens, named in at most 512 KB, each as GET /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is logged and billed as one decryption.',
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'required',
-  body: { kind: 'json', schema: DecryptBatchBody, bytesMax: BATCH_BYTES_MAX },
+  body: { kind: 'json', schema: DecryptBatchBody, bytesMax: BODY_BYTES.tokens },
   response: DecryptBatchReply,
   errors: [
     'passphrase_wrong',
@@ -80,11 +80,11 @@ const deleteBatch = defineRoute({
   noun: 'vault',
   summary: 'Delete many items',
   description:
-    'Deletes up to 1,000 items of one key with their logs, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.',
+    'Deletes up to 1,000 items of one key with their logs, named in at most 512 KB, each as DELETE /vault does. The reply has a result for each, in the order given; an item that is refused does not stop the others. Each item is billed as one deletion. An Idempotency-Key covers the whole batch.',
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: DeleteBatchBody, bytesMax: BATCH_BYTES_MAX },
+  body: { kind: 'json', schema: DeleteBatchBody, bytesMax: BODY_BYTES.tokens },
   response: DeleteBatchReply,
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['delete'],

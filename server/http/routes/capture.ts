@@ -5,6 +5,7 @@ import { objectOf } from '../plugins/audit.ts';
 import { compileJsonBody } from '../plugins/json-body.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import {
   Captured,
   CaptureEndpoint,
@@ -18,7 +19,7 @@ import {
 import { Message } from '../schema/common.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from '../schema/endpoint.ts';
 import { CaptureOrder } from '../schema/proxy.ts';
-import { STORED_BYTES_MAX, StoredObject } from '../schema/vault.ts';
+import { StoredObject } from '../schema/vault.ts';
 import { NO_QUERY, readyPage, shownOnce } from './endpoint.ts';
 
 const createCapture = defineRoute({
@@ -33,7 +34,7 @@ const createCapture = defineRoute({
   auth: 'basic',
   query: CreateCaptureQuery,
   passphrase: 'required',
-  body: { kind: 'stored', schema: CaptureOrder, bytesMax: STORED_BYTES_MAX, optional: true },
+  body: { kind: 'stored', schema: CaptureOrder, bytesMax: BODY_BYTES.short, optional: true },
   html: 'preferred',
   response: CaptureEndpoint,
   errors: [
@@ -117,7 +118,7 @@ const capture = defineRoute({
   body: {
     kind: 'stored',
     schema: StoredObject,
-    bytesMax: STORED_BYTES_MAX,
+    bytesMax: BODY_BYTES.item,
     other: { type: SEALED_TYPE, schema: SealedCapture },
   },
   response: Captured,

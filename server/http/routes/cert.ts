@@ -1,5 +1,6 @@
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import {
   Certificate,
   CertificatePem,
@@ -15,9 +16,6 @@ import {
 } from '../schema/cert.ts';
 import { Message } from '../schema/common.ts';
 import { NO_QUERY } from './endpoint.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
-const PEM_BYTES_MAX = 65_536;
 
 const COMMON = {
   noun: 'proxy',
@@ -37,7 +35,7 @@ const createCsr = defineRoute({
   description:
     'Generates a key pair and a certificate signing request for it. The private key never leaves the vault. Send the request to the issuer of client certificates for the third party.',
   query: NO_QUERY,
-  body: { kind: 'json', schema: CreateCsrBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: CreateCsrBody, bytesMax: BODY_BYTES.short },
   response: Csr,
   errors: ['certificates_full'],
   audit: { action: 'csr.create', of: 'all' },
@@ -95,7 +93,12 @@ const createCertificate = defineRoute({
   description:
     'Stores a certificate that was issued from a signing request of the account. The body is the PEM itself, and its public key must be that of the request. Its id is the client_cert_id of proxy requests.',
   query: CreateCertificateQuery,
-  body: { kind: 'stored', schema: CertificatePem, bytesMax: PEM_BYTES_MAX, type: 'application/x-pem-file' },
+  body: {
+    kind: 'stored',
+    schema: CertificatePem,
+    bytesMax: BODY_BYTES.short,
+    type: 'application/x-pem-file',
+  },
   response: Certificate,
   errors: [
     'csr_not_found',

@@ -1,5 +1,6 @@
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   Connection,
@@ -11,7 +12,6 @@ import {
 import { NO_QUERY } from './endpoint.ts';
 
 /** Each text of a connection may be escaped in JSON, where a character takes up to six bytes. */
-const BODY_BYTES_MAX = 262_144;
 
 const COMMON = {
   noun: 'connection',
@@ -31,7 +31,7 @@ const createConnection = defineRoute({
   summary: 'Create a connection',
   description:
     'Keeps the address and the credentials of a third party, encrypted. Every member is validated; `field` of the error names the first invalid part. No reply shows the value of a header or the signing key.',
-  body: { kind: 'stored', schema: CreateConnection, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'stored', schema: CreateConnection, bytesMax: BODY_BYTES.short },
   response: Connection,
   errors: ['destination_refused', 'connection_exists', 'connections_full'],
   audit: { action: 'connection.create', of: 'all', object: () => 'connection' },
@@ -80,7 +80,7 @@ const replaceConnection = defineRoute({
   description:
     'Replaces everything of a connection but its id: what is left out is gone, credentials included. Requests that are being sent keep what they began with.',
   params: ConnectionPath,
-  body: { kind: 'stored', schema: ReplaceConnection, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'stored', schema: ReplaceConnection, bytesMax: BODY_BYTES.short },
   response: Connection,
   errors: ['destination_refused', 'connection_not_found', 'integrity_failed'],
   audit: {

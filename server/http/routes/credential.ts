@@ -3,6 +3,7 @@ import type { CredentialWithSecret as NewCredential } from '../../services/accou
 import { overlapOf } from '../../services/account/overlap.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   CreateCredential,
@@ -13,8 +14,6 @@ import {
   RollCredential,
 } from '../schema/credential.ts';
 import { NO_QUERY } from './endpoint.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = {
   noun: 'credential',
@@ -39,7 +38,7 @@ const createCredential = defineRoute({
   summary: 'Create a credential',
   description:
     'Makes an API credential with a part of the rights of the account, and shows its secret once. It sees numbers masked unless `unmasked` is set. A credential that makes another one gives it no more than it has itself, and its own limits where none are given.',
-  body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credentials_full', 'integrity_failed'],
   audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
@@ -115,7 +114,7 @@ const rollCredential = defineRoute({
   description:
     'Makes a new secret and shows it once. With `overlap` the secret before it lives on for so long; any other secret ends at once. Id, rights and expiry stay. A credential rolls only those within its own limits, and itself.',
   params: CredentialPath,
-  body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credential_not_found', 'integrity_failed'],
   audit: {

@@ -1,9 +1,9 @@
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { ExportFile, ExportRequest } from '../schema/vault.ts';
 import { NO_QUERY } from './endpoint.ts';
 
-const BODY_BYTES_MAX = 1_048_576;
 const BYTES = 'application/octet-stream';
 
 /** The name of the file: that of the key, without what some systems allow in no name, or take for a hidden one. */
@@ -23,7 +23,7 @@ const exportItems = defineRoute({
   auth: 'basic',
   query: NO_QUERY,
   passphrase: 'required',
-  body: { kind: 'json', schema: ExportRequest, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: ExportRequest, bytesMax: BODY_BYTES.short },
   response: ExportFile,
   file: BYTES,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],

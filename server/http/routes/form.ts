@@ -3,6 +3,7 @@ import { objectOf } from '../plugins/audit.ts';
 import type { HttpServices } from '../plugins/http-parts.ts';
 import { defineRoute, type Route } from '../plugins/route.ts';
 import { isOnFormsHost } from '../plugins/shell.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   CreateFormQuery,
@@ -15,8 +16,6 @@ import {
   ShowFormQuery,
 } from '../schema/form.ts';
 import { NO_QUERY } from './endpoint.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
 
 const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
 
@@ -50,7 +49,7 @@ function createForm({ path, suffix, where }: Base): Route {
       'Creates a form: a page that sends the entered data to a capture endpoint, or displays data of a retrieval endpoint. The URL of the page names the endpoint. All settings are optional.',
     auth: 'basic',
     query: CreateFormQuery,
-    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES_MAX },
+    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_exists', 'forms_full'],
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
@@ -119,7 +118,7 @@ function replaceForm({ path, suffix, where }: Base): Route {
     auth: 'basic',
     params: FormPath,
     query: NO_QUERY,
-    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES_MAX },
+    body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_not_found', 'integrity_failed'],
     audit: { action: 'form.change', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },

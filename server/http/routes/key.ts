@@ -4,6 +4,7 @@ import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   ChangePassphraseBody,
@@ -13,8 +14,6 @@ import {
   KeyRemoveQuery,
   KeyWithPassphrase,
 } from '../schema/key.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
 
 function shown({ user, passphrase }: NewPassphrase) {
   return { user, passphrase: passphrase.expose() };
@@ -36,7 +35,7 @@ const createKey = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['key_exists', 'idempotency_passphrase_required'],
   meter: ['key'],
@@ -86,7 +85,7 @@ const changePassphrase = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['key'],

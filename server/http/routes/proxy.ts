@@ -3,10 +3,10 @@ import { requireAlgorithm } from '../../services/common/permission.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { replayHeader } from '../plugins/replies.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import {
   NetworkTokenBody,
   NetworkTokenQuery,
-  PROXY_BYTES_MAX,
   ProxyAccepted,
   ProxyGetQuery,
   ProxyGetReply,
@@ -62,7 +62,7 @@ const post = defineRoute({
   description:
     'Fills the request from the stored object, unmasked, and sends it to a third party. The reply goes to the webhook or, with `synchronous`, to the caller. With an Idempotency-Key a repeated request gets the first reply; a request with an unknown outcome is sent again only if its method is idempotent or it has an Idempotency-Key header of its own.',
   query: ProxyPostQuery,
-  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX, example: CHARGE },
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: BODY_BYTES.long, example: CHARGE },
   response: ProxyPostReply,
   errors: [...ITEM, ...RULES, 'template_limit', 'template_missing', ...ACCEPTING, ...SENDING, 'key_changed'],
   meter: ['proxy_attempt'],
@@ -100,7 +100,7 @@ const get = defineRoute({
   description:
     'Sends a request to a third party and stores the reply under a key. The webhook or, with `synchronous`, the caller receives the token and never the data.',
   query: ProxyGetQuery,
-  body: { kind: 'stored', schema: ProxyOrder, bytesMax: PROXY_BYTES_MAX, example: FETCH },
+  body: { kind: 'stored', schema: ProxyOrder, bytesMax: BODY_BYTES.long, example: FETCH },
   response: ProxyGetReply,
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
@@ -129,7 +129,7 @@ const networkToken = defineRoute({
   description:
     'Sends a stored card to a network token requester of the operator, stores the network token under the same key, and reports it to the webhook. Alpha: this may change.',
   query: NetworkTokenQuery,
-  body: { kind: 'stored', schema: NetworkTokenBody, bytesMax: PROXY_BYTES_MAX },
+  body: { kind: 'stored', schema: NetworkTokenBody, bytesMax: BODY_BYTES.long },
   response: ProxyAccepted,
   errors: [...ITEM, 'number_missing', ...ACCEPTING, 'key_changed'],
   meter: ['network_token'],

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { objectOf } from '../plugins/audit.ts';
 import { secretBytes } from '../plugins/passphrase.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   CreateRecoveryBody,
@@ -11,8 +12,6 @@ import {
   RecoveryQuery,
   RemoveRecoveryBody,
 } from '../schema/key.ts';
-
-const BODY_BYTES_MAX = 1_048_576;
 
 const createRecovery = defineRoute({
   method: 'POST',
@@ -26,7 +25,7 @@ const createRecovery = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: CreateRecoveryBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: CreateRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Recovery,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['key'],
@@ -67,7 +66,7 @@ const removeRecovery = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: RemoveRecoveryBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: RemoveRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Message,
   errors: ['passphrase_wrong', 'key_not_found', 'recovery_not_found', 'key_changed', 'integrity_failed'],
   meter: ['key'],
@@ -91,7 +90,7 @@ const recoverKey = defineRoute({
   auth: 'basic',
   query: Type.Object({}),
   passphrase: 'none',
-  body: { kind: 'json', schema: RecoverBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'json', schema: RecoverBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['recovery_refused', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['key'],

@@ -3,11 +3,11 @@ import { VaultError } from '../../core/errors.ts';
 import { withoutSecretsInPassing } from '../../services/relay/relay.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute, type Method, type Route } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier } from '../schema/common.ts';
 import { NO_QUERY } from './endpoint.ts';
 
 /** Of the body as it comes. */
-const BODY_BYTES_MAX = 1_048_576;
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const USER_HEADER = 'x-vault-user';
 /** The base of a relayed URL, its path from the slash behind the connection's name on, and its query with the question mark. */
@@ -52,7 +52,7 @@ function relayBy(method: Method): Route {
     body: {
       kind: 'stored',
       schema: Type.Any({ description: 'What the third party takes.' }),
-      bytesMax: BODY_BYTES_MAX,
+      bytesMax: BODY_BYTES.long,
       optional: true,
       type: '*/*',
     },

@@ -1,5 +1,6 @@
 import { objectOf } from '../plugins/audit.ts';
 import { defineRoute } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
 import {
   OperationNames,
@@ -13,8 +14,6 @@ import {
 } from '../schema/rule.ts';
 import { NO_QUERY } from './endpoint.ts';
 
-const BODY_BYTES_MAX = 1_048_576;
-
 const createRule = defineRoute({
   method: 'POST',
   path: '/v1/rule',
@@ -27,7 +26,7 @@ const createRule = defineRoute({
   auth: 'basic',
   query: RuleQuery,
   passphrase: 'none',
-  body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES.rule },
   response: Rule,
   errors: ['rule_exists', 'rules_full'],
   meter: ['rule'],
@@ -117,7 +116,7 @@ const testRule = defineRoute({
   auth: 'basic',
   query: NO_QUERY,
   passphrase: 'none',
-  body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES_MAX },
+  body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES.rule },
   response: RuleTestReply,
   errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],
   meter: ['rule'],

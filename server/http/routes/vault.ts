@@ -3,6 +3,7 @@ import { VaultError } from '../../core/errors.ts';
 import { objectOf } from '../plugins/audit.ts';
 import { nextTokenHeader, replayHeader } from '../plugins/replies.ts';
 import { defineRoute, type ScopeRule } from '../plugins/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
 import {
   ItemsReply,
   LogEntries,
@@ -10,7 +11,6 @@ import {
   ReadQuery,
   Removal,
   RemoveQuery,
-  STORED_BYTES_MAX,
   StoredObject,
   StoreQuery,
   TokenInfo,
@@ -44,7 +44,7 @@ const storeItem = defineRoute({
   auth: 'basic',
   query: StoreQuery,
   passphrase: 'required',
-  body: { kind: 'stored', schema: StoredObject, bytesMax: STORED_BYTES_MAX },
+  body: { kind: 'stored', schema: StoredObject, bytesMax: BODY_BYTES.item },
   response: TokenInfo,
   errors: [
     'number_missing',
@@ -188,7 +188,7 @@ const updateItem = defineRoute({
   auth: 'basic',
   query: UpdateQuery,
   passphrase: 'required',
-  body: { kind: 'stored', schema: UpdateObject, bytesMax: STORED_BYTES_MAX, optional: true },
+  body: { kind: 'stored', schema: UpdateObject, bytesMax: BODY_BYTES.item, optional: true },
   response: TokenInfo,
   errors: [
     'reference_required',

@@ -3,9 +3,8 @@ import { MaskFields, Reference, RuleIds, Token, User } from './common.ts';
 import { EachOf } from './kinds.ts';
 import { Algorithm, CardMetadataFlag, FACTS, StoredObject, TokenInfo } from './vault.ts';
 
-/** Items of a batch, and bytes of its body. */
+/** Items of a batch. */
 export const BATCH_ITEMS_MAX = 1_000;
-export const BATCH_BYTES_MAX = 8_388_608;
 
 /** Why an item of a batch was refused; the others are not affected. */
 export const BatchError = Type.Object(

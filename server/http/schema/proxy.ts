@@ -1,13 +1,11 @@
 import { Type } from '@sinclair/typebox';
+import { BODY_BYTES } from './body-bytes.ts';
 import { CertificateId } from './cert.ts';
 import { Identifier, Reference, RuleIds, Token, User } from './common.ts';
 import { PUBLISHED } from './kinds.ts';
 import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from './third-party.ts';
 import { ALGORITHM, Algorithm } from './vault.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-body.ts';
-
-/** The largest body of a proxy call, in bytes. */
-export const PROXY_BYTES_MAX = 1_048_576;
 
 const Attempts = Type.Integer({
   minimum: 1,
@@ -97,7 +95,7 @@ export const ProxyRequest = Type.Object(
     ),
     body: Type.Optional(
       Type.String({
-        maxLength: PROXY_BYTES_MAX,
+        maxLength: BODY_BYTES.long,
         description:
           'A mustache template. `{{name}}` and `{{a.b}}` are filled from the stored object and escaped according to the Content-Type of the request: JSON (default), form or XML. `{{{name}}}` is not escaped.',
         examples: ['{"amount":1000,"card":{"number":"{{card_number}}","expiry":"{{expiry}}"}}'],

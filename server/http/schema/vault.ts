@@ -14,9 +14,6 @@ import {
 } from './common.ts';
 import { ALIASES, EXPECTED, FilterTime, Pairs, PreferredLimit, PUBLISHED } from './kinds.ts';
 
-/** The largest stored object, in bytes of its JSON. */
-export const STORED_BYTES_MAX = 262_144;
-
 export const ReferencePrefix = Type.String({
   minLength: 1,
   maxLength: 255,

@@ -2,8 +2,9 @@ import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { keepsDigits } from '../../domain/card/token-format.ts';
+import { BODY_BYTES } from '../../http/schema/body-bytes.ts';
 import type { Captured, CaptureState, ToldCapture } from '../../http/schema/capture.ts';
-import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import type { TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
@@ -177,7 +178,7 @@ async function create(
 function readingOf({ id, key, policy }: OpenEndpoint, ctx: AccountContext, contentType: string | undefined) {
   return {
     endpoint: { id, gen: key.gen },
-    bytesMax: STORED_BYTES_MAX,
+    bytesMax: BODY_BYTES.item,
     forcedMask: !ctx.account.unmasked,
     ...(policy.smartParse ? { smartParse: { contentType } } : {}),
   };

@@ -9,7 +9,8 @@ import type { Crypto } from '../../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../../domain/proxy/network-token.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from '../../domain/proxy/outcome.ts';
 import type { RetryPause } from '../../domain/proxy/retry-pause.ts';
-import { STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import { BODY_BYTES } from '../../http/schema/body-bytes.ts';
+import type { TokenInfo } from '../../http/schema/vault.ts';
 import type { AsksForRoom, OutboundResult, StreamingResult } from '../../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemStore, StoredItem } from '../../store/item/item.ts';
@@ -340,7 +341,7 @@ async function store(
   const { aid } = account;
   const applied = await rules.find(aid, facts.rules);
   const request = { reference, algorithm, return_card_metadata: false, seed: id };
-  const own = { id, bytesMax: STORED_BYTES_MAX, forcedMask: facts.forcedMask === true || !account.unmasked };
+  const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
   const { headers, body } = reply;
   let reported = { extra: NO_BYTES as Uint8Array, headers };
   return untilDone(async () => {

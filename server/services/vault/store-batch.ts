@@ -5,7 +5,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { BATCH_ITEMS_MAX, type BatchError, type StoreBatchReply } from '../../http/schema/batch.ts';
-import { STORED_BYTES_MAX } from '../../http/schema/vault.ts';
+import { BODY_BYTES } from '../../http/schema/body-bytes.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
@@ -69,7 +69,7 @@ function paramsOf(
   const { preferences } = ctx.account;
   return {
     ...actorOf(ctx, parts.now()),
-    ...{ aid: key.aid, kid: key.kid, candidate: 0, bytesMax: STORED_BYTES_MAX },
+    ...{ aid: key.aid, kid: key.kid, candidate: 0, bytesMax: BODY_BYTES.item },
     algorithm: preferences.default_algorithm,
     rejectTestCards: parts.settings.environment === 'production',
     wantsCard: input.return_card_metadata ?? preferences.return_card_metadata,
@@ -235,6 +235,7 @@ async function storeBatch(
   const { crypto, idempotency, keys, settings } = parts;
   const { refuseUnknown } = settings;
   const { head, items } = await crypto.splitBatch({
+    aid: ctx.account.aid,
     params: { refuseUnknown, itemsMax: BATCH_ITEMS_MAX },
     body,
   });

@@ -4,7 +4,8 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { preferredLimit } from '../../domain/account/preference.ts';
-import { type LogEntry, STORED_BYTES_MAX, type TokenInfo } from '../../http/schema/vault.ts';
+import { BODY_BYTES } from '../../http/schema/body-bytes.ts';
+import type { LogEntry, TokenInfo } from '../../http/schema/vault.ts';
 import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
@@ -156,7 +157,7 @@ async function updateOnce(
     wantsSummary: key.summary,
     seen: item.logLength,
     sadExpiresAt: storing.sadExpiry(),
-    bytesMax: STORED_BYTES_MAX,
+    bytesMax: BODY_BYTES.item,
     forcedMask: !ctx.account.unmasked,
   };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;

@@ -101,11 +101,34 @@ describe('parseJson and stringifyJson', () => {
     expect(codeOf('{"a":'.repeat(100_000))).toBe('json_too_deep');
   });
 
-  test('depthMax lowers the limit and never raises it', () => {
-    expect(stringifyJson(parseJson(utf8('[1]'), { depthMax: 1 }))).toBe('[1]');
-    expect(refusal(() => parseJson(utf8('[[]]'), { depthMax: 1 })).code).toBe('json_too_deep');
-    expect(refusal(() => parseJson(utf8('[]'), { depthMax: 0 })).code).toBe('json_too_deep');
-    expect(refusal(() => parseJson(utf8(nested(65)), { depthMax: 1e9 })).code).toBe('json_too_deep');
+  test('as many values as are allowed are read, and nothing after them', () => {
+    const limits = { valuesMax: 4 };
+    for (const text of ['[1,2,3]', '{"a":[null,"x"]}', '[[[{}]]]']) {
+      expect(stringifyJson(parseJson(utf8(text), limits))).toBe(text);
+    }
+    for (const text of ['[1,2,3,4]', '[1,2,3,no JSON', '{"a":[{},[],{"b":[', '[[[[[']) {
+      const { code, field } = refusal(() => parseJson(utf8(text), limits));
+      expect([code, field]).toEqual(['invalid_request', 'body']);
+    }
+  });
+
+  test('a list is read up to the length that it may have, and nothing after it', () => {
+    const lists = { a: { max: 2, field: 'body.a', expected: 'must be short' } };
+    for (const text of [
+      '{"a":[]}',
+      '{"a":[1,2]}',
+      '{"b":[1,2,3],"c":{"a":[1,2,3]}}',
+      '[{"a":[1,2,3]}]',
+      '{"a":"text"}',
+    ]) {
+      expect(stringifyJson(parseJson(utf8(text), { lists }))).toBe(text);
+    }
+    for (const text of ['{"a":[1,2,3]}', '{"a":[1,2,no JSON', '{"b":[1,2,3],"a":[[],[],[']) {
+      const { code, field, expected } = refusal(() => parseJson(utf8(text), { lists }));
+      expect([code, field, expected]).toEqual(['invalid_request', 'body.a', 'must be short']);
+    }
+    expect(codeOf('{"a":[1,2,no JSON')).toBe('invalid_json');
+    expect(refusal(() => parseJson(utf8('{"constructor":[1'), { lists })).code).toBe('invalid_json');
   });
 
   test('ten thousand members and a member named __proto__ are plain data', () => {

@@ -189,12 +189,12 @@ describe('a body', () => {
     expect(placeOf(await post('faulty', undefined))).toBe('400 invalid_request body');
   });
 
-  test('may have 1 MB and no more', async () => {
+  test('may have 256 KB and no more', async () => {
     const list = JSON.stringify([NOOP]);
     const fill = (bytes: number): string => list + ' '.repeat(bytes - list.length);
-    expect((await post('large', fill(1_048_576))).outcome).toBe('200');
+    expect((await post('large', fill(262_144))).outcome).toBe('200');
     await remove('large');
-    expect(placeOf(await post('large', fill(1_048_577)))).toBe('413 body_too_large body');
+    expect(placeOf(await post('large', fill(262_145)))).toBe('413 body_too_large body');
     expect((await get('large')).outcome).toBe('404 rule_not_found');
   });
 

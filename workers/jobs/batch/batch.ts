@@ -167,8 +167,8 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     if (typeof user !== 'string' || !isIdentifier(user)) {
       throw invalid('body.user', 'must be the identifier of a key');
     }
-    const items = splitList(members.get('items') ?? EMPTY);
-    if (items === undefined || items.length === 0 || items.length > params.itemsMax) {
+    const items = splitList(members.get('items') ?? EMPTY, params.itemsMax);
+    if (items === undefined || items.length === 0) {
       throw invalid('body.items', `must be a list of 1 to ${params.itemsMax} items`);
     }
     const card = flagOf(members, 'return_card_metadata');

@@ -1,6 +1,6 @@
 /** Batches: many items of one key that are stored with one request. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
-import { bytes, json, list, message, oneOf, secret } from '../codec.ts';
+import { bytes, json, list, local, message, oneOf, secret } from '../codec.ts';
 import { defineJob } from '../define.ts';
 import { type ActorParams, PACKED, type StoredFacts } from '../item/jobs.ts';
 import type { KeyName } from '../key/jobs.ts';
@@ -55,7 +55,9 @@ export const BATCH_JOBS = {
   /** Takes the body of a batch apart; `invalid_json`, `invalid_request` and `unknown_parameter` are the whole body's fault. */
   splitBatch: defineJob({
     lane: 'bulk',
+    share: ({ aid }) => aid,
     input: message({
+      aid: local<string>(),
       params: json<{ readonly refuseUnknown: boolean; readonly itemsMax: number }>(),
       body: bytes,
     }),

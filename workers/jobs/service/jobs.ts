@@ -1,5 +1,6 @@
 /** What the service seals and derives for itself: its root, small records, index keys, fingerprints, passwords. */
-import { bytes, concealed, json, list, local, message, nothing, secret, text } from '../codec.ts';
+import type { JsonLimits } from '../../../server/domain/json/json.ts';
+import { bytes, concealed, json, jsonText, list, local, message, nothing, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 
 /** The place that a service record is bound to: it opens nowhere else. */
@@ -18,6 +19,13 @@ export const SERVICE_JOBS = {
   checkRoot: defineJob({ lane: 'hot', input: message({ root: bytes }), output: nothing }),
   /** The 32-byte keys that authenticate cursors: the first signs. */
   cursorKeys: defineJob({ lane: 'hot', input: message({}), output: list(bytes) }),
+  /** The value of a JSON body, read within limits; the body's faults are `invalid_json`, `json_too_deep` and `invalid_request`. */
+  parseBody: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({ aid: local<string>(), limits: json<JsonLimits>(), body: bytes }),
+    output: jsonText<unknown>(),
+  }),
   /** The HMAC-SHA-256 of data under a key of the account. */
   fingerprint: defineJob({
     lane: 'hot',

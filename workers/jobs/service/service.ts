@@ -1,5 +1,7 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { PEPPER_MARK } from '../../../server/domain/account/pepper.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { parseJson } from '../../../server/domain/json/json.ts';
 import { encodeReference, metadataDigest } from '../../crypto/item/lookup.ts';
 import { hashGenerated, hashPassword, verifyGenerated, verifyPassword } from '../../crypto/primitives/kdf.ts';
 import { randomPassphrase } from '../../crypto/primitives/random.ts';
@@ -37,6 +39,10 @@ export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
 
   cursorKeys({ rootKey, rootKeys }) {
     return [rootKey('cursor', ''), ...rootKeys('cursor', '')];
+  },
+
+  parseBody(_context, { limits, body }) {
+    return encodeJson(parseJson(body, limits));
   },
 
   fingerprint({ rootKey }, { account, data }) {
