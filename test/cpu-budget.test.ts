@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createCpuBudget, workedMs } from '../server/core/cpu-budget.ts';
 import { VaultError } from '../server/core/errors.ts';
-import { showReply } from '../server/domain/proxy/sight.ts';
+import { showReply } from '../server/domain/relay/sight.ts';
 
 const ASIDE = new Int32Array(new SharedArrayBuffer(4));
 
