@@ -1,6 +1,7 @@
 /** Hides the values behind the names of codes in a third party's text. */
 import { isDigit } from '../card/digits.ts';
 import { isSadName } from '../card/sensitive-names.ts';
+import { remembered } from '../text/remembered.ts';
 import { HIDDEN } from './mask-text.ts';
 import { visitJson } from './reply-json.ts';
 import { type Edits, editsOf, findUnit, type View, widthAt, writtenFrom } from './reply-view.ts';
@@ -37,19 +38,18 @@ function isQuote(unit: number): boolean {
 const VENDOR = /^(?:x[-_]|ssl_|vpc_|ds_merchant_)/i;
 
 /** Whether a name is one of a code, or is that of a part of it: `card.cvc`, `card[cvc]`, `cvc[value]`, `x_cvv`. */
-function isCodeName(name: string): boolean {
-  return (
+const isCodeName = remembered(
+  (name) =>
     isSadName(name) ||
     (VENDOR.test(name) && isSadName(name.replace(VENDOR, ''))) ||
-    (/[.[\]:/]/.test(name) && name.split(/[.[\]:/]+/).some(isSadName))
-  );
-}
+    (/[.[\]:/]/.test(name) && name.split(/[.[\]:/]+/).some(isSadName)),
+);
 
 /** Whether the last words are a name of a code: `Security Code`. */
-function endsWithCodeName(text: string): boolean {
+const endsWithCodeName = remembered((text) => {
   const words = text.trim().split(/ +/).slice(-WORDS_MAX);
   return isCodeName(words.at(-1) ?? '') || words.some((_, at) => isSadName(words.slice(at).join('')));
-}
+});
 
 /** A part of a text in which names are looked for. */
 interface Part {

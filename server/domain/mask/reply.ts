@@ -4,15 +4,7 @@ import { maskText } from './mask-text.ts';
 import { hideCodes, hideJsonCodes } from './reply-codes.ts';
 import { isJsonText, visitJson } from './reply-json.ts';
 import { type Automaton, automatonOf, isHiddenRun, type StoredNumbers, stateAfter } from './reply-numbers.ts';
-import {
-  type Edits,
-  editsOf,
-  hasNotation,
-  type Notations,
-  readAs,
-  type View,
-  writtenFrom,
-} from './reply-view.ts';
+import { type Edits, editsOf, type Notations, readAs, type View, writtenFrom } from './reply-view.ts';
 
 export { prepareNumbers, type StoredNumbers } from './reply-numbers.ts';
 
@@ -33,6 +25,24 @@ const OTHERS: Readonly<Record<ReplyFormat, Notations>> = {
   xml: ['percent', 'backslash'],
   text: ['backslash', 'percent', 'entity'],
 };
+
+/** In which of these a digit, or what may stand between two, can be written. */
+const OF_DIGITS: Readonly<Record<Notations[number], string>> = {
+  backslash: '\\\\(?:[ .\\d-]|u)',
+  percent: '%(?:2[0de]|3\\d)',
+  plus: '\\+',
+  entity: '&(?:#|nbsp)',
+};
+const OTHER_DIGITS: Readonly<Record<ReplyFormat, RegExp>> = {
+  json: digitsIn(OTHERS.json),
+  form: digitsIn(OTHERS.form),
+  xml: digitsIn(OTHERS.xml),
+  text: digitsIn(OTHERS.text),
+};
+
+function digitsIn(notations: Notations): RegExp {
+  return new RegExp(notations.map((notation) => OF_DIGITS[notation]).join('|'), 'i');
+}
 
 function allOf(format: ReplyFormat): Notations {
   return [...OWN[format], ...OTHERS[format]];
@@ -133,7 +143,10 @@ function treatView(view: View, isJson: boolean, treatment: Treatment): string {
     text: inText,
     number(from, to) {
       const literal = view.text.slice(from, to);
-      const treated = treatment.literal(literal, wholeDigitsOf(literal));
+      const treated =
+        to - from < RUN_MIN && !/e/i.test(literal)
+          ? undefined
+          : treatment.literal(literal, wholeDigitsOf(literal));
       if (treated !== undefined) {
         edits.replace(from, to, `"${treated}"`);
       }
@@ -144,7 +157,7 @@ function treatView(view: View, isJson: boolean, treatment: Treatment): string {
 
 /** Treats the numbers in any notation, whose runs are the longest, then those as the format itself writes them. */
 function treatNumbers(text: string, { format, isJson }: Reply, treatment: Treatment): string {
-  const treated = hasNotation(text, OTHERS[format])
+  const treated = OTHER_DIGITS[format].test(text)
     ? treatView(readAs(text, allOf(format)), isJson, treatment)
     : text;
   return treatView(readAs(treated, OWN[format]), isJson, treatment);
