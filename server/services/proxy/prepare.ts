@@ -7,7 +7,7 @@ import type { Glance } from '../../domain/relay/glance.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
-import { sightOf, vetTarget } from '../common/permission.ts';
+import { mayReveal, sightOf, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Connections } from '../connection/connection.ts';
@@ -167,8 +167,10 @@ export async function fillJob(
     const actor = actorNameOf(account);
     const place = { aid, kid, summary: key.summary, user: key.user, account: account.name, actor, requestId };
     const { hasSections } = order.facts;
-    const sight = sightOf(account);
-    const named = { hasSections, token, reference, forcedMask: sight !== 'all', sight };
+    const forcedMask = sightOf(account) !== 'all';
+    // A network token is none of the numbers that an account without unmasked output does not see.
+    const sight = own.what === 'network_token' && mayReveal(account) ? 'all' : sightOf(account);
+    const named = { hasSections, token, reference, forcedMask, sight };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const fill = (item: ItemParts) => {
       const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };

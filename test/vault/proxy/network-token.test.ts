@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import type { Query } from '../../helpers/clients.ts';
+import type { AccountClient, Query } from '../../helpers/clients.ts';
+import { credentialClient } from '../../helpers/credentials.ts';
 import {
   anotherItem,
   attemptsBilled,
@@ -153,6 +154,22 @@ describe('a network token', () => {
     expect(network_token.status).not.toBe('');
     expect(network_token.token.slice(-4)).toBe(network_token.last_four);
     expect(await item.account.open('u', token)).toContain(network_token.token);
+  });
+});
+
+describe('a caller is told of a network token', () => {
+  test('all, by the password of an account, also where that sees numbers masked', async () => {
+    const masked = await newItem(vault, CARD, { unmasked: false });
+    expect(Object(await asked([granted], masked)).json.network_token.token).toBe(NETWORK_TOKEN);
+  });
+
+  test('its last four digits with masked output, and its status without `vault:read`', async () => {
+    const reader = await credentialClient(vault.handle, item.account, ['proxy:send', 'vault:read']);
+    const sender = await credentialClient(vault.handle, item.account, ['proxy:send']);
+    const told = async (account: AccountClient) =>
+      Object(await asked([granted], { ...item, account })).json.network_token;
+    expect(await told(reader)).toMatchObject({ token: '************3478', status: 'active' });
+    expect(await told(sender)).toEqual({ status: 'active' });
   });
 });
 
