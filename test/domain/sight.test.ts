@@ -103,6 +103,10 @@ describe('named', () => {
     expect(shown(showing, body, headers)).toEqual({ headers: [], body: '', withheld: true });
   });
 
+  test('shows nothing of a part, which could be any member of the whole', () => {
+    expect(shown(NAMED, '{"id":1}', JSON_TYPE, 206).body).toBe('');
+  });
+
   test('shows a vendor’s JSON too', () => {
     const headers: HeaderEntries = [['content-type', ' Application/Problem+JSON; charset=utf-8']];
     expect(shown(NAMED, '{"id":1}', headers).body).toBe('{"id":1}');

@@ -42,7 +42,7 @@ export interface NetworkToken {
 }
 
 /** The same as it is reported: of a withheld one the status alone. */
-type ShownToken = Pick<NetworkToken, 'status'> & Partial<NetworkToken>;
+export type ShownToken = Pick<NetworkToken, 'status'> & Partial<NetworkToken>;
 
 /** Members that only the webhook of a failure has. */
 const FAILURE_NAMES = ['error', 'code'];

@@ -84,9 +84,10 @@ function withoutMark(body: Uint8Array): Uint8Array {
 }
 
 /** The members of a JSON reply that its connection names; empty where there is none of them, or the reply is no JSON. */
-function namedMembers({ headers, body }: Reply, paths: readonly string[]): Uint8Array {
+function namedMembers({ status, headers, body }: Reply, paths: readonly string[]): Uint8Array {
   const isJson = JSON_TYPE.test(headerIn(headers, 'content-type') ?? '') && !isEncoded(headers);
-  if (paths.length === 0 || !isJson) {
+  // A caller who asks for a part of a reply could have any member of it stand where a named one does.
+  if (paths.length === 0 || !isJson || status === PARTIAL_CONTENT) {
     return NO_BYTES;
   }
   let value: JsonValue;

@@ -158,7 +158,7 @@ async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Pro
   const order = await checkOrder(parts, ctx.account, 'get', body);
   const request = {
     route: 'POST /v1/proxy/get',
-    parts: [String(attempts), input.rules.join(), algorithm, smart_parse, body],
+    parts: [String(attempts), input.rules.join(), algorithm, smart_parse, sightOf(ctx.account), body],
   };
   return once(parts, ctx, input, request, order, (id) => prepareFetch(parts, ctx, input, order, id));
 }
@@ -168,7 +168,10 @@ function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInpu
   return noting(parts, ctx, input, async () => {
     const { token, reference, requester_id: requesterId, body } = input;
     const order = await checkOrder(parts, ctx.account, 'network_token', body);
-    const request = { route: 'POST /v1/proxy/network_token', parts: [token, reference, requesterId, body] };
+    const request = {
+      route: 'POST /v1/proxy/network_token',
+      parts: [token, reference, requesterId, sightOf(ctx.account), body],
+    };
     return once(parts, ctx, input, request, order, async (id) => {
       await parts.sending.vetRequester(requesterId);
       const own = {

@@ -170,6 +170,16 @@ describe('a caller is told of a network token', () => {
       Object(await asked([granted], { ...item, account })).json.network_token;
     expect(await told(reader)).toMatchObject({ token: '************3478', status: 'active' });
     expect(await told(sender)).toEqual({ status: 'active' });
+    const echo: Act = (request) => ({
+      headers: [['Content-Type', 'application/json']],
+      body: JSON.stringify({ ...GRANTED, status: `echo ${request.text}` }),
+    });
+    expect(Object(await asked([echo], { ...item, account: sender })).json.network_token).toEqual({
+      status: 'unknown',
+    });
+    expect(Object(await asked([echo], { ...item, account: reader })).json.network_token.status).toBe(
+      'unknown',
+    );
   });
 });
 

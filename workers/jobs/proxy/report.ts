@@ -6,10 +6,11 @@ import { maskText } from '../../../server/domain/mask/mask-text.ts';
 import { replyObject, replyText } from '../../../server/domain/proxy/reply-text.ts';
 import {
   type NetworkToken,
+  type ShownToken,
   type WebhookParts,
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
-import { type Showing, showReply } from '../../../server/domain/relay/sight.ts';
+import { type Showing, type Sight, showReply } from '../../../server/domain/relay/sight.ts';
 import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
@@ -27,6 +28,18 @@ function shownOf({ statusCode: status, headers }: Outcome<'reply'>, body: Uint8A
   return { headers: shown.headers, body: replyText(shown.body, type), withheld: shown.withheld };
 }
 
+/** A status in one word, without digits: a requester's text could repeat what it was sent. */
+const STATUS = /^[A-Za-z][A-Za-z_-]{0,31}$/;
+
+/** A network token as its caller sees it. */
+function shownToken(token: NetworkToken, sight: Sight): ShownToken {
+  if (sight === 'all') {
+    return token;
+  }
+  const status = STATUS.test(token.status) ? token.status : 'unknown';
+  return sight === 'named' ? { status } : { ...token, token: maskText(token.token), status };
+}
+
 /** What is reported of an item that was stored; `content` is the `extra` of storing it. */
 function storedParts(
   what: ProxyKind,
@@ -37,9 +50,7 @@ function storedParts(
   const { sight } = showing;
   const tokenInfo = parseStoredObject(toJsonBytes(outcome.tokenInfo));
   if (what === 'network_token') {
-    const { token, status, ...others } = parseOwn<NetworkToken>(content);
-    const all = { token: sight === 'all' ? token : maskText(token), status, ...others };
-    return { kind: what, networkToken: sight === 'named' ? { status } : all, tokenInfo };
+    return { kind: what, networkToken: shownToken(parseOwn<NetworkToken>(content), sight), tokenInfo };
   }
   const { statusCode } = outcome;
   const { headers, body, withheld } = showReply(
