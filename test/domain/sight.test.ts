@@ -1,7 +1,10 @@
 /** What a caller is shown of a reply, by how much it may see. */
 import { describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import type { HeaderEntries } from '../../server/core/headers.ts';
+import { mayHaveSadName, SAD_NAMES } from '../../server/domain/card/sensitive-names.ts';
+import { glanceOf, staysAsItIs } from '../../server/domain/relay/glance.ts';
 import { type Showing, showReply, withoutSecretsInPassing } from '../../server/domain/relay/sight.ts';
 
 const NUMBER = '4111111111111111';
@@ -142,5 +145,74 @@ describe('a reply that is passed on as it comes', () => {
       [],
       true,
     ]);
+  });
+});
+
+describe('a reply that is seen to stay as it is', () => {
+  test('has none of the names of codes', () => {
+    for (const name of SAD_NAMES) {
+      expect([name, mayHaveSadName(`a ${name}: 1`)]).toEqual([name, true]);
+    }
+  });
+
+  test('would be shown as it is', () => {
+    const part = fc.constantFrom(
+      ...[
+        '{"id":1}',
+        '"',
+        ':',
+        '=',
+        '<',
+        '>',
+        '&',
+        '%63',
+        '\\u0063',
+        '\\',
+        'cvv',
+        'c_v-c',
+        'vv',
+        'pin',
+        'a',
+        ' ',
+      ],
+      ...['4111111111111111', '4111', '1111 1111', '123456', '12', '-', '.', ',', '\u00e9', '&#99;', 'track'],
+    );
+    const text = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''));
+    const type = fc.constantFrom(
+      'application/json',
+      'text/xml',
+      'text/plain',
+      'application/x-www-form-urlencoded',
+    );
+    const numbers = [NUMBER, '123456'];
+    const glance = glanceOf('masked', numbers, []);
+    let passed = 0;
+    fc.assert(
+      fc.property(text, text, type, (body, value, format) => {
+        const headers: HeaderEntries = [
+          ['Content-Type', format],
+          ['X-A', value],
+        ];
+        const reply = { status: 200, headers, body: Buffer.from(body) };
+        if (staysAsItIs(reply, glance)) {
+          passed++;
+          expect(shown({ ...MASKED, numbers }, body, headers)).toEqual({ headers, body, withheld: false });
+        }
+      }),
+      { numRuns: 5_000, seed: 41 },
+    );
+    expect(passed).toBeGreaterThan(100);
+    const usual = '{"id":"ch_3Q9xL2","created":1764178130,"amount":1000,"last4":"1111","note":"a \\"b\\""}';
+    const date: HeaderEntries = [['Date', 'Thu, 26 Nov 2026 17:28:50 GMT']];
+    expect(
+      staysAsItIs({ status: 200, headers: date, body: Buffer.from(usual) }, glanceOf('masked', [NUMBER], [])),
+    ).toBe(true);
+    for (const [status, wanted] of [
+      [206, glanceOf('masked', [NUMBER], [])],
+      [200, glanceOf('named', [NUMBER], [])],
+      [200, glanceOf('masked', [NUMBER], ['ch_3Q9xL2'])],
+    ] as const) {
+      expect(staysAsItIs({ status, headers: date, body: Buffer.from(usual) }, wanted)).toBe(false);
+    }
   });
 });

@@ -27,7 +27,7 @@ const MASKED_NUMBER_NAMES: ReadonlySet<string> = new Set([
  * Members that contain sensitive authentication data (PCI DSS 3.3.1): masked completely, and stored in a separate part
  * that can expire.
  */
-const SAD_NAMES: ReadonlySet<string> = new Set([
+export const SAD_NAMES: ReadonlySet<string> = new Set([
   ...compounds(CARD, CODE),
   ...compounds(compounds(CARD, CODE), ['code', 'value', ...NUMBER]),
   ...compounds(CARD.slice(1), ['verificationcode', 'verificationvalue', 'validationcode']),
@@ -43,6 +43,14 @@ const SAD_NAMES: ReadonlySet<string> = new Set([
     'track2equivalentdata',
   ],
 ]);
+
+/** A part of each of these names. */
+const SAD_PART = /c(?:vv|vc|vn|sc|id)|pin|securitycode|verification|validation|track|m(?:ag|agnetic)stripe/;
+
+/** Whether a text may have one of these names in it. Where it has none of their parts, it has none. */
+export function mayHaveSadName(text: string): boolean {
+  return SAD_PART.test(plainName(text));
+}
 
 /** Whether a member contains a card or account number, by its name or a usual compound of it. */
 export function isMaskedNumberName(name: string): boolean {

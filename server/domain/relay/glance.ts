@@ -1,5 +1,7 @@
 /** Whether a reply can be passed on as it is, as far as that can be told at a glance, without a thread. */
-import { type HeaderEntries, isEncoded } from '../../core/headers.ts';
+import { isEncoded } from '../../core/headers.ts';
+import { mayHaveSadName } from '../card/sensitive-names.ts';
+import { PARTIAL_CONTENT, type Reply, type Sight } from './sight.ts';
 
 /** Longer replies are masked in a thread whatever they hold. */
 const SCANNED_BYTES_MAX = 16_384;
@@ -8,6 +10,8 @@ const MARK_BYTES = 20;
 /** What each byte is to a search for numbers; all others are 0. */
 const [DIGIT, MARK, LETTER] = [1, 2, 3];
 const PLUS = 0x2b;
+/** Shorter runs are masked only where they are a stored number. */
+const CARD_DIGITS_MIN = 12;
 const KINDS = Uint8Array.from({ length: 256 }, (_, byte) => {
   const character = String.fromCharCode(byte);
   if (/\d/.test(character)) {
@@ -44,10 +48,12 @@ export interface Glance {
   /** The connection's own values. */
   readonly secrets: readonly string[];
   /**
-   * The digits of the shortest number that was sent; undefined where none is looked for, 0 where more is hidden than can be seen
-   * at a glance.
+   * The digits of the shortest number that is looked for; undefined where none is, 0 where more is hidden than can be seen at a
+   * glance.
    */
   readonly digitsMin?: number | undefined;
+  /** Whether codes are hidden too. */
+  readonly codes?: boolean | undefined;
 }
 
 /** Whether one of these values stands in a reply, or could be written there with escapes. */
@@ -62,24 +68,57 @@ function maySecretsBeIn(secrets: readonly string[], bytes: Buffer, values: strin
   );
 }
 
+/** In which a name could be written in another way, and what says that bytes are no ASCII. */
+const UNREADABLE = /\\[ux\\]|%[0-9a-f]{2}|&[#a-z]|utf-?16|ucs-?2|unicode/i;
+
+/** Whether the name of a code may stand in a text. */
+function mayHaveCodes(text: string): boolean {
+  return UNREADABLE.test(text) || mayHaveSadName(text);
+}
+
 /**
- * Whether a reply that shows all but secrets and sent numbers would stay as it is: it is short, has no secret and no character
- * by which one could be escaped, and nowhere as many digits as the shortest number that was sent.
+ * Whether a reply would be shown as it is: it is whole and short, has no secret and no character by which one could be escaped,
+ * nowhere as many digits as the shortest number that is looked for, and no part of the name of a code where these are hidden.
  */
 export function staysAsItIs(
-  headers: HeaderEntries,
-  body: Uint8Array,
-  { secrets, digitsMin }: Glance,
+  { status, headers, body }: Reply,
+  { secrets, digitsMin, codes = false }: Glance,
 ): boolean {
-  if (digitsMin === 0 || body.length > SCANNED_BYTES_MAX || body.includes(0) || isEncoded(headers)) {
+  if (
+    digitsMin === 0 ||
+    status === PARTIAL_CONTENT ||
+    body.length > SCANNED_BYTES_MAX ||
+    body.includes(0) ||
+    isEncoded(headers)
+  ) {
     return false;
   }
   // A letter between them, so that no number begins in one and ends in the next.
-  const values = headers.map(([, value]) => value).join('x');
+  const values = headers.map(([name, value]) => (codes ? `${name}x${value}` : value)).join('x');
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
   return (
     !hasDigits(bytes, digitsMin) &&
     !hasDigits(Buffer.from(values, 'latin1'), digitsMin) &&
-    !maySecretsBeIn(secrets, bytes, values)
+    !maySecretsBeIn(secrets, bytes, values) &&
+    !(
+      codes &&
+      (mayHaveCodes(bytes.toString('latin1')) || headers.some((line) => mayHaveCodes(line.join(':'))))
+    )
   );
+}
+
+/** What is looked for in the reply to a request without placeholders for its caller. */
+export function glanceOf(sight: Sight, numbers: readonly string[], secrets: readonly string[]): Glance {
+  switch (sight) {
+    case 'all':
+      return { secrets };
+    case 'masked':
+      return {
+        secrets,
+        digitsMin: Math.min(CARD_DIGITS_MIN, ...numbers.map(({ length }) => length)),
+        codes: true,
+      };
+    case 'named':
+      return { secrets, digitsMin: 0 };
+  }
 }

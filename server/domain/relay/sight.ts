@@ -62,7 +62,8 @@ export interface ShownReply {
 const NO_BYTES = new Uint8Array(0);
 /** Far more than the largest reply takes, and less than a thread may work on one job. */
 const SHOW_MS = 1_000;
-const PARTIAL_CONTENT = 206;
+/** A part of a reply, in which what is looked for may begin or end outside. */
+export const PARTIAL_CONTENT = 206;
 const JSON_TYPE = /^\s*(?:application\/json|[^;,\s]+\+json)\s*(?:;|$)/i;
 
 /** The bytes of a text of Latin-1. */

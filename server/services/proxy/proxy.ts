@@ -1,6 +1,7 @@
+import type { ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
-import { type HeaderEntries, headerIn } from '../../core/headers.ts';
+import { headerIn } from '../../core/headers.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { replyObject, replyText } from '../../domain/proxy/reply-text.ts';
@@ -303,10 +304,10 @@ async function callNow(
 function staysAsItIs(
   crypto: Pick<Crypto, 'passes'>,
   glance: Secret<Glance>,
-  { headers }: { readonly headers: HeaderEntries },
-  content: Uint8Array,
+  { statusCode: status, headers }: Extract<ProxyOutcome, { readonly kind: 'reply' }>,
+  body: Uint8Array,
 ): boolean {
-  return crypto.passes(glance, (seen) => isSeenAsItIs(headers, content, seen));
+  return crypto.passes(glance, (seen) => isSeenAsItIs({ status, headers, body }, seen));
 }
 
 async function accept(

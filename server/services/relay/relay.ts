@@ -331,7 +331,7 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   if (showing === undefined || !(body instanceof Uint8Array)) {
     return { status, headers, body, secrets: glance.map(({ secrets }) => secrets) };
   }
-  if (crypto.passes(glance, (seen) => staysAsItIs(headers, body, seen))) {
+  if (crypto.passes(glance, (seen) => staysAsItIs({ status, headers, body }, seen))) {
     return { status, headers, body };
   }
   const shown = await crypto.showRelay({ aid, showing, status, headers, body });

@@ -8,7 +8,7 @@ import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
-import type { Glance } from '../../../server/domain/relay/glance.ts';
+import { glanceOf } from '../../../server/domain/relay/glance.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
@@ -73,16 +73,13 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
 
 /** What the reply is shown by, and what is looked for in it at a glance. */
 function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined) {
-  const isAll = sight === 'all';
   const secrets = connection === undefined ? [] : secretTexts(connection);
-  const showing = showingBytes({
-    sight,
-    numbers: isAll ? [] : storedNumbers(viewOf('stored')),
-    sent: [],
-    paths: connection?.reply ?? [],
-    secrets,
-  });
-  return { showing, glance: { secrets, digitsMin: isAll ? undefined : 0 } satisfies Glance };
+  const numbers = sight === 'all' ? [] : storedNumbers(viewOf('stored'));
+  const paths = connection?.reply ?? [];
+  return {
+    showing: showingBytes({ sight, numbers, sent: [], paths, secrets }),
+    glance: glanceOf(sight, numbers, secrets),
+  };
 }
 
 /** An order through a connection, at the base URL of that. */

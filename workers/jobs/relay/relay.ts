@@ -7,6 +7,7 @@ import { type JsonObject, type JsonValue, parseStoredObject } from '../../../ser
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
+import { glanceOf } from '../../../server/domain/relay/glance.ts';
 import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
 import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
@@ -124,6 +125,10 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
   };
   const isRead = sight !== 'all' || sent.size > 0;
   const lengths = showing.sent.map(({ digits }) => digits.length);
+  const glance =
+    lengths.length > 0
+      ? { secrets, digitsMin: Math.min(...lengths) }
+      : glanceOf(sight, showing.numbers, secrets);
   return {
     request: outgoing(
       connection,
@@ -132,7 +137,7 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
       codingsFor(params, secrets, isRead),
     ),
     showing: isRead ? showingBytes(showing) : undefined,
-    glance: { secrets, digitsMin: lengths.length === 0 ? 0 : Math.min(...lengths) },
+    glance,
   };
 }
 
