@@ -41,8 +41,8 @@ export type Counted = Readonly<
   Record<Operation, { readonly cost: Cost; readonly commands: readonly string[] }>
 >;
 
-const WARM_UP = 10;
-const RUNS_TOGETHER = 6;
+const WARM_UP = 30;
+const RUNS_TOGETHER = 8;
 /** How often a request is watched; of what is counted in several runs, how often in each of them. */
 const WATCHED = 5;
 const WATCHED_A_RUN = 2;
