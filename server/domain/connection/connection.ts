@@ -1,5 +1,4 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
-
 import { VaultError } from '../../core/errors.ts';
 import type { Connection as Shown } from '../../http/schema/connection.ts';
 import { CONNECTION_LIMITS } from '../../http/schema/third-party.ts';
@@ -55,7 +54,7 @@ interface ConnectionOptions {
   readonly refuseUnknown: boolean;
   /** Whether the caller may decide what others see. */
   readonly mayReveal: boolean;
-  /** What is replaced. */
+  /** The connection that is replaced; undefined at creation. */
   readonly previous?: ConnectionSettings | undefined;
 }
 
@@ -166,7 +165,7 @@ function optionalAt<T>(
   return value === undefined ? undefined : read(value, `body.${name}`);
 }
 
-/** What decides what callers see: rules over what is sent, and the members of a reply. */
+/** The settings that decide what callers see: the rules for sent data, and the named members of replies. */
 type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply'>;
 
 function readRuleId(value: JsonValue, field: string): string {

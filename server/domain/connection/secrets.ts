@@ -13,7 +13,7 @@ interface SecretParts {
 
 /** Texts that no reply may show, as they are searched for. */
 export interface Secrets {
-  /** In common notations: a text is found where what is before it looks like the beginning of an escape, too. */
+  /** In common notations, so that a text is also found behind bytes that look like the beginning of an escape. */
   readonly written: Patterns;
   /** Without notations, see {@link Unescaper}. */
   readonly unescaped: Patterns;
@@ -95,7 +95,7 @@ export function secretsOf(connection: SecretParts): Secrets | undefined {
 
 /** Searches bytes that come in pieces. */
 class Scanner {
-  /** What was found. */
+  /** The secrets found so far, as places in all bytes. */
   readonly spans: Span[] = [];
   readonly #written: Matcher;
   readonly #unescaped: Matcher;
@@ -146,7 +146,7 @@ class Waiting {
     this.#to += piece.length;
   }
 
-  /** What is shown of the bytes before a place, after which all spans start that are found later. Takes spans off the list. */
+  /** The bytes before `end` with secrets hidden. Later spans start at or after `end`; those before it are removed from the list. */
   take(spans: Span[], end: number): Uint8Array {
     const parts: Uint8Array[] = [];
     spans.sort((a, b) => b.start - a.start);

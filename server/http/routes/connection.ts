@@ -11,8 +11,6 @@ import {
 } from '../schema/connection.ts';
 import { NO_QUERY } from './endpoint.ts';
 
-/** Each text of a connection may be escaped in JSON, where a character takes up to six bytes. */
-
 const COMMON = {
   noun: 'connection',
   auth: 'basic',
