@@ -142,6 +142,11 @@ function withPlaceholders({ headers, body }: Reply, { sent }: Showing): Uint8Arr
   return replaced === text ? body : Buffer.from(replaced, encoding);
 }
 
+/** The headers of a body that is replaced by one that is not encoded. */
+function withoutCoding(headers: HeaderEntries): HeaderEntries {
+  return headers.filter(([name]) => name.toLowerCase() !== 'content-encoding');
+}
+
 let lastTexts: readonly string[] = [];
 let lastSecrets: Secrets | undefined;
 
@@ -164,8 +169,7 @@ function withoutSecrets(reply: ReadReply, texts: readonly string[]): ReadReply {
   if (!isEncoded(headers) || reply.body.length === 0) {
     return { headers, body: hideSecrets(reply.body, secrets) };
   }
-  const readable = headers.filter(([name]) => name.toLowerCase() !== 'content-encoding');
-  return { headers: readable, body: latin1(HIDDEN) };
+  return { headers: withoutCoding(headers), body: latin1(HIDDEN) };
 }
 
 /** Headers as `show` gives each, within the budget. */
@@ -204,7 +208,7 @@ export function showReply(
   if (sight === 'masked') {
     const own = prepareNumbers(numbers);
     const isHidden = reply.body.length > 0 && isEncoded(reply.headers);
-    const headers = reply.headers.filter(([name]) => !isHidden || name.toLowerCase() !== 'content-encoding');
+    const headers = isHidden ? withoutCoding(reply.headers) : reply.headers;
     return {
       headers: headersAs(headers, budget, (name, value) => maskHeader(name, value, own)),
       body: maskedBody(reply, own),
