@@ -13,7 +13,7 @@ import { bindParts } from '../common/bind.ts';
 import { type Clock, DAY_MS, type RandomId } from '../common/clock.ts';
 import { mapAhead, recover } from '../common/coalesce.ts';
 import { FIRST_CHECK_MS, NEVER_MS, removeEntry, sweepEntries, takeBack } from '../common/directory.ts';
-import { mayUseKey, requireKey, requireScope } from '../common/permission.ts';
+import { mayReveal, mayUseKey, requireKey, requireScope } from '../common/permission.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { done, type KeyHandle } from '../key/open.ts';
@@ -148,7 +148,10 @@ async function create(
 ): Promise<EndpointWithSecret> {
   const { crypto, keys, metering, now, randomId } = parts;
   const { account } = ctx;
-  const isMasked = account.credential !== undefined && !account.unmasked ? true : undefined;
+  // A retrieval reads by the endpoint's own right; the rules of a capture are bound by what their maker may read.
+  const seesAll =
+    kind === 'capture' ? mayReveal(account) : account.credential === undefined || account.unmasked;
+  const isMasked = seesAll ? undefined : true;
   const { user, passphrase, rules, unique_id: id = randomId() } = input;
   const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
   const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, now());

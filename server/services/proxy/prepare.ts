@@ -252,15 +252,8 @@ export async function prepareFetch(
     };
     const { ip, userAgent: ua, credentialId, requestId } = ctx;
     const actor = actorNameOf(account);
-    const caller = {
-      ip,
-      ua,
-      actor,
-      credentialId,
-      requestId,
-      forcedMask: !account.unmasked,
-      sight: sightOf(account),
-    };
+    const sight = sightOf(account);
+    const caller = { ip, ua, actor, credentialId, requestId, forcedMask: sight !== 'all', sight };
     const params = { ...place, ...caller, attempts, algorithm, smartParse, rules: input.rules };
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);

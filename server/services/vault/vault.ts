@@ -10,6 +10,7 @@ import type { ItemStore } from '../../store/item/item.ts';
 import { bindParts } from '../common/bind.ts';
 import type { Clock } from '../common/clock.ts';
 import type { Cursors } from '../common/cursor.ts';
+import { sightOf } from '../common/permission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../common/request-context.ts';
 import type { Keys } from '../key/key.ts';
 import { type Done, provenMissing, type Retry, type Unlocked } from '../key/open.ts';
@@ -158,7 +159,7 @@ async function updateOnce(
     seen: item.logLength,
     sadExpiresAt: storing.sadExpiry(),
     bytesMax: BODY_BYTES.item,
-    forcedMask: !ctx.account.unmasked,
+    forcedMask: sightOf(ctx.account) !== 'all',
   };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
   const sealed = await crypto.updateItem({ params, opening, rules: applied, item, changes: input.body });

@@ -227,6 +227,75 @@ describe('a capture endpoint', () => {
   });
 });
 
+describe('a rule that cuts a number before it is stored', () => {
+  const RULES = [
+    { name: 'substr', input_field: 'card_number', output_field: 'cut', arguments: { start: 8 } },
+    {
+      ...{ name: 'format', input_field: '*', output_field: 'card_number' },
+      arguments: { format_string: '%v00000000', keys: ['cut'] },
+    },
+  ];
+  let unseeing: Readonly<Record<string, AccountClient>>;
+  let seeing: Readonly<Record<string, AccountClient>>;
+
+  beforeAll(async () => {
+    const { 'a masked account': masked, ...others } = free;
+    [unseeing, seeing] = [{ ...barred, ...(masked && { masked }) }, others];
+    for (const owner of [stage.account, masked]) {
+      await owner?.send('POST', '/rule', { query: { id: 'cut' }, body: RULES });
+    }
+  });
+
+  test('cuts what its maker may see of a capture, whose metadata would tell the rest', async () => {
+    const use = async (client: AccountClient) =>
+      capture(stage.vault, await createCapture(client, 'u', { rules: 'cut', return_card_metadata: true }), {
+        body: CARD,
+      });
+    expect(await outcomesOf(unseeing, use)).toEqual(all(unseeing, '400 number_missing'));
+    for (const client of Object.values(seeing)) {
+      expect((await use(client)).json).toMatchObject({ card_metadata: { bin: '09900014' } });
+    }
+  });
+
+  test('cuts what its maker may see of an update through a capture endpoint', async () => {
+    for (const [callers, cut] of [
+      [unseeing, '****0014'],
+      [seeing, '09900014'],
+    ] as const) {
+      for (const client of Object.values(callers)) {
+        const owner = client.aid === stage.account.aid ? stage.account : (unseeing['masked'] ?? client);
+        const reference = crypto.randomUUID();
+        const { token } = await owner.sdk.vault.store({ user: 'u', reference, data: { ...CARD } });
+        const endpoint = await createCapture(client, 'u', { token, reference, rules: 'cut' });
+        tokenOf(await capture(stage.vault, endpoint, { body: CARD }));
+        expect(JSON.parse(await owner.open('u', token, { reference })).cut).toBe(cut);
+      }
+    }
+  });
+
+  test('cuts what its caller may see of a fetch', async () => {
+    const { party } = stage;
+    party.script('/cut', { headers: [['Content-Type', 'application/json']], body: JSON.stringify(CARD) });
+    const request = requestTo(party.url('/cut'), { method: 'GET', body: undefined });
+    const use = (client: AccountClient) => proxyGet(client, { request, synchronous: true }, { rules: 'cut' });
+    expect(await outcomesOf(unseeing, use)).toEqual(all(unseeing, '502 reply_not_storable'));
+    expect(await outcomesOf(seeing, use)).toEqual(all(seeing, '200'));
+  });
+
+  test('cuts what its caller may see of an update', async () => {
+    const { vault, account, token } = stage;
+    for (const [scopes, cut] of [
+      [['vault:update'], '****0014'],
+      [['vault:update', 'vault:read'], '09900014'],
+    ] as const) {
+      const client = await credentialClient(vault.handle, account, scopes, { unmasked: true });
+      const query = { user: 'u', token, rules: 'cut' };
+      tokenOf(await client.send('POST', '/vault/update', { query, passphrase: PASSPHRASE, body: {} }));
+      expect(JSON.parse(await account.open('u', token)).cut).toBe(cut);
+    }
+  });
+});
+
 /** An endpoint whose record does not say what its maker may decide. */
 async function earlier({ name }: AccountClient, algorithm: string): Promise<MadeEndpoint> {
   const { accounts, endpoints } = stage.vault.opened.services;
