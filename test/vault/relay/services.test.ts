@@ -105,6 +105,200 @@ describe('stripe', async () => {
   });
 });
 
+/** What a third party repeats of a request, in members that no preset may name. */
+const ECHO = `order ${NUMBER}`;
+const DECLINED = { category: 'PAYMENT_METHOD_ERROR', code: 'GENERIC_DECLINE' };
+const MOLLIE_LINKS = { self: { href: ECHO }, dashboard: { href: ECHO } };
+
+/** A service, a reply of it as its documentation shows it, and what its SDK gets of that. */
+const REPLIES: readonly (readonly [string, string, number, object, object])[] = [
+  [
+    'Adyen',
+    'a payment',
+    200,
+    {
+      ...{ pspReference: 'NC6HT9CRT65ZGN82', resultCode: 'Authorised', merchantReference: ECHO },
+      ...{ amount: { currency: 'EUR', value: 1000 }, paymentMethod: { brand: 'visa', type: 'scheme' } },
+      additionalData: { cardSummary: '1111', 'metadata.order': ECHO },
+    },
+    { pspReference: 'NC6HT9CRT65ZGN82', resultCode: 'Authorised' },
+  ],
+  [
+    'Adyen',
+    'a refusal',
+    200,
+    {
+      ...{ pspReference: 'NC6HT9CRT65ZGN82', resultCode: 'Refused', refusalReasonCode: '2' },
+      ...{ refusalReason: ECHO, merchantReference: ECHO },
+    },
+    { pspReference: 'NC6HT9CRT65ZGN82', resultCode: 'Refused', refusalReasonCode: '2' },
+  ],
+  [
+    'Adyen',
+    'a redirect for 3D Secure',
+    200,
+    {
+      resultCode: 'RedirectShopper',
+      action: {
+        ...{ type: 'redirect', method: 'GET', paymentMethodType: 'scheme', paymentData: btoa(ECHO) },
+        url: 'https://checkoutshopper-test.adyen.com/checkoutshopper/threeDS/redirect/Q8Q',
+        data: { MD: 'OEVu', TermUrl: ECHO },
+      },
+    },
+    {
+      resultCode: 'RedirectShopper',
+      action: {
+        ...{ type: 'redirect', method: 'GET' },
+        url: 'https://checkoutshopper-test.adyen.com/checkoutshopper/threeDS/redirect/Q8Q',
+      },
+    },
+  ],
+  [
+    'Adyen',
+    'a refund',
+    201,
+    {
+      ...{ pspReference: 'QFQTPCQ8HXSKGK82', status: 'received', reference: ECHO, merchantAccount: ECHO },
+      ...{ paymentPspReference: ECHO, amount: { currency: 'EUR', value: 500 } },
+    },
+    { pspReference: 'QFQTPCQ8HXSKGK82', status: 'received' },
+  ],
+  [
+    'Adyen',
+    'a validation error',
+    422,
+    { status: 422, errorCode: '130', errorType: 'validation', message: ECHO, pspReference: 'QFQT' },
+    { status: 422, errorCode: '130', errorType: 'validation', pspReference: 'QFQT' },
+  ],
+  [
+    'Mollie',
+    'a payment for which the customer is redirected',
+    201,
+    {
+      ...{ resource: 'payment', id: 'tr_7UhSN1zuXS', mode: 'live', status: 'open', description: ECHO },
+      ...{ createdAt: '2024-03-20T09:13:37+00:00', metadata: { order: ECHO }, redirectUrl: ECHO },
+      _links: { ...MOLLIE_LINKS, checkout: { href: 'https://www.mollie.com/checkout/7', type: 'text/html' } },
+    },
+    {
+      ...{ resource: 'payment', id: 'tr_7UhSN1zuXS', mode: 'live', status: 'open' },
+      createdAt: '2024-03-20T09:13:37+00:00',
+      _links: { checkout: { href: 'https://www.mollie.com/checkout/7' } },
+    },
+  ],
+  [
+    'Mollie',
+    'a failed payment',
+    200,
+    {
+      ...{ resource: 'payment', id: 'tr_7UhSN1zuXS', status: 'failed', _links: MOLLIE_LINKS },
+      details: {
+        failureReason: 'insufficient_funds',
+        failureMessage: ECHO,
+        cardLabel: 'Visa',
+        cardHolder: ECHO,
+      },
+      statusReason: { code: 'insufficient_funds', message: ECHO },
+    },
+    {
+      ...{ resource: 'payment', id: 'tr_7UhSN1zuXS', status: 'failed' },
+      details: { failureReason: 'insufficient_funds', cardLabel: 'Visa' },
+      statusReason: { code: 'insufficient_funds' },
+    },
+  ],
+  [
+    'Mollie',
+    'a refund',
+    201,
+    { resource: 'refund', id: 're_4q', status: 'pending', paymentId: ECHO, description: ECHO },
+    { resource: 'refund', id: 're_4q', status: 'pending' },
+  ],
+  [
+    'Mollie',
+    'a validation error',
+    422,
+    { status: 422, title: 'Unprocessable Entity', detail: ECHO, field: ECHO, _links: MOLLIE_LINKS },
+    { status: 422, title: 'Unprocessable Entity' },
+  ],
+  [
+    'Square',
+    'a payment',
+    200,
+    {
+      payment: {
+        ...{ id: 'GQTF', status: 'COMPLETED', created_at: '2021-10-13T21:14:29.577Z', note: ECHO },
+        ...{ reference_id: ECHO, amount_money: { amount: 1000, currency: 'USD' }, source_type: 'CARD' },
+        card_details: {
+          status: 'CAPTURED',
+          card: { card_brand: 'VISA', last_4: '1111', exp_month: 11, bin: '411111', cardholder_name: ECHO },
+          statement_description: ECHO,
+        },
+      },
+    },
+    {
+      payment: {
+        ...{ id: 'GQTF', status: 'COMPLETED', created_at: '2021-10-13T21:14:29.577Z' },
+        card_details: { status: 'CAPTURED', card: { card_brand: 'VISA', last_4: '1111' } },
+      },
+    },
+  ],
+  [
+    'Square',
+    'a decline',
+    400,
+    {
+      errors: [{ ...DECLINED, detail: ECHO }],
+      payment: { id: 'GQTF', status: 'FAILED', note: ECHO },
+    },
+    { errors: [DECLINED], payment: { id: 'GQTF', status: 'FAILED' } },
+  ],
+  [
+    'Square',
+    'a validation error',
+    400,
+    { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'INVALID_VALUE', detail: ECHO, field: ECHO }] },
+    { errors: [{ category: 'INVALID_REQUEST_ERROR', code: 'INVALID_VALUE' }] },
+  ],
+  [
+    'Square',
+    'a refund',
+    200,
+    { refund: { id: 'bP9m', status: 'PENDING', created_at: '2021', payment_id: ECHO, reason: ECHO } },
+    { refund: { id: 'bP9m', status: 'PENDING', created_at: '2021' } },
+  ],
+  [
+    'Square',
+    'a stored card',
+    200,
+    {
+      card: {
+        ...{ id: 'ccof:uIbf', card_brand: 'VISA', last_4: '1111', enabled: true },
+        ...{ cardholder_name: ECHO, customer_id: ECHO, reference_id: ECHO },
+      },
+    },
+    { card: { id: 'ccof:uIbf', card_brand: 'VISA', last_4: '1111', enabled: true } },
+  ],
+];
+
+describe('the paths that the guide has', async () => {
+  const ids = new Map<string, string>();
+  for (const service of ['Adyen', 'Mollie', 'Square']) {
+    ids.set(service, await connect(item.account, party, { reply: presetOf(service) }));
+  }
+
+  test.each(REPLIES)(
+    'for %s show %s, and nothing that repeats the caller',
+    async (...[name, what, status, body, shown]) => {
+      const path = `/${name}/${what.replaceAll(' ', '-')}`;
+      const type = name === 'Mollie' ? 'application/hal+json' : 'application/json';
+      party.script(path, { status, headers: [['Content-Type', type]], body: JSON.stringify(body) });
+      const reply = await client
+        .relay(ids.get(name) ?? '', { user: item.user })
+        .fetch(path, { method: 'POST' });
+      expect([reply.status, await reply.json()]).toEqual([status, shown]);
+    },
+  );
+});
+
 /** What a call of Adyen's library tells its HTTP client of beside address and body. */
 interface CallOptions {
   readonly method?: string;
@@ -190,7 +384,8 @@ describe('the code of the guide', () => {
   });
 
   test('gives square what the vault wants', async () => {
-    party.script('/v2/payments', json({ payment: { id: 'sq_1' } }));
+    const payment = { id: 'GQTF', status: 'COMPLETED' };
+    party.script('/v2/payments', json({ payment: { ...payment, note: NUMBER } }));
     const relay = await relayOf('Square', [{ Authorization: 'Bearer EAAA_of_the_shop' }]);
     const { options } = (await runGuide('new SquareClient(', relay, 'square')) as {
       readonly options: { token: string; baseUrl: string; headers: Readonly<Record<string, string>> };
@@ -202,11 +397,18 @@ describe('the code of the guide', () => {
         Authorization: `Bearer ${options.token}`,
         'Content-Type': 'application/json',
       },
-      body: JSON.stringify({ number: vaultPlaceholder(item.token, 'card_number') }),
+      // As the library sends it.
+      body: JSON.stringify({
+        ...{ source_id: vaultPlaceholder(item.token, 'card_number'), idempotency_key: 'order-1001' },
+        amount_money: { amount: 1000, currency: 'EUR' },
+      }),
     });
-    expect(reply.status).toBe(200);
+    expect([reply.status, await reply.json()]).toEqual([200, { payment }]);
     const received = party.calls('/v2/payments').at(-1);
-    expect(received?.text).toBe(JSON.stringify({ number: NUMBER }));
+    expect(JSON.parse(received?.text ?? '')).toEqual({
+      ...{ source_id: NUMBER, idempotency_key: 'order-1001' },
+      amount_money: { amount: 1000, currency: 'EUR' },
+    });
     expect(received?.header('authorization')).toBe('Bearer EAAA_of_the_shop');
   });
 
@@ -234,6 +436,6 @@ describe('the code of the guide', () => {
     const body = JSON.stringify({ number: vaultPlaceholder(item.token, 'card_number') });
     const refused = await request(`${url}/payments`, body, {}, true).catch((thrown: unknown) => thrown);
     expect(refused).toBeInstanceOf(HttpClientException);
-    expect(refused).toMatchObject({ told: { statusCode: 422, responseBody: shown } });
+    expect(refused).toMatchObject({ told: { statusCode: 422, errorCode: '101', responseBody: shown } });
   });
 });
