@@ -160,7 +160,7 @@ describe('a connection is not used again', () => {
     const target = await startTarget(good, inTurns(answer, always(OK)));
     const { send } = localOutbound({ caPem });
     await send(postTo(target.port));
-    await Bun.sleep(100);
+    await target.quiet();
     expect(await send(postTo(target.port))).toMatchObject({ ok: true, body: Buffer.from('ok') });
     expect(target.connections()).toBe(2);
   });
