@@ -145,6 +145,18 @@ describe('replacement', () => {
     ]);
   });
 
+  test('takes the place of a thread that hangs while it loads, and a drain does not wait for it', async () => {
+    const entry = new URL('./fixtures/hanging-thread.ts', import.meta.url);
+    const rig = createRig({ entry, loadMsMax: 1_000 });
+    await expect(rig.pool.ready()).rejects.toMatchObject({ code: 'internal' });
+    expect(rig.events).toEqual([{ type: 'thread_down', cause: 'hung', lost: 0, requeued: 0 }]);
+    expect(await rig.outcome(FIXTURE.echo)).toBe('ok');
+    await rig.pool.drain();
+    const drained = createRig({ entry, loadMsMax: 1_000 });
+    await drained.pool.drain();
+    expect(drained.pool.stats().threadsAlive).toBe(0);
+  });
+
   test('ready rejects and jobs are refused in time when the entry cannot be loaded', async () => {
     const rig = createRig({ entry: new URL('./fixtures/missing.ts', import.meta.url) });
     await expect(rig.pool.ready()).rejects.toMatchObject({ code: 'internal' });

@@ -11,19 +11,23 @@ import {
 
 const FIRST_PAUSE_MS = 100;
 const PAUSE_MAX_MS = 2_000;
+/** How long a thread may load; it takes less than a second where the machine is not busy. */
+const LOAD_MS_MAX = 30_000;
 
 /** What the threads run, how many there are, and who is called for their replies and their end. */
 export interface CrewOptions extends Omit<ThreadListener, 'onReady'> {
   readonly entry: URL | string;
   readonly workerData: unknown;
   readonly size: number;
+  readonly loadMsMax?: number | undefined;
   readonly onReady: () => void;
 }
 
 /**
  * One thread is started at a time, the next after its ready handshake: starting many at once and ending one
- * that is still loading have both crashed the host process. A thread lost after it had answered jobs is
- * replaced at once; threads that keep dying before they answer anything are replaced ever more slowly.
+ * that is still loading have both crashed the host process, so only one that hangs there is ended. A thread lost
+ * after it had answered jobs is replaced at once; threads that keep dying before they answer anything are replaced
+ * ever more slowly.
  */
 export interface Crew {
   readonly options: CrewOptions;
@@ -85,7 +89,7 @@ function startNext(crew: Crew): void {
   if (crew.isClosed || crew.loading !== undefined || crew.threads.length >= options.size) {
     return;
   }
-  crew.loading = startThread(options.entry, options.workerData, {
+  crew.loading = startThread(options.entry, options.workerData, options.loadMsMax ?? LOAD_MS_MAX, {
     onReply: options.onReply,
     onFrameDone: options.onFrameDone,
     onReady: (thread) => onReady(crew, thread),

@@ -33,6 +33,8 @@ export interface PoolOptions {
   readonly coldConcurrency: number;
   readonly coldQueueMax?: number;
   readonly coldPerAccountMax?: number;
+  /** How long a thread may load before it counts as hung; tests give their own. */
+  readonly loadMsMax?: number;
   /** How the CPU time of a thread is read; tests give their own. */
   readonly readCpuMs?: typeof cpuMsOf;
   readonly onEvent?: (event: PoolEvent) => void;
@@ -126,6 +128,7 @@ export function createPool(options: PoolOptions): Pool {
       entry: options.entry,
       workerData: options.workerData,
       size: options.threads,
+      loadMsMax: options.loadMsMax,
       onReply: (_thread, job, reply) => onReply(pool, job, reply),
       onFrameDone: () => dispatchSoon(pool),
       onDown: (thread, cause, error) => onDown(pool, thread, cause, error),

@@ -1,5 +1,6 @@
 /** The host's side of one thread: its start, the jobs inside it, its end. */
 import { Worker } from 'node:worker_threads';
+import { arm, createAlarm, stop } from './alarm.ts';
 import type { PoolReason } from './failure.ts';
 import {
   type DecodedMessage,
@@ -58,9 +59,15 @@ export interface Thread {
 
 /**
  * Starts a thread from `entry`, which must call `serveThread`. The thread is ready when its handshake has
- * come; error, exit (with any code), an unreadable message and `fail` are one and the same end.
+ * come, and fails as `hung` without one for `loadMsMax`; error, exit (with any code), an unreadable message and `fail` are one
+ * and the same end.
  */
-export function startThread(entry: URL | string, workerData: unknown, listener: ThreadListener): Thread {
+export function startThread(
+  entry: URL | string,
+  workerData: unknown,
+  loadMsMax: number,
+  listener: ThreadListener,
+): Thread {
   const worker = new Worker(entry, { workerData });
   const thread: Thread = {
     worker,
@@ -82,6 +89,12 @@ export function startThread(entry: URL | string, workerData: unknown, listener: 
     thread.isReady ? fail(thread, 'messageerror') : goDown(thread, 'messageerror'),
   );
   worker.on('exit', () => goDown(thread, 'exit'));
+  const alarm = createAlarm(() => {
+    fail(thread, 'hung');
+    return Number.POSITIVE_INFINITY;
+  });
+  arm(alarm, performance.now() + loadMsMax);
+  void thread.settled.promise.then(() => stop(alarm));
   return thread;
 }
 
@@ -111,7 +124,7 @@ export function isSuspect({ trace }: Thread, job: PendingJob): boolean {
   return Atomics.load(trace, TRACE_INSIDE) === 1 ? sinceBegun === 0 : sinceBegun <= 0;
 }
 
-/** Reports the thread as down and ends it; only for a thread that is ready. */
+/** Reports the thread as down and ends it; only for a thread that is ready, or that will not be. */
 export function fail(thread: Thread, cause: DownCause): void {
   if (!thread.isDown) {
     void thread.worker.terminate();
