@@ -2,7 +2,7 @@
 import type { HeaderEntries } from '../../core/headers.ts';
 import { HIDDEN } from '../mask/mask-text.ts';
 import { Matcher, Patterns, type Span } from '../text/matcher.ts';
-import { ESCAPING, Unescaper, unescaped } from '../text/unescaper.ts';
+import { ESCAPING, type Stretch, Unescaper } from '../text/unescaper.ts';
 import type { Signing } from './signing.ts';
 
 /** What of a connection has secrets. */
@@ -13,12 +13,9 @@ interface SecretParts {
 
 /** Texts that no reply may show, as they are searched for. */
 export interface Secrets {
-  /** In common notations, so that a text is also found behind bytes that look like the beginning of an escape. */
-  readonly written: Patterns;
-  /** Without notations, see {@link Unescaper}. */
-  readonly unescaped: Patterns;
-  /** All of these. */
-  readonly patterns: readonly Buffer[];
+  readonly patterns: Patterns;
+  /** The same as texts of Latin-1. */
+  readonly list: readonly string[];
 }
 
 /** Headers whose values may stand in any reply. */
@@ -29,6 +26,10 @@ const WITH_SCHEME = /auth|key|token|secret/i;
 const LENGTH_MIN = 8;
 /** A text of escapes may be shorter without them: it is then searched for as it is written only. */
 const UNESCAPED_MIN = 6;
+/** How many notations within one another are taken off. */
+const LEVELS = 3;
+/** What is searched at once, so that it takes little memory. */
+const SLICE = 65_536;
 const STARS = Buffer.from(HIDDEN);
 
 /** A value, and what it has behind the name of a scheme; of Basic also the password, or the name that has none. */
@@ -51,18 +52,19 @@ export function secretTexts({ headers, sign }: SecretParts): string[] {
   return [...new Set(texts)];
 }
 
-/** The bytes of a text in UTF-8, and in Latin-1 where that has all its characters. */
-function encodingsOf(text: string): readonly Buffer[] {
-  const utf8 = Buffer.from(text);
-  return utf8.length > text.length && /^[\0-\xff]*$/.test(text)
-    ? [utf8, Buffer.from(text, 'latin1')]
-    : [utf8];
+/** The bytes of a text in UTF-8, and in Latin-1 where that has all its characters, each as text of Latin-1. */
+function encodingsOf(text: string): readonly string[] {
+  const utf8 = Buffer.from(text).toString('latin1');
+  return /^[\0-\xff]*$/.test(text) ? [utf8, text] : [utf8];
 }
 
-/** Bytes that differ. */
-function distinct(list: readonly Uint8Array[]): readonly Buffer[] {
-  const texts = new Set(list.map((bytes) => Buffer.from(bytes).toString('latin1')));
-  return [...texts].map((text) => Buffer.from(text, 'latin1'));
+/** A text of Latin-1 with all notations taken off: one that is whole, or after which an escape at its end may go on. */
+function unescaped(text: string, isWhole: boolean): string {
+  let stretch: Stretch = { bytes: Buffer.from(text, 'latin1'), ends: new Float64Array(text.length) };
+  for (let level = 0; level < LEVELS; level++) {
+    stretch = new Unescaper().read(stretch, isWhole);
+  }
+  return stretch.bytes.toString('latin1').replaceAll('+', ' ');
 }
 
 /** Texts as they are searched for; undefined without any. */
@@ -70,112 +72,94 @@ export function prepareSecrets(texts: readonly string[]): Secrets | undefined {
   if (texts.length === 0) {
     return undefined;
   }
-  const written = texts.flatMap((text) => {
+  const list = texts.flatMap((text) => {
     const json = JSON.stringify(text).slice(1, -1);
-    const url = encodeURIComponent(text.toWellFormed());
-    return [text, json, json.replaceAll('/', '\\/'), url].flatMap(encodingsOf);
+    // In common notations too, since with bytes before it a text may look like an escape.
+    const written = [text, json, json.replaceAll('/', '\\/'), encodeURIComponent(text.toWellFormed())];
+    // Each surrogate may be escaped for itself. JSON without its backslashes has letters for line breaks.
+    const units = text.replaceAll(/[\ud800-\udfff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+    const bare = [text, json, units]
+      .flatMap(encodingsOf)
+      .flatMap((bytes) => [unescaped(bytes, true), unescaped(bytes, false)])
+      .filter(({ length }) => length >= UNESCAPED_MIN);
+    return [...written.flatMap(encodingsOf), ...bare];
   });
-  // JSON without its backslashes has letters for line breaks. And the end of a text may be read as an escape with what follows.
-  const bare = texts
-    .flatMap((text) => [text, JSON.stringify(text).slice(1, -1)].flatMap(encodingsOf))
-    .flatMap((bytes) => [unescaped(bytes), unescaped(bytes, false)])
-    .filter(({ length }) => length >= UNESCAPED_MIN);
-  const [ofWritten, ofBare] = [distinct(written), distinct(bare)];
-  return {
-    written: new Patterns(ofWritten),
-    unescaped: new Patterns(ofBare),
-    patterns: distinct([...ofWritten, ...ofBare]),
-  };
+  const distinct = [...new Set(list)];
+  return { patterns: new Patterns(distinct), list: distinct };
 }
 
-/** The secrets of a connection; undefined if it has none. */
-export function secretsOf(connection: SecretParts): Secrets | undefined {
-  return prepareSecrets(secretTexts(connection));
-}
-
-/** Searches bytes that come in pieces. */
-class Scanner {
-  /** The secrets found so far, as places in all bytes. */
-  readonly spans: Span[] = [];
+/** Hides secrets in bytes that come in pieces. What may be the beginning of a secret waits for the next piece. */
+class SecretFilter {
+  /** The secrets found, as places in all bytes. */
+  readonly #spans: Span[] = [];
   readonly #written: Matcher;
   readonly #unescaped: Matcher;
-  readonly #unescaper: Unescaper;
-  #read = 0;
+  readonly #unescapers = Array.from({ length: LEVELS }, () => new Unescaper());
+  /** The last bytes of those received, and the place up to which all are shown or hidden. */
+  #waiting = Buffer.alloc(0);
+  #received = 0;
+  #done = 0;
 
-  constructor(secrets: Secrets) {
-    this.#written = new Matcher(secrets.written, this.spans);
-    this.#unescaped = new Matcher(secrets.unescaped, this.spans);
-    this.#unescaper = new Unescaper(this.#unescaped);
+  constructor({ patterns }: Secrets) {
+    this.#written = new Matcher(patterns, this.#spans);
+    this.#unescaped = new Matcher(patterns, this.#spans);
   }
 
-  scan(piece: Uint8Array): void {
-    for (let at = 0; at < piece.length; at++) {
-      this.#written.put(piece[at] as number, this.#read + at, this.#read + at + 1);
+  /** Takes a piece, and returns what can be shown. */
+  write(piece: Uint8Array): Buffer {
+    const before = this.#waiting.length;
+    this.#waiting = Buffer.concat([this.#waiting, piece]);
+    for (let at = before; at < this.#waiting.length; at += SLICE) {
+      this.#search(this.#waiting.subarray(at, at + SLICE), false);
     }
-    this.#unescaper.write(piece, this.#read);
-    this.#read += piece.length;
+    return this.#take(Math.min(this.#written.settled, this.#unescaped.settled));
   }
 
-  end(): void {
-    this.#unescaper.end();
+  /** Returns the rest. */
+  end(): Buffer {
+    this.#search(Buffer.alloc(0), true);
+    return this.#take(this.#received);
   }
 
-  /** Nothing that is found later starts before this place. */
-  get settled(): number {
-    return Math.min(this.#read, this.#written.from, this.#unescaped.from, this.#unescaper.from);
-  }
-}
-
-/** Bytes that wait until it is known whether they are part of a secret. */
-class Waiting {
-  #bytes = new Uint8Array(0);
-  #from = 0;
-  #to = 0;
-  /** The place of the first of these among all bytes; that up to which all is hidden. */
-  #at = 0;
-  #hiddenTo = 0;
-
-  add(piece: Uint8Array): void {
-    if (this.#to + piece.length > this.#bytes.length) {
-      const kept = this.#bytes.subarray(this.#from, this.#to);
-      this.#bytes = new Uint8Array(2 * (kept.length + piece.length));
-      this.#bytes.set(kept);
-      [this.#from, this.#to] = [0, kept.length];
+  #search(bytes: Buffer, isLast: boolean): void {
+    const ends = new Float64Array(bytes.length);
+    for (let at = 0; at < bytes.length; at++) {
+      ends[at] = this.#received + at + 1;
     }
-    this.#bytes.set(piece, this.#to);
-    this.#to += piece.length;
+    this.#received += bytes.length;
+    let stretch: Stretch = { bytes, ends };
+    this.#written.search(stretch);
+    for (const unescaper of this.#unescapers) {
+      stretch = unescaper.read(stretch, isLast);
+    }
+    this.#unescaped.search(stretch);
   }
 
-  /** The bytes before `end` with secrets hidden. Later spans start at or after `end`; those before it are removed from the list. */
-  take(spans: Span[], end: number): Uint8Array {
+  /** The waiting bytes before a place, with stars for secrets. Nothing that is found later starts before it. */
+  #take(end: number): Buffer {
+    const start = this.#received - this.#waiting.length;
     const parts: Uint8Array[] = [];
-    spans.sort((a, b) => b.start - a.start);
-    for (let span = spans.at(-1); span !== undefined && span.start < end; span = spans.at(-1)) {
-      if (span.start >= this.#hiddenTo) {
-        parts.push(this.#shift(span.start), STARS);
+    this.#spans.sort((a, b) => a.start - b.start);
+    const count = this.#spans.filter((span) => span.start < end).length;
+    for (const span of this.#spans.splice(0, count)) {
+      if (span.start >= this.#done) {
+        parts.push(this.#waiting.subarray(this.#done - start, span.start - start), STARS);
       }
-      this.#hiddenTo = Math.max(this.#hiddenTo, span.end);
-      spans.pop();
+      this.#done = Math.max(this.#done, span.end);
     }
-    spans.reverse();
-    parts.push(this.#shift(end));
+    if (this.#done < end) {
+      parts.push(this.#waiting.subarray(this.#done - start, end - start));
+      this.#done = end;
+    }
+    this.#waiting = this.#waiting.subarray(end - start);
     return Buffer.concat(parts);
-  }
-
-  /** Takes the bytes before a place, and returns those that are not hidden. */
-  #shift(end: number): Uint8Array {
-    const hidden = Math.min(Math.max(this.#hiddenTo - this.#at, 0), end - this.#at);
-    const shown = this.#bytes.subarray(this.#from + hidden, this.#from + end - this.#at);
-    this.#from += end - this.#at;
-    this.#at = end;
-    return shown;
   }
 }
 
 /** Whether bytes have neither a secret nor anything that may be an escape. */
-function isClear(bytes: Uint8Array, { patterns }: Secrets): boolean {
+function isClear(bytes: Uint8Array, { list }: Secrets): boolean {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return ![...ESCAPING, ...patterns].some((each) => buffer.includes(each));
+  return ![...ESCAPING, ...list].some((each) => buffer.includes(each, 0, 'latin1'));
 }
 
 /** Bytes that are whole, without these secrets: the same ones if they have none. */
@@ -183,45 +167,26 @@ export function hideSecrets(bytes: Uint8Array, secrets: Secrets): Uint8Array {
   if (isClear(bytes, secrets)) {
     return bytes;
   }
-  const scanner = new Scanner(secrets);
-  scanner.scan(bytes);
-  scanner.end();
-  if (scanner.spans.length === 0) {
-    return bytes;
-  }
-  const waiting = new Waiting();
-  waiting.add(bytes);
-  return waiting.take(scanner.spans, bytes.length);
+  const filter = new SecretFilter(secrets);
+  const shown = Buffer.concat([filter.write(bytes), filter.end()]);
+  return shown.equals(bytes) ? bytes : shown;
 }
 
 /** The value of a header, each of whose characters is a byte, without these secrets. */
 export function hideSecretsInText(text: string, secrets: Secrets): string {
-  const bytes = Buffer.from(text, 'latin1');
-  const shown = hideSecrets(bytes, secrets);
-  return shown === bytes ? text : Buffer.from(shown).toString('latin1');
+  return Buffer.from(hideSecrets(Buffer.from(text, 'latin1'), secrets)).toString('latin1');
 }
 
-/** The same for bytes that come in pieces. What may be the beginning of a secret waits for the next one. */
+/** The same for bytes that come in pieces. */
 export function createSecretFilter(secrets: Secrets): Transformer<Uint8Array, Uint8Array> {
-  const scanner = new Scanner(secrets);
-  const waiting = new Waiting();
-  let read = 0;
-  const show = (end: number, controller: TransformStreamDefaultController<Uint8Array>): void => {
-    const shown = waiting.take(scanner.spans, end);
-    if (shown.length > 0) {
-      controller.enqueue(shown);
+  const filter = new SecretFilter(secrets);
+  const show = (bytes: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void => {
+    if (bytes.length > 0) {
+      controller.enqueue(bytes);
     }
   };
   return {
-    transform(piece, controller) {
-      read += piece.length;
-      scanner.scan(piece);
-      waiting.add(piece);
-      show(scanner.settled, controller);
-    },
-    flush(controller) {
-      scanner.end();
-      show(read, controller);
-    },
+    transform: (piece, controller) => show(filter.write(piece), controller),
+    flush: (controller) => show(filter.end(), controller),
   };
 }

@@ -1,28 +1,17 @@
-/** The search for many byte strings at once, in bytes that come one after the other (Aho–Corasick). */
+/** The search for many byte strings at once, in bytes that come in stretches (Aho–Corasick). */
+import type { Stretch } from './unescaper.ts';
 
-/** A part of the bytes read so far: from `start` up to and without `end`. */
+/** A part of the received bytes: from `start` up to and without `end`. */
 export interface Span {
-  readonly start: number;
-  readonly end: number;
+  start: number;
+  end: number;
 }
 
-/** Adds a span to a list, as one with the last ones that it overlaps. */
-function addSpan(spans: Span[], start: number, end: number): void {
-  let [from, to] = [start, end];
-  for (
-    let last = spans.at(-1);
-    last !== undefined && last.end > from && last.start < to;
-    last = spans.at(-1)
-  ) {
-    [from, to] = [Math.min(from, last.start), Math.max(to, last.end)];
-    spans.pop();
-  }
-  spans.push({ start: from, end: to });
-}
+const [PLUS, SPACE] = [0x2b, 0x20];
 
 /**
- * Byte strings as a tree with links from each node to that of its longest end that is in the tree as well. Children are lists:
- * a table of 256 entries for each node would be large, and almost all nodes have one child.
+ * Byte strings as a tree, with links from each node to that of its longest end that is in the tree as well. A node is followed
+ * by its first child, which is the only one of almost all; a table of 256 entries for each would be large.
  */
 export class Patterns {
   readonly longest: number;
@@ -31,68 +20,56 @@ export class Patterns {
   readonly found: Int32Array;
   /** The children of the root. */
   readonly root = new Int32Array(256);
+  readonly #parent: Int32Array;
   readonly #byte: Uint8Array;
-  readonly #child: Int32Array;
-  readonly #sibling: Int32Array;
   readonly #link: Int32Array;
+  /** The other children, by node and byte. */
+  readonly #others = new Map<number, number>();
 
-  constructor(patterns: readonly Uint8Array[]) {
-    const size = patterns.reduce((sum, { length }) => sum + length, 1);
+  /** Takes texts of Latin-1. */
+  constructor(patterns: readonly string[]) {
+    const size = patterns.reduce((sum, { length }) => sum + length, 2);
     this.longest = patterns.reduce((max, { length }) => Math.max(max, length), 0);
-    this.#byte = new Uint8Array(size);
     [this.depth, this.found] = [new Int32Array(size), new Int32Array(size)];
-    [this.#child, this.#sibling, this.#link] = [
-      new Int32Array(size),
-      new Int32Array(size),
-      new Int32Array(size),
-    ];
+    [this.#parent, this.#link] = [new Int32Array(size), new Int32Array(size)];
+    this.#byte = new Uint8Array(size);
     let nodes = 1;
     for (const pattern of patterns) {
       let node = 0;
-      for (const byte of pattern) {
-        const child = this.#childOf(node, byte);
-        if (child === 0) {
-          this.#addChild(node, byte, nodes);
-        }
-        node = child === 0 ? nodes++ : child;
+      for (const byte of Buffer.from(pattern.replaceAll('+', ' '), 'latin1')) {
+        node = this.#childOf(node, byte) || this.#addChild(node, byte, nodes++);
       }
       this.found[node] = pattern.length;
     }
-    this.#linkAll();
+    const byDepth = Array.from({ length: nodes }, (_, node) => node).sort(
+      (a, b) => (this.depth[a] as number) - (this.depth[b] as number),
+    );
+    for (const node of byDepth) {
+      const parent = this.#parent[node] as number;
+      const link = parent === 0 ? 0 : this.next(this.#link[parent] as number, this.#byte[node] as number);
+      this.#link[node] = link;
+      this.found[node] ||= this.found[link] as number;
+    }
   }
 
   #childOf(node: number, byte: number): number {
     if (node === 0) {
       return this.root[byte] as number;
     }
-    let child = this.#child[node] as number;
-    while (child !== 0 && this.#byte[child] !== byte) {
-      child = this.#sibling[child] as number;
-    }
-    return child;
+    const isFirst = this.#parent[node + 1] === node && this.#byte[node + 1] === byte;
+    return isFirst ? node + 1 : (this.#others.get(node * 256 + byte) ?? 0);
   }
 
-  #addChild(node: number, byte: number, child: number): void {
+  #addChild(node: number, byte: number, child: number): number {
+    this.#parent[child] = node;
     this.#byte[child] = byte;
     this.depth[child] = (this.depth[node] as number) + 1;
-    this.#sibling[child] = this.#child[node] as number;
-    this.#child[node] = child;
     if (node === 0) {
       this.root[byte] = child;
+    } else if (child !== node + 1) {
+      this.#others.set(node * 256 + byte, child);
     }
-  }
-
-  /** Sets the links, those of shorter nodes first. */
-  #linkAll(): void {
-    const queue = [0];
-    for (const node of queue) {
-      for (let child = this.#child[node] as number; child !== 0; child = this.#sibling[child] as number) {
-        const link = node === 0 ? 0 : this.next(this.#link[node] as number, this.#byte[child] as number);
-        this.#link[child] = link;
-        this.found[child] ||= this.found[link] as number;
-        queue.push(child);
-      }
-    }
+    return child;
   }
 
   /** The node of the longest end of the bytes read that is in the tree, after one more byte. */
@@ -107,13 +84,12 @@ export class Patterns {
   }
 }
 
-/** Finds patterns in bytes, each of which stands for a part of the bytes that were received. */
+/** Finds patterns, and where they are in the received bytes. */
 export class Matcher {
   readonly #patterns: Patterns;
   readonly #spans: Span[];
-  /** Where the last bytes start, as many as the longest pattern has. */
-  readonly #starts: Float64Array;
-  readonly #mask: number;
+  /** Where the last bytes end: as many as the longest pattern has, and the one before. */
+  readonly #ends: Float64Array;
   #count = 0;
   #node = 0;
 
@@ -121,33 +97,46 @@ export class Matcher {
   constructor(patterns: Patterns, spans: Span[]) {
     this.#patterns = patterns;
     this.#spans = spans;
-    this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(patterns.longest + 1)));
-    this.#mask = this.#starts.length - 1;
+    this.#ends = new Float64Array(2 ** Math.ceil(Math.log2(patterns.longest + 1)));
   }
 
-  put(byte: number, start: number, end: number): void {
-    const patterns = this.#patterns;
-    if (this.#node === 0 && patterns.root[byte] === 0) {
-      return;
+  search({ bytes, ends }: Stretch): void {
+    const { root, found } = this.#patterns;
+    const [places, mask] = [this.#ends, this.#ends.length - 1];
+    let [node, count] = [this.#node, this.#count];
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] === PLUS ? SPACE : (bytes[at] as number);
+      count = (count + 1) & mask;
+      places[count] = ends[at] as number;
+      if (node !== 0 || root[byte] !== 0) {
+        node = this.#patterns.next(node, byte);
+        if (found[node] !== 0) {
+          this.#count = count;
+          this.#add(found[node] as number);
+        }
+      }
     }
-    const node = patterns.next(this.#node, byte);
-    this.#node = node;
-    this.#starts[this.#count & this.#mask] = start;
-    this.#count = (this.#count + 1) & this.#mask;
-    const length = patterns.found[node] as number;
-    if (length > 0) {
-      addSpan(this.#spans, this.#startOf(length), end);
-    }
+    [this.#node, this.#count] = [node, count];
   }
 
+  /** Nothing that is found later starts before this place. */
+  get settled(): number {
+    return this.#startOf(this.#patterns.depth[this.#node] as number);
+  }
+
+  /** Where the last bytes start. */
   #startOf(length: number): number {
-    return this.#starts[(this.#count - length) & this.#mask] as number;
+    return this.#ends[(this.#count - length) & (this.#ends.length - 1)] as number;
   }
 
-  /** Where what may become a match begins: nothing found later starts before. */
-  get from(): number {
-    return this.#node === 0
-      ? Number.POSITIVE_INFINITY
-      : this.#startOf(this.#patterns.depth[this.#node] as number);
+  /** Adds a span of the last bytes, as one with the last span if they overlap. */
+  #add(length: number): void {
+    const [start, end] = [this.#startOf(length), this.#startOf(0)];
+    const last = this.#spans.at(-1);
+    if (last !== undefined && last.end > start && last.start < end) {
+      [last.start, last.end] = [Math.min(start, last.start), Math.max(end, last.end)];
+    } else {
+      this.#spans.push({ start, end });
+    }
   }
 }
