@@ -1,6 +1,7 @@
 import { VaultError } from '../../core/errors.ts';
 import type { AsksForRoom } from '../../outbound/call.ts';
 import type { Clock, RandomFraction } from '../common/clock.ts';
+import { createFairSemaphore, enter, leave } from '../common/fair-queue.ts';
 
 /** How many jobs a server works on at once. */
 export const JOBS_AT_ONCE = 64;
@@ -67,36 +68,15 @@ export function createJobSlots({ now, random }: { readonly now: Clock; readonly 
   };
 }
 
-/** What calls hold: places, bytes, and room for a long reply, which one has at most. */
-interface Held {
-  readonly calls: number;
-  readonly bytes: number;
-  readonly longReplies: number;
-}
-
 const MIB = 1_048_576;
 /** What each call is counted with beside its body: the rest of a request, and a reply that is read without asking for room. */
-const CALL_BYTES = 65_536;
-/**
- * What all calls of a server may hold, and those of one account. A long reply takes about 4 MB while it is read, decoded,
- * masked and written, so that all is 256 MB, and an account a quarter of it.
- */
-const ALL: Held = { calls: 1_024, bytes: 128 * MIB, longReplies: 32 };
-const OF_ONE: Held = { calls: 256, bytes: 32 * MIB, longReplies: 8 };
-const NOTHING: Held = { calls: 0, bytes: 0, longReplies: 0 };
-const LONG_REPLY: Held = { ...NOTHING, longReplies: 1 };
-
-function sum(a: Held, b: Held, sign: 1 | -1 = 1): Held {
-  return {
-    calls: a.calls + sign * b.calls,
-    bytes: a.bytes + sign * b.bytes,
-    longReplies: a.longReplies + sign * b.longReplies,
-  };
-}
-
-function isWithin(held: Held, max: Held): boolean {
-  return held.calls <= max.calls && held.bytes <= max.bytes && held.longReplies <= max.longReplies;
-}
+const CALL_BYTES = 131_000;
+/** What all calls of a server may hold, and those of one account: 1,024 short ones, and a quarter. */
+const BYTES_MAX = 128 * MIB;
+const BYTES_EACH_MAX = 32 * MIB;
+/** Long replies that are read at once: each takes about 4 MB while it is read, decoded, masked and written. */
+const LONG_REPLIES_MAX = 32;
+const LONG_REPLIES_EACH_MAX = 8;
 
 /** A call that has its place. */
 export interface EnteredCall {
@@ -110,36 +90,21 @@ export interface EnteredCall {
 export type CallBounds = ReturnType<typeof createCallBounds>;
 
 /**
- * Bounds the calls that wait for third parties, relayed ones too, and the memory of their requests and replies. A call that
- * finds no place is `overloaded` before anything is sent; a long reply is read when others have ended.
+ * Bounds the memory of the calls that wait for third parties, relayed ones too. A call that finds no place is `overloaded`
+ * before anything is sent; a long reply is read when others have ended.
  */
 export function createCallBounds() {
-  const shares = new Map<string, Held>();
-  let all = NOTHING;
-  const waiting: { readonly aid: string; readonly grant: () => void }[] = [];
-
-  const take = (aid: string, wanted: Held): boolean => {
-    const [own, next] = [sum(shares.get(aid) ?? NOTHING, wanted), sum(all, wanted)];
-    if (!isWithin(own, OF_ONE) || !isWithin(next, ALL)) {
-      return false;
-    }
-    shares.set(aid, own);
-    all = next;
-    return true;
-  };
-  const give = (aid: string, held: Held): void => {
-    const own = sum(shares.get(aid) ?? held, held, -1);
-    all = sum(all, held, -1);
-    if (own.calls === 0) {
-      shares.delete(aid);
+  const held = new Map<string, number>();
+  let all = 0;
+  const longReplies = createFairSemaphore(LONG_REPLIES_MAX);
+  longReplies.queueMax = LONG_REPLIES_EACH_MAX;
+  const hold = (aid: string, bytes: number): void => {
+    all += bytes;
+    const own = (held.get(aid) ?? 0) + bytes;
+    if (own === 0) {
+      held.delete(aid);
     } else {
-      shares.set(aid, own);
-    }
-    for (const one of [...waiting]) {
-      if (take(one.aid, LONG_REPLY)) {
-        waiting.splice(waiting.indexOf(one), 1);
-        one.grant();
-      }
+      held.set(aid, own);
     }
   };
 
@@ -147,41 +112,30 @@ export function createCallBounds() {
     /** Takes a place for a call with a body of this length. */
     enter(aid: string, requestBytes: number): EnteredCall {
       // A request is there as it came and as it is sent.
-      let held: Held = { ...NOTHING, calls: 1, bytes: CALL_BYTES + 2 * requestBytes };
-      if (!take(aid, held)) {
+      const bytes = CALL_BYTES + 2 * requestBytes;
+      if (all + bytes > BYTES_MAX || (held.get(aid) ?? 0) + bytes > BYTES_EACH_MAX) {
         throw new VaultError('overloaded');
       }
-      let hasLeft = false;
+      hold(aid, bytes);
       let turn: Promise<void> | undefined;
-      let hasAsked = false;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const grant = (): void => {
-        held = sum(held, LONG_REPLY);
-        turn = undefined;
-        resolve();
-      };
-      const waiter = { aid, grant };
+      let [hasAsked, hasLeft] = [false, false];
       return {
         room: () => {
           if (!hasAsked && !hasLeft) {
             hasAsked = true;
-            if (take(aid, LONG_REPLY)) {
-              grant();
-            } else {
-              turn = promise;
-              waiting.push(waiter);
-            }
+            turn = enter(longReplies, aid);
           }
           return turn;
         },
         leave: () => {
-          if (!hasLeft) {
-            hasLeft = true;
-            const at = waiting.indexOf(waiter);
-            if (at >= 0) {
-              waiting.splice(at, 1);
-            }
-            give(aid, held);
+          if (hasLeft) {
+            return;
+          }
+          hasLeft = true;
+          hold(aid, -bytes);
+          if (hasAsked) {
+            // A turn that nobody waits for any more is passed on when it comes.
+            void (turn ?? Promise.resolve()).then(() => void leave(longReplies, aid));
           }
         },
       };
