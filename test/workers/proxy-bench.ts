@@ -3,6 +3,7 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
+import type { Showing } from '../../server/domain/relay/sight.ts';
 import { bindParts } from '../../server/services/common/bind.ts';
 import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import type { ThreadData } from '../../workers/jobs/context.ts';
@@ -277,9 +278,8 @@ async function reports(
   shown: Uint8Array = EMPTY,
 ) {
   const place = { aid: AID, id: JOB };
-  const reply = textOf(
-    await crypto.reportProxy({ place, job, outcome, content, shown, showing: new Secret(EMPTY) }),
-  );
+  const showing = new Secret<Showing>({ sight: 'all', numbers: [], sent: [], paths: [], secrets: [] });
+  const reply = textOf(await crypto.reportProxy({ place, job, outcome, content, shown, showing }));
   const sealed = await crypto.sealReport({ place, job, outcome, content });
   return { reply, told: textOf((await crypto.openReport({ place, report: sealed })).body), sealed };
 }

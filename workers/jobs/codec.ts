@@ -72,11 +72,13 @@ export const text: Codec<string> = {
 /** The bytes of a text in UTF-8 on one side, the text on the other. */
 export const utf8Text: Codec<Uint8Array, string> = { write: bytes.write, read: text.read };
 
+/** A value that is a secret on the writing side. */
+export function revealed<G, T>({ write, read }: Codec<G, T>): Codec<Secret<G>, T> {
+  return { write: (value, fields) => write(value.expose(), fields), read };
+}
+
 /** A secret that is unwrapped on its way into the thread, where its bytes are wiped after the job. */
-export const secret: Codec<Secret<Uint8Array>, Uint8Array> = {
-  write: (value, fields) => void fields.push(value.expose()),
-  read: next,
-};
+export const secret = revealed(bytes);
 
 /** Why something failed: the error that callers see on the reading side. */
 export const failure: Codec<Failure, VaultError> = {

@@ -22,6 +22,17 @@ export function toFailure(error: unknown): Failure {
   return failureOf(error, error instanceof EndpointSecretError ? 'endpoint_refused' : 'internal');
 }
 
+/** What a caller's own request is wrong in, whatever an item holds: names, and methods and paths of a connection. */
+const NOT_OF_ITEM: readonly string[] = ['template_missing', 'placeholder_unknown', 'not_allowed'];
+
+/** An error of filling a request. Its place reveals nothing of the item to a caller who sees it masked. */
+export function fillFailure(error: unknown, isMasked: boolean): Failure {
+  const failure = toFailure(error);
+  return isMasked && !NOT_OF_ITEM.includes(failure.code)
+    ? { ...failure, field: undefined, expected: undefined }
+    : failure;
+}
+
 /** What `open` gives; undefined when that fails with an `IntegrityError`. */
 export function openedOrNot<T>(open: () => T): T | undefined {
   try {

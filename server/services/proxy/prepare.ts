@@ -3,7 +3,7 @@ import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { Secret, type SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Glance } from '../../domain/relay/glance.ts';
+import type { Showing } from '../../domain/relay/sight.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
 import type { Clock } from '../common/clock.ts';
@@ -65,10 +65,8 @@ export interface PreparedJob {
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
-  /** What the reply to a waiting caller is shown by; empty where it is shown as it is. */
-  readonly showing: SecretBytes;
-  /** What is looked for in that reply before a thread is asked to show it. */
-  readonly glance: Secret<Glance>;
+  /** What the reply to a waiting caller is shown by. */
+  readonly showing: Secret<Showing>;
 }
 
 /** One order, parsed and checked. */
@@ -96,11 +94,8 @@ export interface PreparingParts {
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** Of a job that shows its reply itself. */
-const NO_SHOWING = {
-  showing: new Secret(NO_BYTES),
-  glance: new Secret<Glance>({ secrets: [], digitsMin: 0 }),
-};
+/** Of a job, which shows its reply itself. */
+const NO_SHOWING = new Secret<Showing>({ sight: 'named', numbers: [], sent: [], paths: [], secrets: [] });
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
@@ -220,10 +215,10 @@ async function preparedOf(
     case 'rejected':
       return made.error;
     case 'ready':
-      return { job: NO_BYTES, opened: made, shown: made.shown, showing: made.showing, glance: made.glance };
+      return { job: NO_BYTES, opened: made, shown: made.shown, showing: made.showing };
     case 'filled': {
       const opened = await crypto.openJob({ place, job: made.job });
-      return { job: made.job, opened, shown: made.shown, ...NO_SHOWING };
+      return { job: made.job, opened, shown: made.shown, showing: NO_SHOWING };
     }
   }
 }
@@ -259,5 +254,5 @@ export async function prepareFetch(
     return made.kind === 'warm_miss' ? made : done(made);
   });
   const opened = await crypto.openJob({ place: { aid: account.aid, id }, job });
-  return { job, opened, shown: NO_BYTES, ...NO_SHOWING };
+  return { job, opened, shown: NO_BYTES, showing: NO_SHOWING };
 }

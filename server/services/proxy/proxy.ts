@@ -1,11 +1,10 @@
-import type { ProxyOutcome } from '../../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { headerIn } from '../../core/headers.ts';
-import type { Secret, SecretBytes } from '../../core/secret.ts';
+import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import { replyObject, replyText } from '../../domain/proxy/reply-text.ts';
-import { type Glance, staysAsItIs as isSeenAsItIs } from '../../domain/relay/glance.ts';
+import { staysAsItIs } from '../../domain/relay/glance.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { JobStore } from '../../store/job/job.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
@@ -277,7 +276,7 @@ async function callNow(
   parts: Parts,
   ctx: AccountContext,
   job: ProxyJob,
-  { shown, showing, glance }: Pick<PreparedJob, 'shown' | 'showing' | 'glance'>,
+  { shown, showing }: PreparedJob,
   sent: SentMark | undefined,
 ): Promise<Uint8Array> {
   const { crypto, sending } = parts;
@@ -285,7 +284,9 @@ async function callNow(
   const reply = await sendNow(parts, ctx, job, sent);
   try {
     const { outcome, bytes: content } = await withRetries(() => sending.conclude(job, reply), isTransient);
-    if (outcome.kind === 'reply' && shown.length === 0 && staysAsItIs(crypto, glance, outcome, content)) {
+    const seen = { status: reply.status, headers: reply.headers, body: content };
+    const isAsItIs = () => crypto.passes(showing, (by) => staysAsItIs(seen, by));
+    if (outcome.kind === 'reply' && shown.length === 0 && isAsItIs()) {
       const { statusCode, headers } = outcome;
       const text = replyText(content, headerIn(headers, 'content-type'));
       return replyObject(statusCode, headers, text, { withheld: false });
@@ -298,16 +299,6 @@ async function callNow(
     const cause = error instanceof VaultError ? undefined : error;
     throw sentAs(job, isKnown ? error : new VaultError('outcome_unknown', { cause }));
   }
-}
-
-/** Whether a reply goes to the caller as it is, so that no thread need show it. */
-function staysAsItIs(
-  crypto: Pick<Crypto, 'passes'>,
-  glance: Secret<Glance>,
-  { statusCode: status, headers }: Extract<ProxyOutcome, { readonly kind: 'reply' }>,
-  body: Uint8Array,
-): boolean {
-  return crypto.passes(glance, (seen) => isSeenAsItIs({ status, headers, body }, seen));
 }
 
 async function accept(

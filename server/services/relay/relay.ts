@@ -9,6 +9,7 @@ import { type RelayRequest, textsOf } from '../../domain/relay/fill.ts';
 import { staysAsItIs } from '../../domain/relay/glance.ts';
 import { headersToReturn, headersToSend } from '../../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../../domain/relay/placeholder.ts';
+import type { Showing } from '../../domain/relay/sight.ts';
 import type { Connection } from '../../http/schema/connection.ts';
 import type { AsksForRoom } from '../../outbound/call.ts';
 import type { RelayedRequest, ThirdParties } from '../../outbound/third-parties.ts';
@@ -219,13 +220,11 @@ async function fillUnder(
   const { account } = ctx;
   const { connection, method, path, query, headers, body } = input;
   const { aid, kid } = key;
-  const sight = sightOf(account);
-  const request = { connection, method, path, query, headers };
-  const own = { ...request, sight, forcedMask: sight !== 'all' };
+  const request = { connection, method, path, query, headers, sight: sightOf(account) };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
   const found = Promise.all(tokens.map((token) => readParts(kid, token)));
   const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
-    const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...own, items };
+    const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...request, items };
     return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
   });
   if (!('logEntries' in made)) {
@@ -313,6 +312,7 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   const { crypto, thirdParties } = parts;
   const { aid } = ctx.account;
   const { input, key, tokens, ready } = sending;
+  const { showing } = ready;
   const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
   const startedAt = performance.now();
   const result = await thirdParties.relay(requestOf(parts, ctx.account, sending));
@@ -327,11 +327,10 @@ async function send(parts: RelayParts, ctx: AccountContext, sending: Sending): P
   // Without a body, a length is that of the reply to GET.
   const length = input.method === 'HEAD' ? headerIn(given, 'content-length') : undefined;
   const headers: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
-  const { showing, glance } = ready;
-  if (showing === undefined || !(body instanceof Uint8Array)) {
-    return { status, headers, body, secrets: glance.map(({ secrets }) => secrets) };
+  if (!(body instanceof Uint8Array) || crypto.passes(showing, isPassedOn)) {
+    return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
   }
-  if (crypto.passes(glance, (seen) => staysAsItIs({ status, headers, body }, seen))) {
+  if (crypto.passes(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
     return { status, headers, body };
   }
   const shown = await crypto.showRelay({ aid, showing, status, headers, body });
@@ -355,16 +354,20 @@ function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntrie
   ];
 }
 
+/** Whether a reply goes through as it comes, but for the secrets of its connection. */
+function isPassedOn({ sight, sent }: Showing): boolean {
+  return sight === 'all' && sent.length === 0;
+}
+
 function requestOf(
   { crypto }: Pick<RelayParts, 'crypto'>,
   { aid, credential, hosts }: Account,
-  { ready, shown, clientCert, room }: Sending,
+  { ready: { request, showing }, shown, clientCert, room }: Sending,
 ): RelayedRequest {
-  const { request, showing, glance } = ready;
   const owner = senderOf(aid, credential?.id);
   const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
-  // What must be read to be shown is read whole; anything else goes through as it comes.
-  const stream = showing === undefined;
-  const decodes = stream && crypto.passes(glance, ({ secrets }) => secrets.length > 0);
+  // What must be read to be shown is read whole.
+  const stream = crypto.passes(showing, isPassedOn);
+  const decodes = stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0);
   return { owner, hosts, request, clientCert, deadlineMs, room, stream, decodes };
 }

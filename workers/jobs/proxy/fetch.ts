@@ -24,7 +24,6 @@ import { applyRulesBeforeStorage } from '../rule/rule.ts';
 import type { JobFacts, PROXY_JOBS } from './jobs.ts';
 import { commonFacts, fillOrder, outgoing, readOrder, reportOf } from './order.ts';
 import { openJob, sealJob } from './record.ts';
-import { readShowing, showingBytes } from './showing.ts';
 
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();
@@ -141,7 +140,7 @@ export const FETCH_HANDLERS = {
       // A public key and no private one: storing the reply needs no passphrase.
       publicHalf: publicHalfOf(generationOf(key)),
       tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
-      showing: showingBytes({ sight, numbers: [], sent: [], paths: [], secrets: [] }),
+      showing: { sight, numbers: [], sent: [], paths: [], secrets: [] },
     });
     return { kind: 'prepared', job };
   },
@@ -158,6 +157,6 @@ export const FETCH_HANDLERS = {
     const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
     const parts = sealNew(context, stored, object, { gen, publicHalf, tokenKey });
-    return { parts, ...shownFetch(input, object, extra, readShowing(job.showing)) };
+    return { parts, ...shownFetch(input, object, extra, job.showing) };
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

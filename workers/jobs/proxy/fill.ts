@@ -8,7 +8,7 @@ import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
-import { glanceOf } from '../../../server/domain/relay/glance.ts';
+import type { Showing } from '../../../server/domain/relay/sight.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
@@ -16,7 +16,7 @@ import { openConnection } from '../connection/connection.ts';
 import { connectedHeaders } from '../connection/outgoing.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
-import { toFailure } from '../failure.ts';
+import { fillFailure } from '../failure.ts';
 import { checkLive, checkReference, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
 import { applyRules } from '../rule/rule.ts';
@@ -32,7 +32,6 @@ import {
   reportOf,
 } from './order.ts';
 import { sealJob } from './record.ts';
-import { showingBytes } from './showing.ts';
 
 type Input = In<(typeof PROXY_JOBS)['fillProxy']>;
 
@@ -71,15 +70,11 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
   return encodeJson(filledRequestJson(fillOrder(order, view, params)));
 }
 
-/** What the reply is shown by, and what is looked for in it at a glance. */
-function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined) {
+/** What the reply is shown by. */
+function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined): Showing {
   const secrets = connection === undefined ? [] : secretTexts(connection);
   const numbers = sight === 'all' ? [] : storedNumbers(viewOf('stored'));
-  const paths = connection?.reply ?? [];
-  return {
-    showing: showingBytes({ sight, numbers, sent: [], paths, secrets }),
-    glance: glanceOf(sight, numbers, secrets),
-  };
+  return { sight, numbers, sent: [], paths: connection?.reply ?? [], secrets };
 }
 
 /** An order through a connection, at the base URL of that. */
@@ -140,9 +135,9 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     rules: [],
   };
   const shown = shownOf(params, order, viewOf);
-  const { showing, glance } = showingOf(input, viewOf, connection);
+  const showing = showingOf(input, viewOf, connection);
   if (facts.synchronous) {
-    return { kind: 'ready', facts, request: attemptOf(out), shown, showing, glance } as const;
+    return { kind: 'ready', facts, request: attemptOf(out), shown, showing } as const;
   }
   const job = sealJob(context, params, {
     facts,
@@ -171,15 +166,8 @@ export const FILL_HANDLERS = {
       return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
       // What the item holds has decided this: that it was read is logged all the same.
-      const failure = toFailure(error);
-      // A name that is missing is the caller's own, and so are the methods and paths of a connection.
-      const isShown = !params.forcedMask || ['template_missing', 'not_allowed'].includes(failure.code);
-      const hidden = { field: undefined, expected: undefined };
-      return {
-        kind: 'rejected',
-        logEntry: entryOf(failure.code),
-        error: isShown ? failure : { ...failure, ...hidden },
-      };
+      const failure = fillFailure(error, params.forcedMask);
+      return { kind: 'rejected', logEntry: entryOf(failure.code), error: failure };
     }
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

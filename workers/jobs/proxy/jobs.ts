@@ -1,8 +1,7 @@
 /** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
-import type { Glance } from '../../../server/domain/relay/glance.ts';
-import type { Sight } from '../../../server/domain/relay/sight.ts';
+import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
 import type { Lane } from '../../pool/job.ts';
 import {
   bytes,
@@ -14,6 +13,7 @@ import {
   message,
   oneOf,
   optional,
+  revealed,
   secret,
   text,
   utf8Text,
@@ -233,8 +233,7 @@ export const PROXY_JOBS = {
   }),
   /**
    * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `showing`: what its reply is shown by, empty where that is shown as it is; `glance`: what is looked for in that before a thread is asked. `shown`: the request for `debug`
-   * as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   * sealed as a job. `showing`: what its reply is shown by, `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -250,13 +249,7 @@ export const PROXY_JOBS = {
     }),
     output: oneOf({
       filled: { logEntry: bytes, job: bytes, shown: bytes },
-      ready: {
-        logEntry: bytes,
-        ...OPENED_JOB,
-        shown: bytes,
-        showing: concealed(bytes),
-        glance: concealed(json<Glance>()),
-      },
+      ready: { logEntry: bytes, ...OPENED_JOB, shown: bytes, showing: concealed(json<Showing>()) },
       rejected: { logEntry: bytes, error: failure },
       warm_miss: {},
     }),
@@ -303,7 +296,7 @@ export const PROXY_JOBS = {
       outcome: json<ProxyOutcome>(),
       content: bytes,
       shown: bytes,
-      showing: secret,
+      showing: revealed(json<Showing>()),
     }),
     output: bytes,
   }),

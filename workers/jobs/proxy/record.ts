@@ -5,6 +5,7 @@
  */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { ParsedWebhook } from '../../../server/domain/proxy/request.ts';
+import type { Showing } from '../../../server/domain/relay/sight.ts';
 import {
   concat,
   EMPTY,
@@ -49,8 +50,7 @@ export interface JobContent {
   readonly publicHalf: Uint8Array;
   /** Makes the token of what is fetched; empty when the token is random. */
   readonly tokenKey: Uint8Array;
-  /** What the reply is shown by; empty where it is shown as it is. */
-  readonly showing: Uint8Array;
+  readonly showing: Showing;
 }
 
 /** An opened job. Disposing of it overwrites its request and its keys. */
@@ -62,6 +62,20 @@ export interface OpenedReport {
   /** Empty when the webhook has none. */
   readonly secret: Uint8Array;
   readonly body: Uint8Array;
+}
+
+/** Jobs of earlier versions say it in another way: of their replies the status alone is shown. */
+const WITHHELD: Showing = { sight: 'named', numbers: [], sent: [], paths: [], secrets: [] };
+
+/** Empty where the reply is shown as it is. */
+function showingBytes(showing: Showing): Uint8Array {
+  const { sight, sent, secrets } = showing;
+  return sight === 'all' && sent.length === 0 && secrets.length === 0 ? EMPTY : toJsonBytes(showing);
+}
+
+function readShowing(bytes: Uint8Array): Showing {
+  const given: Partial<Showing> = bytes.length === 0 ? { sight: 'all' } : parseOwn(bytes);
+  return { ...WITHHELD, ...given };
 }
 
 /** The parts of a plaintext, as many as its kind may have, to its very end. */
@@ -98,6 +112,7 @@ function seal(
 
 /** Seals a job. */
 export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent): Uint8Array {
+  const showing = showingBytes(job.showing);
   return seal(context, place, JOB_KIND, [
     toJsonBytes(job.facts),
     toJsonBytes(job.request),
@@ -106,7 +121,7 @@ export function sealJob(context: ThreadContext, place: JobPlace, job: JobContent
     job.metadata,
     job.publicHalf,
     job.tokenKey,
-    ...(job.showing.length === 0 ? [] : [job.showing]),
+    ...(showing.length === 0 ? [] : [showing]),
   ]);
 }
 
@@ -123,7 +138,7 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
     metadata,
     publicHalf,
     tokenKey,
-    showing,
+    showing: readShowing(showing),
     [Symbol.dispose]: () => wipe(body, publicHalf, tokenKey, showing),
   };
 }

@@ -17,7 +17,6 @@ import { openedOrNot } from '../failure.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
-import { readShowing } from './showing.ts';
 
 type Outcome<Kind extends ProxyOutcome['kind']> = Extract<ProxyOutcome, { readonly kind: Kind }>;
 
@@ -107,7 +106,7 @@ function webhookReport(
   if (!isPossible(facts.what, outcome)) {
     throw new VaultError('internal');
   }
-  const parts = partsOf(facts.what, outcome, content, readShowing(showing));
+  const parts = partsOf(facts.what, outcome, content, showing);
   return webhookBody(parts, metadata.length === 0 ? undefined : parseStoredObject(metadata));
 }
 
@@ -116,9 +115,9 @@ function sentReply(
   outcome: Outcome<'reply'>,
   content: Uint8Array,
   request: Uint8Array,
-  showing: Uint8Array,
+  showing: Showing,
 ): Uint8Array {
-  const { headers, body, withheld } = shownOf(outcome, content, readShowing(showing));
+  const { headers, body, withheld } = shownOf(outcome, content, showing);
   return replyObject(outcome.statusCode, headers, body, {
     withheld,
     request: request.length > 0 ? parseStoredObject(request) : undefined,
@@ -149,8 +148,8 @@ export const REPORT_HANDLERS = {
 
   openJob(context, { place, job }) {
     // Not disposed of: the body goes out with the result.
-    const { facts, request, body, publicHalf, tokenKey, showing } = records.openJob(context, place, job);
-    wipe(publicHalf, tokenKey, showing);
+    const { facts, request, body, publicHalf, tokenKey } = records.openJob(context, place, job);
+    wipe(publicHalf, tokenKey);
     return { facts, request: attemptOf({ request, body }) };
   },
 

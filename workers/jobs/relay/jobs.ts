@@ -1,8 +1,7 @@
 /** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
-import type { Glance } from '../../../server/domain/relay/glance.ts';
-import type { Sight } from '../../../server/domain/relay/sight.ts';
-import { bytes, concealed, failure, json, list, message, oneOf, optional, secret, text } from '../codec.ts';
+import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
+import { bytes, concealed, failure, json, list, message, oneOf, optional, revealed, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
@@ -21,8 +20,6 @@ export interface FillRelayParams extends KeyName, ActorParams {
   readonly items: readonly { readonly token: string; readonly seen: number }[];
   /** How much the caller sees of the reply. */
   readonly sight: Sight;
-  /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
-  readonly forcedMask: boolean;
 }
 
 /** What goes out, without its body. */
@@ -36,8 +33,7 @@ interface RelayHead {
 export const RELAY_JOBS = {
   /**
    * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
-   * each item, empty for one that was not read. `showing`: what `showRelay` needs; missing where a reply can be passed on as it
-   * comes, but for the secrets of its connection. `rejected`: why nothing is sent.
+   * each item, empty for one that was not read. `showing`: what `showRelay` needs. `rejected`: why nothing is sent.
    */
   fillRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
@@ -53,8 +49,7 @@ export const RELAY_JOBS = {
       ready: {
         logEntries: list(bytes),
         request: concealed(message({ head: json<RelayHead>(), body: optional(bytes) })),
-        showing: optional(concealed(bytes)),
-        glance: concealed(json<Glance>()),
+        showing: concealed(json<Showing>()),
       },
       rejected: { logEntries: list(bytes), error: failure },
       warm_miss: {},
@@ -66,7 +61,7 @@ export const RELAY_JOBS = {
     share: ({ aid }) => singlesOf(aid),
     input: message({
       aid: text,
-      showing: secret,
+      showing: revealed(json<Showing>()),
       status: json<number>(),
       headers: json<HeaderEntries>(),
       body: bytes,

@@ -7,7 +7,6 @@ import { type JsonObject, type JsonValue, parseStoredObject } from '../../../ser
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
 import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
-import { glanceOf } from '../../../server/domain/relay/glance.ts';
 import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
 import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
@@ -18,10 +17,9 @@ import { openConnection } from '../connection/connection.ts';
 import { connectedHeaders } from '../connection/outgoing.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
-import { toFailure } from '../failure.ts';
+import { fillFailure } from '../failure.ts';
 import { isOver, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import { readShowing, showingBytes } from '../proxy/showing.ts';
 import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
 
 type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
@@ -124,11 +122,6 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
     secrets,
   };
   const isRead = sight !== 'all' || sent.size > 0;
-  const lengths = showing.sent.map(({ digits }) => digits.length);
-  const glance =
-    lengths.length > 0
-      ? { secrets, digitsMin: Math.min(...lengths) }
-      : glanceOf(sight, showing.numbers, secrets);
   return {
     request: outgoing(
       connection,
@@ -136,8 +129,7 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
       { ...filled, body: encode(filled.body) },
       codingsFor(params, secrets, isRead),
     ),
-    showing: isRead ? showingBytes(showing) : undefined,
-    glance,
+    showing,
   };
 }
 
@@ -192,18 +184,12 @@ export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
     try {
       return { kind: 'ready', ...fill(context, input, items), logEntries: entriesOf('ok') };
     } catch (error) {
-      const failure = toFailure(error);
-      const isShown = !params.forcedMask || ['placeholder_unknown', 'not_allowed'].includes(failure.code);
-      const hidden = { field: undefined, expected: undefined };
-      return {
-        kind: 'rejected',
-        logEntries: entriesOf(failure.code),
-        error: isShown ? failure : { ...failure, ...hidden },
-      };
+      const failure = fillFailure(error, params.sight !== 'all');
+      return { kind: 'rejected', logEntries: entriesOf(failure.code), error: failure };
     }
   },
 
   showRelay(_context, { showing, status, headers, body }) {
-    return showReply({ status, headers, body }, readShowing(showing));
+    return showReply({ status, headers, body }, showing);
   },
 };
