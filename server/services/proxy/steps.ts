@@ -11,7 +11,7 @@ import type { KeyStore } from '../../store/key.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import type { Accounts } from '../account/account.ts';
 import type { Clock, RandomId } from '../common/clock.ts';
-import { isTransient, recover, withRetries } from '../common/coalesce.ts';
+import { isTransient, withRetries } from '../common/coalesce.ts';
 import type { Account } from '../common/request-context.ts';
 import { monthOf } from '../request/metering.ts';
 import {
@@ -152,24 +152,25 @@ async function attempt(parts: StepParts, job: ProxyJob, step: Step, nonce: strin
   const verdict = sending.judge(job, result, made);
   if (verdict.kind !== 'again') {
     return result.ok
-      ? report(parts, step, nonce, await conclude(parts, job, result), entry)
+      ? startReport(parts, step, nonce, await conclude(parts, job, step, result), entry)
       : giveUp(parts, step, nonce, isOutcomeUnknown(result), result.code, entry);
   }
-  const last = result.ok ? await sealReport(parts, step, await conclude(parts, job, result)) : undefined;
+  const last = result.ok ? await conclude(parts, job, step, result) : undefined;
   const nextMs = now() + verdict.pauseMs;
   const over = { sent: result.ok || result.sent, report: last?.record, entry, nextMs };
   await withRetries(() => jobStore.endAttempt(aid, id, nonce, over));
   return verdict.pauseMs;
 }
 
-/** The outcome of a reply. What the vault cannot do right now is retried; any other error is the outcome. */
-async function conclude(parts: StepParts, job: ProxyJob, reply: TargetReply): Promise<Concluded> {
+/** The report of a reply. What the vault cannot do right now is retried; any other error is the outcome. */
+async function conclude(parts: StepParts, job: ProxyJob, step: Step, reply: TargetReply): Promise<Report> {
   try {
-    return await withRetries(() => parts.sending.conclude(job, reply), isTransient);
+    const concluded = await withRetries(() => parts.sending.conclude(job, reply), isTransient);
+    return await sealReport(parts, step, concluded);
   } catch (error) {
-    recordFault(parts, logNamesOf(job), error);
+    recordFault(parts, step.names, error);
     // The target has answered: the outcome is known, whatever is wrong here.
-    return failed(asVaultError(error).code);
+    return sealReport(parts, step, failed(asVaultError(error).code));
   }
 }
 
@@ -181,7 +182,7 @@ function failed(code: ErrorCode): Concluded {
  * Ends a request without another attempt. Where the attempts have run out, the last reply is the outcome; a request that was
  * sent after it, or with `open` just now, makes it unknown.
  */
-function giveUp(
+async function giveUp(
   parts: StepParts,
   step: Step,
   flight: string,
@@ -191,21 +192,12 @@ function giveUp(
 ): Promise<number> {
   const { last, sent } = step.stored;
   if (last !== undefined && !open && HAS_RUN_OUT.has(code)) {
-    return startReport(parts, step, flight, last, step.what === 'get' ? LAST_UNSTORED : LAST_REPLY, entry);
+    const outcome = step.what === 'get' ? LAST_UNSTORED : LAST_REPLY;
+    return startReport(parts, step, flight, { record: last, outcome }, entry);
   }
   const isUnknown = open || (sent && last === undefined);
-  return report(parts, step, flight, failed(isUnknown ? 'outcome_unknown' : code), entry);
-}
-
-async function report(
-  parts: StepParts,
-  step: Step,
-  flight: string,
-  concluded: Concluded,
-  entry: AttemptEntry,
-): Promise<number> {
-  const { record, outcome } = await sealReport(parts, step, concluded);
-  return startReport(parts, step, flight, record, outcome, entry);
+  const report = await sealReport(parts, step, failed(isUnknown ? 'outcome_unknown' : code));
+  return startReport(parts, step, flight, report, entry);
 }
 
 /** How a request has ended, as its job is listed. */
@@ -216,16 +208,19 @@ function outcomeOf(outcome: Concluded['outcome']): JobOutcome {
   return outcome.kind === 'unstored' ? 'failed' : 'done';
 }
 
-/** The report of an outcome, sealed; of a reply that cannot be shown, the report of that failure. */
+/** The outcome of a request, and its report. */
+interface Report {
+  readonly record: Uint8Array;
+  readonly outcome: Concluded['outcome'];
+}
+
 async function sealReport(
   parts: StepParts,
-  step: Step,
+  { place, stored }: Step,
   { outcome, bytes: content }: Concluded,
-): Promise<{ readonly record: Uint8Array; readonly outcome: Concluded['outcome'] }> {
-  const report = { place: step.place, job: step.stored.record, outcome, content };
-  const sealing = withRetries(() => parts.crypto.sealReport(report), isTransient);
-  const record = await recover(sealing, 'reply_too_complex', undefined);
-  return record === undefined ? sealReport(parts, step, failed('reply_too_complex')) : { record, outcome };
+): Promise<Report> {
+  const report = { place, job: stored.record, outcome, content };
+  return { record: await withRetries(() => parts.crypto.sealReport(report), isTransient), outcome };
 }
 
 /** Replaces the request, and with it the card data, by its report. */
@@ -233,11 +228,10 @@ async function startReport(
   { jobStore, recordEvent }: StepParts,
   { place: { aid, id }, names }: Step,
   flight: string,
-  sealed: Uint8Array,
-  outcome: Concluded['outcome'],
+  { record, outcome }: Report,
   entry: AttemptEntry,
 ): Promise<number> {
-  const over = { record: sealed, outcome: outcomeOf(outcome), entry };
+  const over = { record, outcome: outcomeOf(outcome), entry };
   const isOurs = await withRetries(() => jobStore.startReport(aid, id, flight, over));
   if (!isOurs) {
     return ELSEWHERE_MS;
