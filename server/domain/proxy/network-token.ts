@@ -62,14 +62,16 @@ export function readTokenReply(body: string): TokenReply | undefined {
   if (!TOKEN.test(token) || !MONTH.test(month) || !YEAR.test(year) || !WORD.test(status)) {
     return undefined;
   }
-  const [cryptogram, eci] = ['cryptogram', 'eci'].map((name) => textOf(reply.get(name)));
+  const others = ['cryptogram', 'eci'].flatMap((name) => {
+    const text = textOf(reply.get(name));
+    return text !== undefined && WORD.test(text) ? [[name, text] as const] : [];
+  });
   return {
     token,
     expiry_month: twoDigits(month),
     expiry_year: fourDigits(year),
     status,
-    ...(cryptogram !== undefined && WORD.test(cryptogram) ? { cryptogram } : {}),
-    ...(eci !== undefined && WORD.test(eci) ? { eci } : {}),
+    ...Object.fromEntries(others),
   };
 }
 

@@ -29,7 +29,7 @@ export type ProxyMethod = (typeof PROXY_METHODS)[number];
 export interface ParsedRequest {
   readonly method: ProxyMethod;
   /** The connection that has the base URL of the target, which is then a path; scheme and host are empty. */
-  readonly connection?: string;
+  readonly connection?: string | undefined;
   /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
   readonly origin: string;
   /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
@@ -37,25 +37,25 @@ export interface ParsedRequest {
   readonly headers: readonly ProxyHeader[];
   /** How values are escaped in the body. */
   readonly format: BodyFormat;
-  readonly body?: Template;
-  readonly clientCertId?: string;
+  readonly body?: Template | undefined;
+  readonly clientCertId?: string | undefined;
   /** Data of this call alone that templates are filled from beside the item. */
-  readonly extraData?: JsonObject;
+  readonly extraData?: JsonObject | undefined;
 }
 
 /** Where results are reported to. */
 export interface ParsedWebhook {
   readonly url: string;
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   readonly maxAttempts: number;
-  readonly metadata?: JsonObject;
+  readonly metadata?: JsonObject | undefined;
 }
 
 /** What the body of POST /proxy/post and /proxy/get asks for. */
 export interface ParsedProxyOrder {
   readonly request: ParsedRequest;
   readonly synchronous: boolean;
-  readonly webhook?: ParsedWebhook;
+  readonly webhook?: ParsedWebhook | undefined;
 }
 
 /** How an order is read. */
@@ -175,19 +175,17 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
   const target = templateAt(rest, urlField, options);
   const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
   const body = readBody(member(object, 'body'), `${field}.body`, options);
-  const clientCertId = member(object, 'client_cert_id');
+  const certId = member(object, 'client_cert_id');
   const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
-    ...(connection === undefined ? {} : { connection }),
+    connection,
     origin,
     target,
     ...headers,
-    ...(body === undefined ? {} : { body }),
-    ...(clientCertId === undefined
-      ? {}
-      : { clientCertId: readCertificateId(clientCertId, `${field}.client_cert_id`) }),
-    ...(extra === undefined ? {} : { extraData: objectAt(extra, `${field}.extra_data`) }),
+    body,
+    clientCertId: certId === undefined ? undefined : readCertificateId(certId, `${field}.client_cert_id`),
+    extraData: extra === undefined ? undefined : objectAt(extra, `${field}.extra_data`),
   };
 }
 
@@ -204,20 +202,14 @@ function readSecret(value: JsonValue, field: string): string {
 const WEBHOOK_NAMES = ['url', 'secret', 'max_attempts', 'metadata'] as const;
 
 function readWebhook(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedWebhook {
-  const { webhookAttempts } = options;
   const object = objectAt(value, field);
   rejectUnknown(object, WEBHOOK_NAMES, field, options);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
   const secret = member(object, 'secret');
-  const attemptsField = `${field}.max_attempts`;
-  const { webhookAttemptsMax } = PROXY_LIMITS;
-  const maxAttempts = countAt(
-    member(object, 'max_attempts'),
-    attemptsField,
-    webhookAttemptsMax,
-    webhookAttempts,
-  );
+  const attempts = member(object, 'max_attempts');
+  const attemptsMax = PROXY_LIMITS.webhookAttemptsMax;
+  const maxAttempts = countAt(attempts, `${field}.max_attempts`, attemptsMax, options.webhookAttempts);
   const given = member(object, 'metadata');
   const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
@@ -226,8 +218,8 @@ function readWebhook(value: JsonValue | undefined, field: string, options: Order
   return {
     url: origin + rest,
     maxAttempts,
-    ...(secret === undefined ? {} : { secret: readSecret(secret, `${field}.secret`) }),
-    ...(metadata === undefined ? {} : { metadata }),
+    secret: secret === undefined ? undefined : readSecret(secret, `${field}.secret`),
+    metadata,
   };
 }
 
@@ -246,7 +238,7 @@ export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): P
   return {
     request,
     synchronous,
-    ...(webhook === undefined ? {} : { webhook: readWebhook(webhook, 'body.webhook', options) }),
+    webhook: webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options),
   };
 }
 

@@ -1,32 +1,27 @@
 /** What webhooks say: one JSON object, made of the outcome and of the metadata that the caller had given. */
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-
-/** A third party's header lines in their order; a name may come again. */
-type HeaderLines = readonly (readonly [name: string, value: string])[];
 
 /** What became of a proxy request. */
 export type WebhookParts =
   | {
-      readonly kind: 'post';
-      readonly headers: HeaderLines;
+      readonly kind: 'post' | 'get';
+      readonly headers: HeaderEntries;
       readonly statusCode: number;
-      readonly body: string;
-      readonly withheld?: boolean;
-    }
-  | {
-      readonly kind: 'get';
-      readonly headers: HeaderLines;
-      readonly statusCode: number;
-      /** Omitted when the reply was not stored. */
+      /** Of a fetch that was stored. */
       readonly tokenInfo?: JsonObject | undefined;
-      /** The reply with tags in place of what was stored; only smart parse makes one. */
+      /** Of a fetch the reply with tags in place of what was stored; only smart parse makes one. */
       readonly body?: string | undefined;
       readonly withheld?: boolean;
     }
-  | { readonly kind: 'network_token'; readonly networkToken: ShownToken; readonly tokenInfo: JsonObject }
+  | {
+      readonly kind: 'network_token';
+      readonly networkToken: ShownToken;
+      readonly tokenInfo: JsonObject | undefined;
+    }
   /** Something was stored through a capture endpoint; the members are those that its sender learns. */
   | { readonly kind: 'capture'; readonly captured: JsonObject }
   /** There is no reply, but an error. */
@@ -73,21 +68,21 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
   switch (parts.kind) {
     case 'post':
       return new Map<string, JsonValue | undefined>([
-        ['headers', headerList(parts.headers)],
+        ['headers', parts.headers.map((line) => new Map([line]))],
         ['body', parts.body],
-        ['status_code', integer(parts.statusCode)],
+        ['status_code', new JsonNumber(String(parts.statusCode))],
         ['withheld', parts.withheld || undefined],
       ]);
     case 'get':
       return new Map<string, JsonValue | undefined>([
-        ['headers', headerList(parts.headers)],
-        ['status_code', integer(parts.statusCode)],
+        ['headers', parts.headers.map((line) => new Map([line]))],
+        ['status_code', new JsonNumber(String(parts.statusCode))],
         ['token_info', parts.tokenInfo],
         ['body', parts.body],
         ['withheld', parts.withheld || undefined],
       ]);
     case 'network_token':
-      return new Map<string, JsonValue>([
+      return new Map<string, JsonValue | undefined>([
         ['network_token', networkTokenObject(parts.networkToken)],
         ['token_info', parts.tokenInfo],
       ]);
@@ -101,14 +96,6 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
         ['code', parts.code],
       ]);
   }
-}
-
-function integer(value: number): JsonNumber {
-  return new JsonNumber(String(value));
-}
-
-function headerList(lines: HeaderLines): JsonValue[] {
-  return lines.map((line) => new Map([line]));
 }
 
 function networkTokenObject(token: ShownToken): JsonObject {

@@ -82,7 +82,7 @@ describe('a proxy order', () => {
     );
     expect(order).toEqual(parseProxyOrder(toJson({ request })));
     expect(order).toMatchObject({ synchronous: false, request: { format: 'json', headers: [] } });
-    expect('webhook' in order || 'body' in order.request || 'clientCertId' in order.request).toBeFalse();
+    expect([order.webhook, order.request.body, order.request.clientCertId].some(Boolean)).toBeFalse();
     expect(parseProxyOrder(toJson({ request, webhook })).webhook).toEqual({ ...webhook, maxAttempts: 8 });
   });
 

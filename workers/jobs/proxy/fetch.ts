@@ -10,7 +10,7 @@ import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
-import { type Showing, showReply } from '../../../server/domain/relay/sight.ts';
+import { showReply } from '../../../server/domain/relay/sight.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
@@ -103,20 +103,6 @@ function storable(
   return { object, extra: found.extra };
 }
 
-/** What is reported of a fetch, in which a caller who sees numbers masked finds nothing of what was stored. */
-function shownFetch(
-  { headers }: Pick<In<(typeof PROXY_JOBS)['storeFetched']>, 'headers'>,
-  object: JsonObject,
-  extra: Uint8Array,
-  showing: Showing,
-) {
-  const shown = showReply(
-    { status: 200, headers, body: EMPTY },
-    { ...showing, numbers: storedNumbers(object) },
-  );
-  return { extra, headers: shown.headers };
-}
-
 /** The handlers of `prepareFetch` and `storeFetched`. */
 export const FETCH_HANDLERS = {
   prepareFetch(context, { params, blob, passphrase, order: sent }) {
@@ -157,6 +143,9 @@ export const FETCH_HANDLERS = {
     const { publicHalf, tokenKey } = job;
     const stored = { ...params, algorithm, number: undefined };
     const parts = sealNew(context, stored, object, { gen, publicHalf, tokenKey });
-    return { parts, ...shownFetch(input, object, extra, job.showing) };
+    // A caller who sees numbers masked finds nothing of what was stored.
+    const showing = { ...job.showing, numbers: storedNumbers(object) };
+    const { headers } = showReply({ status: 200, headers: input.headers, body: EMPTY }, showing);
+    return { parts, extra, headers };
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

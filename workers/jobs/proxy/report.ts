@@ -39,54 +39,27 @@ function shownToken(token: NetworkToken, sight: Sight): ShownToken {
   return sight === 'named' ? { status } : { ...token, token: maskText(token.token), status };
 }
 
-/** What is reported of an item that was stored; `content` is the `extra` of storing it. */
-function storedParts(
-  what: ProxyKind,
-  outcome: Outcome<'stored'>,
-  content: Uint8Array,
-  showing: Showing,
-): WebhookParts {
-  const { sight } = showing;
-  const tokenInfo = parseStoredObject(toJsonBytes(outcome.tokenInfo));
-  if (what === 'network_token') {
-    return { kind: what, networkToken: shownToken(parseOwn<NetworkToken>(content), sight), tokenInfo };
-  }
-  const { statusCode } = outcome;
-  const { headers, body, withheld } = showReply(
-    { status: statusCode, headers: outcome.headers, body: content },
-    showing,
-  );
-  return {
-    kind: 'get',
-    headers,
-    statusCode,
-    tokenInfo,
-    body: body.length === 0 ? undefined : replyText(body, undefined),
-    withheld,
-  };
-}
-
-function unstoredParts({ statusCode: status, headers }: Outcome<'unstored'>, showing: Showing): WebhookParts {
-  const { headers: shown, withheld } = showReply({ status, headers, body: EMPTY }, showing);
-  return { kind: 'get', headers: shown, statusCode: status, withheld };
-}
-
 function partsOf(
   what: ProxyKind,
   outcome: ProxyOutcome,
   content: Uint8Array,
   showing: Showing,
 ): WebhookParts {
-  switch (outcome.kind) {
-    case 'reply':
-      return { kind: 'post', statusCode: outcome.statusCode, ...shownOf(outcome, content, showing) };
-    case 'stored':
-      return storedParts(what, outcome, content, showing);
-    case 'unstored':
-      return unstoredParts(outcome, showing);
-    case 'failure':
-      return outcome;
+  if (outcome.kind === 'failure') {
+    return outcome;
   }
+  if (outcome.kind === 'reply') {
+    return { kind: 'post', statusCode: outcome.statusCode, ...shownOf(outcome, content, showing) };
+  }
+  const tokenInfo = outcome.kind === 'stored' ? parseStoredObject(toJsonBytes(outcome.tokenInfo)) : undefined;
+  if (what === 'network_token') {
+    const networkToken = shownToken(parseOwn<NetworkToken>(content), showing.sight);
+    return { kind: what, networkToken, tokenInfo };
+  }
+  const { statusCode: status, headers } = outcome;
+  const shown = showReply({ status, headers, body: tokenInfo === undefined ? EMPTY : content }, showing);
+  const body = shown.body.length === 0 ? undefined : replyText(shown.body, undefined);
+  return { kind: 'get', ...shown, statusCode: status, tokenInfo, body };
 }
 
 /** Whether a job of this kind can have this outcome; anything else is a mistake of ours. */
