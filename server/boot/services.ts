@@ -34,7 +34,6 @@ import { createJobListing } from '../services/proxy/job-list.ts';
 import { createProxy } from '../services/proxy/proxy.ts';
 import { createProxySending } from '../services/proxy/send.ts';
 import { createCallBounds } from '../services/proxy/slots.ts';
-import { createTelling } from '../services/proxy/tell.ts';
 import { createRelay } from '../services/relay/relay.ts';
 import { createAdmission } from '../services/request/admission.ts';
 import { createAttempts } from '../services/request/attempts.ts';
@@ -279,7 +278,7 @@ function createProxyServices(
     dequeue: queue.dequeue,
   });
   const calls = createCallBounds();
-  const proxy = createProxy({
+  const proxied = createProxy({
     ...{
       crypto,
       connections,
@@ -307,9 +306,8 @@ function createProxyServices(
       ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, rejections },
       ...{ calls, recordEvent, now },
     }),
-    proxy,
+    ...proxied,
     jobListing,
-    telling: createTelling({ crypto, jobStore, thirdParties, jobs, now, randomId, settings }),
     /**
      * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other
      * servers.

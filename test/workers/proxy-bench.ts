@@ -235,10 +235,9 @@ async function fillAny(
 /** Prepares a fetch. */
 async function fetch(parts: Parts, body: object, changes: FetchChanges = {}) {
   const { crypto, blob, passphrase } = parts;
-  const { ip, ua } = actor;
   const { order: bytes } = await order(parts, 'get', body);
   const params = {
-    ...{ ...KEY, ip, ua, account: 'shop', id: JOB, attempts: 8 },
+    ...{ ...actor, ...KEY, source: 'proxy' as const, account: 'shop', id: JOB, attempts: 8 },
     ...{ algorithm: 'full', smartParse: false, rules: [], forcedMask: false, sight: 'all' as const },
     ...{ summary: false, ...changes },
   };

@@ -2,24 +2,14 @@ import { VaultError } from '../../core/errors.ts';
 import { isFault } from '../../core/failure.ts';
 import { isOutcomeUnknown } from '../../domain/proxy/outcome.ts';
 import type { OutboundResult } from '../../outbound/call.ts';
-import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { Clock } from '../common/clock.ts';
 import { pause } from '../common/coalesce.ts';
 import type { AccountContext } from '../common/request-context.ts';
 import type { SentMark } from '../request/idempotency.ts';
-import type { MeteringService } from '../request/metering.ts';
-import type { ProxyJob, ProxySending, TargetReply } from './send.ts';
+import type { ProxyParts } from './prepare.ts';
+import type { ProxyJob, TargetReply } from './send.ts';
 
 /** The time limit of all attempts of a synchronous request together. */
 const SYNCHRONOUS_MS = 20_000;
-
-/** What synchronous requests are sent with. */
-export interface CallParts {
-  readonly thirdParties: Pick<ThirdParties, 'contentOf'>;
-  readonly metering: Pick<MeteringService, 'count' | 'settle' | 'settleAhead'>;
-  readonly sending: Pick<ProxySending, 'admit' | 'attempt' | 'judge'>;
-  readonly now: Clock;
-}
 
 /** The result of the attempts of a request so far, with those of earlier calls under its Idempotency-Key. */
 interface Course {
@@ -34,7 +24,7 @@ interface Course {
  * with the code of the last attempt, or `outcome_unknown`; an error of a request that was sent names its job.
  */
 export async function sendNow(
-  parts: CallParts,
+  parts: ProxyParts,
   ctx: AccountContext,
   job: ProxyJob,
   sent: SentMark | undefined,
@@ -53,7 +43,7 @@ export async function sendNow(
 }
 
 async function sendAll(
-  parts: CallParts,
+  parts: ProxyParts,
   ctx: AccountContext,
   job: ProxyJob,
   course: Course,
@@ -79,7 +69,7 @@ async function sendAll(
 
 /** Counts an attempt of a synchronous request before a byte of it is sent, and the first as begun under its Idempotency-Key. */
 async function countAttempt(
-  { thirdParties, metering, sending }: CallParts,
+  { thirdParties, metering, sending }: ProxyParts,
   ctx: AccountContext,
   job: ProxyJob,
   made: number,

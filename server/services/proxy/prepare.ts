@@ -6,17 +6,23 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { Showing } from '../../domain/relay/sight.ts';
 import type { ThirdParties } from '../../outbound/third-parties.ts';
 import type { ItemParts, ItemStore } from '../../store/item/item.ts';
-import type { Clock } from '../common/clock.ts';
+import type { JobStore } from '../../store/job/job.ts';
+import type { RecordEvent } from '../../telemetry/events.ts';
+import type { Clock, RandomId } from '../common/clock.ts';
 import { mayReveal, sightOf, vetTarget } from '../common/permission.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../common/request-context.ts';
 import type { ServiceSettings } from '../common/settings.ts';
 import type { Connections } from '../connection/connection.ts';
 import type { Keys } from '../key/key.ts';
-import { done, provenMissing } from '../key/open.ts';
+import { done, type KeyRef, provenMissing } from '../key/open.ts';
+import type { IdempotencyService } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { Rules } from '../rule/rule.ts';
 import { type ItemAddress, type ReadParts, readAndOpen } from '../vault/read.ts';
 import type { Rejections } from '../vault/rejections.ts';
+import type { ProxyJobs } from './job.ts';
+import type { ProxySending } from './send.ts';
+import type { CallBounds } from './slots.ts';
 
 /** What all three kinds of proxied request have. */
 interface ProxyInput {
@@ -79,17 +85,24 @@ export interface CheckedOrder {
   readonly rules?: readonly string[] | undefined;
 }
 
-/** What orders are prepared with. */
-export interface PreparingParts {
-  readonly crypto: Pick<Crypto, 'checkWarm' | 'fillProxy' | 'openJob' | 'prepareFetch' | 'readProxyOrder'>;
+/** What the proxy works with. */
+export interface ProxyParts {
+  readonly crypto: Crypto;
   readonly connections: Pick<Connections, 'find'>;
-  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
-  readonly thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>;
-  readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
-  readonly metering: Pick<MeteringService, 'countAhead'>;
+  readonly itemStore: ItemStore;
+  readonly jobStore: Pick<JobStore, 'create'>;
+  readonly thirdParties: ThirdParties;
+  readonly idempotency: IdempotencyService;
+  readonly keys: Keys;
+  readonly metering: MeteringService;
   readonly rules: Pick<Rules, 'find'>;
-  readonly rejections: Pick<Rejections, 'ignore'>;
+  readonly rejections: Rejections;
+  readonly sending: ProxySending;
+  readonly jobs: Pick<ProxyJobs, 'wake'>;
+  readonly calls: CallBounds;
+  readonly recordEvent: RecordEvent;
   readonly now: Clock;
+  readonly randomId: RandomId;
   readonly settings: Pick<ServiceSettings, 'refuseUnknown'>;
 }
 
@@ -99,10 +112,7 @@ const NO_SHOWING = new Secret<Showing>({ sight: 'named', numbers: [], sent: [], 
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
-  {
-    crypto,
-    settings,
-  }: { readonly crypto: Pick<Crypto, 'readProxyOrder'> } & Pick<PreparingParts, 'settings'>,
+  { crypto, settings }: ProxyParts,
   { aid, preferences }: Account,
   what: JobFacts['what'] | 'capture',
   body: Uint8Array,
@@ -118,7 +128,7 @@ export async function checkOrder(
 
 /** An order with its connection, if it has one, whose host is then that of the target. Rejects with `connection_not_found`. */
 export async function connectOrder(
-  { connections }: Pick<PreparingParts, 'connections'>,
+  { connections }: ProxyParts,
   { aid }: Account,
   order: CheckedOrder,
 ): Promise<CheckedOrder> {
@@ -132,7 +142,7 @@ export async function connectOrder(
 
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
 export async function vetOrder(
-  { thirdParties }: Pick<PreparingParts, 'thirdParties'>,
+  { thirdParties }: ProxyParts,
   account: Account,
   { facts: { origin, webhook } }: CheckedOrder,
 ): Promise<void> {
@@ -142,12 +152,19 @@ export async function vetOrder(
   ]);
 }
 
+/** Whose request it is, and under which key. */
+function ownerOf(ctx: AccountContext, { aid, kid, summary, user }: KeyRef, nowMs: number) {
+  const { account } = ctx;
+  const owner = { aid, kid, summary, user, account: account.name, actor: actorNameOf(account) };
+  return { ...actorOf(ctx, nowMs), ...owner };
+}
+
 /**
  * Fills a request from an item, whose use is logged before the request can be sent; a first attempt that follows at once is
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
  */
 export async function fillJob(
-  { crypto, itemStore, keys, metering, rejections, now }: PreparingParts,
+  { crypto, itemStore, keys, metering, rejections, now }: ProxyParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
@@ -155,12 +172,10 @@ export async function fillJob(
   own: Pick<FillProxyParams, 'id' | 'what' | 'attempts' | 'debug' | 'allowMissing' | 'requesterId'>,
   readParts?: ReadParts,
 ): Promise<PreparedJob> {
-  const { account, requestId } = ctx;
+  const { account } = ctx;
   const { token, reference, passphrase } = input;
   const filled = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
     const { aid, kid } = key;
-    const actor = actorNameOf(account);
-    const place = { aid, kid, summary: key.summary, user: key.user, account: account.name, actor, requestId };
     const { hasSections } = order.facts;
     const forcedMask = sightOf(account) !== 'all';
     // A network token is none of the numbers that an account without unmasked output does not see.
@@ -168,7 +183,7 @@ export async function fillJob(
     const named = { hasSections, token, reference, forcedMask, sight };
     const opening = { kind: 'warm', blob, secret: passphrase } as const;
     const fill = (item: ItemParts) => {
-      const params = { ...actorOf(ctx, now()), ...place, ...own, ...named, seen: item.logLength };
+      const params = { ...ownerOf(ctx, key, now()), ...own, ...named, seen: item.logLength };
       return crypto.fillProxy({
         params,
         opening,
@@ -207,7 +222,7 @@ export async function fillJob(
 
 /** What follows from a filled request, before its item's use is logged: nothing is sent, and no error thrown, until then. */
 async function preparedOf(
-  { crypto }: Pick<PreparingParts, 'crypto'>,
+  { crypto }: Pick<ProxyParts, 'crypto'>,
   place: JobPlace,
   made: Filled,
 ): Promise<PreparedJob | VaultError> {
@@ -225,7 +240,7 @@ async function preparedOf(
 
 /** Prepares a request whose reply is to be stored. Rejects a rule that does not exist at `query.rules`. */
 export async function prepareFetch(
-  { crypto, keys, rules }: PreparingParts,
+  { crypto, keys, rules, now }: ProxyParts,
   ctx: AccountContext,
   input: ProxyGetInput,
   order: CheckedOrder,
@@ -237,19 +252,17 @@ export async function prepareFetch(
   // Otherwise a missing rule is found only when the reply has arrived.
   await rules.find(account.aid, input.rules, 'query.rules');
   const { job } = await keys.withUnlocked(ctx, input.user, passphrase, async (key, blob) => {
-    const place = {
-      aid: key.aid,
-      kid: key.kid,
-      summary: key.summary,
-      user: key.user,
-      account: account.name,
-      id,
-    };
-    const { ip, userAgent: ua, credentialId, requestId } = ctx;
-    const actor = actorNameOf(account);
     const sight = sightOf(account);
-    const caller = { ip, ua, actor, credentialId, requestId, forcedMask: sight !== 'all', sight };
-    const params = { ...place, ...caller, attempts, algorithm, smartParse, rules: input.rules };
+    const own = {
+      id,
+      attempts,
+      algorithm,
+      smartParse,
+      rules: input.rules,
+      forcedMask: sight !== 'all',
+      sight,
+    };
+    const params = { ...ownerOf(ctx, key, now()), ...own };
     const made = await crypto.prepareFetch({ params, blob, passphrase, order: order.bytes });
     return made.kind === 'warm_miss' ? made : done(made);
   });

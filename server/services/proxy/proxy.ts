@@ -2,30 +2,21 @@ import type { RuleSet } from '../../../workers/jobs/rule/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { headerIn } from '../../core/headers.ts';
 import type { SecretBytes } from '../../core/secret.ts';
-import type { Crypto } from '../../crypto/client.ts';
 import { replyObject, replyText } from '../../domain/proxy/reply-text.ts';
 import { staysAsItIs } from '../../domain/relay/glance.ts';
-import type { ThirdParties } from '../../outbound/third-parties.ts';
-import type { JobStore } from '../../store/job/job.ts';
-import type { RecordEvent } from '../../telemetry/events.ts';
+import type { ToldCapture } from '../../http/schema/capture.ts';
+import type { NewJob } from '../../store/job/job.ts';
+import type { Telling } from '../capture/capture.ts';
 import { bindParts } from '../common/bind.ts';
-import type { RandomId } from '../common/clock.ts';
 import { isTransient, withRetries } from '../common/coalesce.ts';
 import { mayReveal, sightOf } from '../common/permission.ts';
 import { type Account, type AccountContext, confirmAccount } from '../common/request-context.ts';
-import type { Keys } from '../key/key.ts';
+import type { OpenEndpoint } from '../endpoint/auth.ts';
 import type { Unlocked } from '../key/open.ts';
-import type {
-  IdempotencyService,
-  IdempotentRequest,
-  Repeatable,
-  ReplyCodec,
-  SentMark,
-} from '../request/idempotency.ts';
+import type { IdempotentRequest, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
 import { type ItemAddress, startReads } from '../vault/read.ts';
-import type { Rejections } from '../vault/rejections.ts';
-import { type CallParts, sendNow, sentAs } from './call.ts';
-import { jobIdOf, type ProxyJobs } from './job.ts';
+import { sendNow, sentAs } from './call.ts';
+import { jobIdOf } from './job.ts';
 import {
   type CheckedOrder,
   checkOrder,
@@ -33,49 +24,34 @@ import {
   fillJob,
   type NetworkTokenInput,
   type PreparedJob,
-  type PreparingParts,
   type ProxyGetInput,
+  type ProxyParts,
   type ProxyPostInput,
   prepareFetch,
   vetOrder,
 } from './prepare.ts';
-import { logNamesOf, type ProxyJob, type ProxySending } from './send.ts';
-import type { CallBounds } from './slots.ts';
+import { logNamesOf, type ProxyJob } from './send.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
-
-interface Parts extends CallParts, PreparingParts {
-  readonly crypto: PreparingParts['crypto'] &
-    Pick<Crypto, 'openReply' | 'passes' | 'reportProxy' | 'sealReply'>;
-  readonly jobStore: Pick<JobStore, 'create'>;
-  readonly thirdParties: Pick<ThirdParties, 'checkHeaders' | 'contentOf' | 'isListed' | 'lengthOf' | 'vet'>;
-  readonly idempotency: IdempotencyService;
-  readonly keys: Pick<Keys, 'prove' | 'recallId' | 'withUnlocked'>;
-  readonly metering: CallParts['metering'] & PreparingParts['metering'];
-  readonly sending: ProxySending;
-  readonly rejections: PreparingParts['rejections'] & Pick<Rejections, 'record'>;
-  readonly jobs: Pick<ProxyJobs, 'wake'>;
-  readonly calls: CallBounds;
-  readonly recordEvent: RecordEvent;
-  readonly randomId: RandomId;
-}
+const NO_BYTES = new Uint8Array(0);
 
 /** The JSON text of a reply. */
 type Reply = Repeatable<Uint8Array>;
 
 /** The proxy's operations. Each gives the JSON text of its reply. */
-export type ProxyService = ReturnType<typeof createProxy>;
+export type ProxyService = ReturnType<typeof createProxy>['proxy'];
 
-/** Requests to third parties: filled with stored data, or fetching what is to be stored. */
-export function createProxy(parts: Parts) {
-  return bindParts(parts, { post, get, networkToken });
+/** Requests to third parties: filled with stored data, or fetching what is to be stored; and webhooks of captures. */
+export function createProxy(parts: ProxyParts) {
+  const telling: Telling = bindParts(parts, { check, tell });
+  return { proxy: bindParts(parts, { post, get, networkToken }), telling };
 }
 
 /** Sends a request that is filled from an item. The reply is that of the third party, or that the request was accepted. */
-function post(parts: Parts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
+function post(parts: ProxyParts, ctx: AccountContext, input: ProxyPostInput): Promise<Reply> {
   return noting(parts, ctx, input, async () => {
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
@@ -126,7 +102,7 @@ function hidden(field: string, expected: string): VaultError {
 
 /** The rules of a request: those of its connection, then its own. */
 async function rulesOf(
-  { rules }: Pick<Parts, 'rules'>,
+  { rules }: ProxyParts,
   { aid }: Account,
   input: ProxyPostInput,
   order: CheckedOrder,
@@ -139,7 +115,7 @@ async function rulesOf(
 
 /** Notes that the use of an item was refused, for the item's log. */
 async function noting(
-  { rejections }: Parts,
+  { rejections }: ProxyParts,
   ctx: AccountContext,
   item: ItemAddress,
   use: () => Promise<Reply>,
@@ -153,7 +129,7 @@ async function noting(
 }
 
 /** Sends a request and stores its reply. Gives the stored token's data, or that the request was accepted. */
-async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Promise<Reply> {
+async function get(parts: ProxyParts, ctx: AccountContext, input: ProxyGetInput): Promise<Reply> {
   const { attempts, algorithm, smart_parse, body } = input;
   const order = await checkOrder(parts, ctx.account, 'get', body);
   const request = {
@@ -164,7 +140,7 @@ async function get(parts: Parts, ctx: AccountContext, input: ProxyGetInput): Pro
 }
 
 /** Requests a network token of an item, to be stored. Gives that the request was accepted. */
-function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
+function networkToken(parts: ProxyParts, ctx: AccountContext, input: NetworkTokenInput): Promise<Reply> {
   return noting(parts, ctx, input, async () => {
     const { token, reference, requester_id: requesterId, body } = input;
     const order = await checkOrder(parts, ctx.account, 'network_token', body);
@@ -189,7 +165,7 @@ function networkToken(parts: Parts, ctx: AccountContext, input: NetworkTokenInpu
 
 /** Executes a call once for its Idempotency-Key, if it has one. What may have been sent is not sent again silently. */
 async function once(
-  parts: Parts,
+  parts: ProxyParts,
   ctx: AccountContext,
   input: { readonly user: string; readonly passphrase: SecretBytes },
   request: Omit<IdempotentRequest, 'key'>,
@@ -223,7 +199,7 @@ async function once(
 
 /** Replies may hold what the item holds: they are kept encrypted so that only the key's passphrase opens them. */
 function createCodec(
-  { crypto }: Pick<Parts, 'crypto'>,
+  { crypto }: ProxyParts,
   { key: { aid, kid }, blob }: Unlocked,
   passphrase: SecretBytes,
 ): ReplyCodec<Uint8Array> {
@@ -247,7 +223,7 @@ function createCodec(
 
 /** Sends a prepared request now, or accepts it as a job; gives the reply for the caller. */
 async function carryOut(
-  parts: Parts,
+  parts: ProxyParts,
   ctx: AccountContext,
   { facts }: CheckedOrder,
   id: string,
@@ -260,7 +236,9 @@ async function carryOut(
   const job = { id, record, account, ...opened };
   thirdParties.checkHeaders(job.request, 'body.request.headers');
   if (!facts.synchronous) {
-    await accept(parts, job, sent !== undefined);
+    const { kid, what: kind } = job.facts;
+    await accept(parts, account.aid, { id, kid, phase: 'send', kind, record, again: sent !== undefined });
+    parts.recordEvent('proxy_accepted', logNamesOf(job));
     return acceptedText(id, shown);
   }
   const { room, leave } = calls.enter(account.aid, thirdParties.lengthOf(job.request));
@@ -273,7 +251,7 @@ async function carryOut(
 
 /** Sends a request now, and gives what its caller gets of the reply. */
 async function callNow(
-  parts: Parts,
+  parts: ProxyParts,
   ctx: AccountContext,
   job: ProxyJob,
   { shown, showing }: PreparedJob,
@@ -301,22 +279,36 @@ async function callNow(
   }
 }
 
-async function accept(
-  { jobStore, jobs, recordEvent, now }: Parts,
-  job: ProxyJob,
-  again: boolean,
-): Promise<void> {
-  const { id, record, account } = job;
-  const made = await jobStore.create(
-    account.aid,
-    { id, kid: job.facts.kid, phase: 'send', kind: job.facts.what, record, again },
-    now(),
-  );
+/** Stores a job, and puts it into the queue. Rejects with `jobs_full`. */
+async function accept({ jobStore, jobs, now }: ProxyParts, aid: string, job: NewJob): Promise<void> {
+  const made = await jobStore.create(aid, job, now());
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');
   }
-  recordEvent('proxy_accepted', logNamesOf(job));
-  jobs.wake(account.aid, id, made.kind === 'ok' ? made.place : 1);
+  jobs.wake(aid, job.id, made.kind === 'ok' ? made.place : 1);
+}
+
+/** See `Telling`. */
+async function check(parts: ProxyParts, account: Account, body: Uint8Array): Promise<Uint8Array> {
+  const order = await checkOrder(parts, account, 'capture', body);
+  await vetOrder(parts, account, order);
+  return order.facts.webhook === undefined ? NO_BYTES : order.bytes;
+}
+
+/** See `Telling`. */
+async function tell(
+  parts: ProxyParts,
+  { requestId }: AccountContext,
+  { id: endpointId, key: { aid, kid }, records }: OpenEndpoint,
+  captured: ToldCapture,
+  seed: string | undefined,
+): Promise<void> {
+  const { crypto, randomId } = parts;
+  const id = seed === undefined ? randomId() : jobIdOf('capture', seed);
+  const place = { aid, id: endpointId, kind: 'capture' } as const;
+  const { policy } = records;
+  const record = await crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
+  await accept(parts, aid, { id, kid, phase: 'tell', kind: 'capture', record, again: seed !== undefined });
 }
 
 function acceptedText(id: string, shown: Uint8Array): Uint8Array {

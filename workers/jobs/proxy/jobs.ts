@@ -70,13 +70,10 @@ interface JobOwner extends JobPlace {
   readonly attempts: number;
   /** Who has asked for it, as the security log names callers. */
   readonly actor?: string | undefined;
-  /** The id of the request that has asked for it, for the log. */
-  readonly requestId?: string | undefined;
 }
 
 /** How a request is filled from an item. */
 export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
-  readonly requestId: string;
   readonly seen: number;
   /** Whether the key keeps a summary of each card. */
   readonly summary: boolean;
@@ -95,10 +92,7 @@ export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
 }
 
 /** How a fetch is prepared. */
-export interface PrepareFetchParams extends JobOwner, KeyName {
-  readonly ip: string;
-  readonly ua: string;
-  readonly credentialId?: string | undefined;
+export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
   /** Whether the key keeps a summary of each card. */
   readonly summary: boolean;
   /** Whether the caller sees numbers masked. */
