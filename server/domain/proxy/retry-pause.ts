@@ -30,18 +30,17 @@ export function createRetryPause(random: () => number, firstMs?: number): RetryP
   return (attempt, retryAfterMs) => pauseMs(attempt, random(), retryAfterMs, firstMs);
 }
 
-const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
-const MONTH = `(?<month>${MONTHS.join('|')})`;
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day';
-const TIME = '(?<hour>[01]\\d|2[0-3]):(?<minute>[0-5]\\d):(?<second>[0-5]\\d|60)';
+const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d';
 
-/** The three forms of RFC 9110, section 5.6.7; all of them are in GMT. */
-const DATES = [
-  `${DAY}, (?<day>\\d{2}) ${MONTH} (?<year>\\d{4}) ${TIME} GMT`,
-  `${LONG_DAY}, (?<day>\\d{2})-${MONTH}-(?<year>\\d{2}) ${TIME} GMT`,
-  `${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})`,
-].map((form) => new RegExp(`^${form}$`));
+/** The three forms of RFC 9110, section 5.6.7; the last one does not say that it is in GMT. */
+const DATE = new RegExp(
+  `^(?:${DAY}, \\d{2} ${MONTH} \\d{4} ${TIME} GMT|` +
+    `${LONG_DAY}, \\d{2}-${MONTH}-\\d{2} ${TIME} GMT|` +
+    `${DAY} ${MONTH} [ \\d]\\d ${TIME} \\d{4})$`,
+);
 
 /**
  * Reads the header `Retry-After`, seconds or an HTTP date in any of its three forms, as milliseconds from `nowMs`
@@ -51,26 +50,6 @@ export function parseRetryAfter(text: string, nowMs: number): number | undefined
   if (/^\d+$/.test(text)) {
     return Number(text) * 1000;
   }
-  const date = DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
-  return date === undefined ? undefined : Math.max(0, timeOf(date, nowMs) - nowMs);
-}
-
-function timeOf(groups: Record<string, string>, nowMs: number): number {
-  const [year = 0, day = 0, hour = 0, minute = 0, second = 0] = [
-    'year',
-    'day',
-    'hour',
-    'minute',
-    'second',
-  ].map((name) => Number(groups[name]));
-  const month = MONTHS.indexOf(groups['month'] ?? '');
-  const wholeYear = groups['year']?.length === 2 ? century(year, nowMs) : year;
-  return Date.UTC(wholeYear, month, day, hour, minute, second);
-}
-
-/** The year that two digits mean: never more than 50 years ahead. */
-function century(twoDigits: number, nowMs: number): number {
-  const thisYear = new Date(nowMs).getUTCFullYear();
-  const year = thisYear - (thisYear % 100) + twoDigits;
-  return year > thisYear + 50 ? year - 100 : year;
+  const time = DATE.test(text) ? Date.parse(text.endsWith('GMT') ? text : `${text} GMT`) : Number.NaN;
+  return Number.isNaN(time) ? undefined : Math.max(0, time - nowMs);
 }
