@@ -192,6 +192,11 @@ function readShowing(body: JsonObject): ShowingSettings {
   return { rules: read('rules', rulesMax, readRuleId), reply: read('reply', replyMax, readReplyPath) };
 }
 
+/** The rejection, at its place, of what decides what others see, for a caller who may not. */
+export function needsReveal(field: string): VaultError {
+  return new VaultError('not_allowed', { field, expected: 'needs `vault:read` and unmasked output' });
+}
+
 /** The same of a caller who may not decide it: what there was stays, and may be repeated. */
 function keptShowing(body: JsonObject, previous: ShowingSettings = {}): ShowingSettings {
   const { rules, reply } = readShowing(body);
@@ -199,10 +204,7 @@ function keptShowing(body: JsonObject, previous: ShowingSettings = {}): ShowingS
   for (const [name, given] of Object.entries({ rules, reply })) {
     const own = kept[name as keyof ShowingSettings];
     if (given !== undefined && (given.length !== own?.length || given.some((each, at) => each !== own[at]))) {
-      throw new VaultError('not_allowed', {
-        field: `body.${name}`,
-        expected: 'needs `vault:read` and unmasked output',
-      });
+      throw needsReveal(`body.${name}`);
     }
   }
   return kept;

@@ -1,6 +1,7 @@
 /** What API credentials may do. An account's password may do everything that the account may. */
 import { VaultError } from '../../core/errors.ts';
 import { keepsDigits } from '../../domain/card/token-format.ts';
+import { needsReveal } from '../../domain/connection/connection.ts';
 import type { Sight } from '../../domain/relay/sight.ts';
 import { isInRanges } from '../../domain/text/network.ts';
 import type { Scope } from '../../http/schema/credential.ts';
@@ -78,7 +79,7 @@ export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): bo
 /** Rejects, at its place, what only a caller may set who may decide what others see. */
 export function requireReveal(account: Pick<Account, 'credential' | 'unmasked'>, field: string): void {
   if (!mayReveal(account)) {
-    throw new VaultError('not_allowed', { field, expected: 'needs `vault:read` and unmasked output' });
+    throw needsReveal(field);
   }
 }
 
