@@ -21,7 +21,6 @@ import { endOpenings } from './jobs/openings.ts';
 import { FETCH_HANDLERS } from './jobs/proxy/fetch.ts';
 import { FILL_HANDLERS } from './jobs/proxy/fill.ts';
 import { ORDER_HANDLERS } from './jobs/proxy/order.ts';
-import { REPLY_HANDLERS } from './jobs/proxy/reply.ts';
 import { REPORT_HANDLERS } from './jobs/proxy/report.ts';
 import { RECOVERY_HANDLERS } from './jobs/recovery/recovery.ts';
 import { RELAY_HANDLERS } from './jobs/relay/relay.ts';
@@ -45,7 +44,6 @@ const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...ORDER_HANDLERS,
   ...FILL_HANDLERS,
   ...FETCH_HANDLERS,
-  ...REPLY_HANDLERS,
   ...REPORT_HANDLERS,
   ...AUDIT_HANDLERS,
   ...HEADS_HANDLERS,

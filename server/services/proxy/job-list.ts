@@ -295,16 +295,12 @@ async function find(parts: ListingParts, account: Account, id: string): Promise<
 }
 
 async function shownNow(parts: ListingParts, { aid }: Account, state: JobState): Promise<Job> {
-  const [detail] = await parts.jobStore.details(aid, [state]);
-  if (detail === undefined) {
-    throw new VaultError('job_not_found');
+  const [job] = await show(parts, aid, [state]);
+  if (job === undefined) {
+    const isGone = (await parts.jobStore.find(aid, state.id)) === undefined;
+    throw new VaultError(isGone ? 'job_not_found' : 'integrity_failed');
   }
-  const jobs = [{ id: state.id, phase: detail.phase }];
-  const [described] = await parts.crypto.describeJobs({ aid, jobs, records: [detail.record] });
-  if (described == null) {
-    throw new VaultError('integrity_failed');
-  }
-  return shownOf(parts, state, detail, described);
+  return job;
 }
 
 /** One job. Rejects with `job_not_found`. */

@@ -203,22 +203,21 @@ function createCodec(
   { key: { aid, kid }, blob }: Unlocked,
   passphrase: SecretBytes,
 ): ReplyCodec<Uint8Array> {
+  const under = (digest: string) => ({ name: { aid, kid, digest }, blob, passphrase });
   return {
-    pack: async (reply, digest) => {
-      const made = await crypto.sealReply({ name: { aid, kid, digest }, blob, passphrase, reply });
-      if (made.kind === 'warm_miss') {
-        throw new VaultError('key_changed');
-      }
-      return made.record;
-    },
-    unpack: async (record, digest) => {
-      const made = await crypto.openReply({ name: { aid, kid, digest }, blob, passphrase, record });
-      if (made.kind === 'warm_miss') {
-        throw new VaultError('key_changed');
-      }
-      return made.reply;
-    },
+    pack: async (reply, digest) => unlessMissed(await crypto.sealReply({ ...under(digest), reply })).record,
+    unpack: async (record, digest) =>
+      unlessMissed(await crypto.openReply({ ...under(digest), record })).reply,
   };
+}
+
+function unlessMissed<Made extends { readonly kind: string }>(
+  made: Made | { readonly kind: 'warm_miss' },
+): Exclude<Made, { readonly kind: 'warm_miss' }> {
+  if (made.kind === 'warm_miss') {
+    throw new VaultError('key_changed');
+  }
+  return made as Exclude<Made, { readonly kind: 'warm_miss' }>; // the other kinds are left
 }
 
 /** Sends a prepared request now, or accepts it as a job; gives the reply for the caller. */

@@ -1,4 +1,3 @@
-import type { FillRelayParams } from '../../../workers/jobs/relay/jobs.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../../core/headers.ts';
 import type { Secret, SecretBytes } from '../../core/secret.ts';
@@ -222,9 +221,11 @@ async function fillUnder(
   const { aid, kid } = key;
   const request = { connection, method, path, query, headers, sight: sightOf(account) };
   const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-  const found = Promise.all(tokens.map((token) => readParts(kid, token)));
-  const made = await readAndFill(itemStore, key, tokens, found, (items, stored) => {
-    const params: FillRelayParams = { ...actorOf(ctx, now()), aid, kid, ...request, items };
+  const made = await readAndFill(itemStore, key, tokens, readParts, (found) => {
+    const stored = found.flatMap((item) => (item === undefined ? [] : [item]));
+    const existing = tokens.filter((_, at) => found[at] !== undefined);
+    const items = existing.map((token, at) => ({ token, seen: stored[at]?.logLength ?? 0 }));
+    const params = { ...actorOf(ctx, now()), aid, kid, ...request, items };
     return crypto.fillRelay({ params, opening, connection: record, items: stored, body });
   });
   if (!('logEntries' in made)) {
@@ -238,37 +239,24 @@ async function fillUnder(
   return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
 }
 
-/** Of each item that exists, its token and the length of its log; and the items themselves. */
-type Fill<T> = (items: FillRelayParams['items'], stored: readonly ItemParts[]) => Promise<T>;
-
-/** Fills by all items as they were read, as `readAndOpen` does of one. Items that do not exist are left out. */
+/** Fills by all items as they were read, as `readAndOpen` does of one. Items that do not exist are undefined. */
 async function readAndFill<T>(
   itemStore: Pick<ItemStore, 'read'>,
   { kid, gen }: KeyRef,
   tokens: readonly string[],
-  reading: Promise<readonly (ItemParts | undefined)[]>,
-  fillBy: Fill<T>,
+  readParts: ReadParts,
+  fillBy: (found: readonly (ItemParts | undefined)[]) => Promise<T>,
 ): Promise<T | Fenced> {
-  const fillFrom = (found: readonly (ItemParts | undefined)[]): Promise<T> => {
-    const items = tokens.flatMap((token, at) => {
-      const stored = found[at];
-      return stored === undefined ? [] : [{ token, stored }];
-    });
-    return fillBy(
-      items.map(({ token, stored }) => ({ token, seen: stored.logLength })),
-      items.map(({ stored }) => stored),
-    );
-  };
-  const found = await reading;
+  const found = await Promise.all(tokens.map((token) => readParts(kid, token)));
   const filled = found.includes(undefined)
     ? undefined
-    : await recover(fillFrom(found), 'integrity_failed', undefined);
+    : await recover(fillBy(found), 'integrity_failed', undefined);
   if (filled !== undefined) {
     return filled;
   }
   const again = await Promise.all(tokens.map((token) => itemStore.read(kid, token, gen)));
   const fenced = again.find((item): item is Fenced => item !== undefined && item.kind !== 'item');
-  return fenced ?? fillFrom(again.map((item) => (item?.kind === 'item' ? item : undefined)));
+  return fenced ?? fillBy(again.map((item) => (item?.kind === 'item' ? item : undefined)));
 }
 
 /** Logs the use of the items that were opened; gives why that must be tried again. An item that has gone is unknown. */

@@ -1,4 +1,4 @@
-/** Handlers of the jobs on opened jobs and reports in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs on opened jobs, reports and kept replies in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
@@ -11,10 +11,13 @@ import {
   webhookBody,
 } from '../../../server/domain/proxy/webhook-body.ts';
 import { type Showing, type Sight, showReply } from '../../../server/domain/relay/sight.ts';
-import { EMPTY, wipe } from '../../crypto/primitives/bytes.ts';
-import { parseOwn, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import { openItem, sealItem } from '../../crypto/item/item.ts';
+import { openMeta } from '../../crypto/item/meta.ts';
+import { concat, EMPTY, readBytes, readU32, u32, wipe } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
-import type { PROXY_JOBS, ProxyKind, ProxyOutcome } from './jobs.ts';
+import { openWarmKey, WARM_MISS } from '../key/open.ts';
+import type { PROXY_JOBS, ProxyKind, ProxyOutcome, ReplyName } from './jobs.ts';
 import { attemptOf } from './order.ts';
 import * as records from './record.ts';
 
@@ -97,7 +100,12 @@ function sentReply(
   });
 }
 
-/** The handlers of `reportProxy`, `sealReport`, `openJob` and `openReport`. */
+/** The place of a kept reply among the items of its vault key: no token has a line feed in it. */
+function placeOf({ env }: ThreadContext, { aid, kid, digest }: ReplyName) {
+  return { env, aid, kid, token: `reply\n${digest}` };
+}
+
+/** The handlers of the jobs on opened jobs, reports and kept replies. */
 export const REPORT_HANDLERS = {
   /** Of a sent request an object of its own, of all else what its webhook would receive. */
   reportProxy(context, { place, job: record, outcome, content, shown, showing }) {
@@ -136,5 +144,28 @@ export const REPORT_HANDLERS = {
   openReport(context, { place, report }) {
     const { facts, secret, body } = records.openReport(context, place, report);
     return { facts, secret: secret.length === 0 ? undefined : secret, body };
+  },
+
+  /** Seals a reply as an item is sealed: `length of the metadata 4 | metadata | envelope and content`. */
+  sealReply(context, { name, blob, passphrase, reply }) {
+    const owner = openWarmKey(context, name, blob, passphrase);
+    if (!owner) {
+      return WARM_MISS;
+    }
+    const place = placeOf(context, name);
+    const { item, meta } = sealItem({ ...place, owner, part0: reply, sealer: context.sealer });
+    return { kind: 'sealed', record: concat([u32(meta.length), meta, item]) };
+  },
+
+  openReply(context, { name, blob, passphrase, record }) {
+    const key = openWarmKey(context, name, blob, passphrase);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const metaBytes = readU32(record, 0);
+    const place = placeOf(context, name);
+    const meta = openMeta(context.sealer, place, readBytes(record, 4, metaBytes));
+    const item = record.subarray(4 + metaBytes);
+    return { kind: 'opened', reply: openItem({ ...place, key, item, meta, nowMs: 0 }).part0 };
   },
 } satisfies Partial<ThreadHandlers<typeof PROXY_JOBS>>;

@@ -1,4 +1,5 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { isUtf8 } from 'node:buffer';
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import type { Connection } from '../../../server/domain/connection/connection.ts';
@@ -12,7 +13,7 @@ import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/
 import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
+import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import { openConnection } from '../connection/connection.ts';
 import { connectedHeaders } from '../connection/outgoing.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
@@ -133,30 +134,17 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
   };
 }
 
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** A text, and what makes its bytes again. */
-interface Readable {
-  readonly text: string;
-  readonly encode: (text: string) => Uint8Array;
-}
-
-/** Bytes as the text that they are in UTF-8; others are read one by one. */
-function readableBytes(bytes: Uint8Array): Readable {
-  try {
-    return { text: strict.decode(bytes), encode: utf8 };
-  } catch {
-    return { text: Buffer.from(bytes).toString('latin1'), encode: (text) => Buffer.from(text, 'latin1') };
-  }
-}
-
-/** A body that is no text may pass through, but nothing can be put into it. */
-function bodyOf(body: Uint8Array): Readable {
-  const read = readableBytes(body);
-  if (read.encode !== utf8 && findPlaceholders(read.text, 'body', 'encoded').length > 0) {
+/**
+ * The text of a body, and what makes its bytes again. One that is not UTF-8 is read byte by byte: it may pass through, but
+ * nothing can be put into it.
+ */
+function bodyOf(body: Uint8Array) {
+  const encoding = isUtf8(body) ? 'utf8' : 'latin1';
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString(encoding);
+  if (encoding === 'latin1' && findPlaceholders(text, 'body', 'encoded').length > 0) {
     throw new VaultError('invalid_request', { field: 'body', expected: 'must be text in UTF-8' });
   }
-  return read;
+  return { text, encode: (filled: string): Uint8Array => Buffer.from(filled, encoding) };
 }
 
 /** The handlers of `RELAY_JOBS`. */
