@@ -103,12 +103,16 @@ export function readAs(source: string, notations: Notations): View {
   for (const notation of notations) {
     reads[LEADS[notation].charCodeAt(0)] = READS[notation];
   }
+  const isLead = new Uint8Array(0x10000);
+  for (const notation of notations) {
+    isLead[LEADS[notation].charCodeAt(0)] = 1;
+  }
   const units = new Uint16Array(source.length);
   const starts = new Int32Array(source.length + 1);
   let length = 0;
   for (let at = 0; at < source.length; length++) {
     const unit = source.charCodeAt(at);
-    const read = unit < 0x80 ? (reads[unit]?.(source, at) ?? 0) : 0;
+    const read = isLead[unit] === 1 ? (reads[unit]?.(source, at) ?? 0) : 0;
     units[length] = read === 0 ? unit : read % WIDTH;
     starts[length] = at;
     at += read === 0 ? 1 : Math.floor(read / WIDTH);

@@ -1,5 +1,6 @@
 /** Numbers and codes in the text of a third party's reply, for callers who see numbers masked. */
 import { isDigit, onlyDigits } from '../card/digits.ts';
+import { mayHaveSadName } from '../card/sensitive-names.ts';
 import { maskText } from './mask-text.ts';
 import { hideCodes, hideJsonCodes } from './reply-codes.ts';
 import { isJsonText, visitJson } from './reply-json.ts';
@@ -201,6 +202,9 @@ function maskTreatment(numbers: StoredNumbers): Treatment {
 export function maskReply(text: string, format: ReplyFormat, numbers: StoredNumbers): string {
   const reply = replyOf(text, format);
   const view = readAs(treatNumbers(text, reply, maskTreatment(numbers)), allOf(format));
+  if (!mayHaveSadName(view.text)) {
+    return view.source;
+  }
   return reply.isJson ? hideJsonCodes(view) : hideCodes(view, format === 'form');
 }
 
