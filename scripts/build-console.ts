@@ -9,7 +9,7 @@ import { folderOf, makeArtifact } from './artifact.ts';
 import { type Site, type SiteFile, writeSite } from './site/write.ts';
 
 const INDEX = 'console.json';
-const CONSOLE = join(import.meta.dir, '..', 'server', 'console');
+const CONSOLE = join(import.meta.dir, '..', 'console');
 const encoder = new TextEncoder();
 
 async function buildScript(): Promise<Uint8Array<ArrayBuffer>> {
@@ -82,9 +82,9 @@ const isMade = await makeArtifact({
   folder,
   // The lock file represents the packages.
   sources: [
-    'server/console/**/*',
+    'console/**/*',
     'sdk/**/*.ts',
-    'server/http/schema/*.ts',
+    'server/**/*schema.ts',
     'bun.lock',
     'scripts/site/*',
     'scripts/{artifact,build-console}.ts',

@@ -4,8 +4,9 @@
  * those that `sdk/api.d.ts` has by then. With `--check` it writes nothing and fails when one of them differs from what
  * it would write.
  */
+
+import { ROUTES } from '../server/boot/routes.ts';
 import { buildOpenApi } from '../server/http/openapi/document.ts';
-import { ROUTES } from '../server/http/routes/table.ts';
 import { apiTypes } from './gen/api-types.ts';
 import { errorsPage } from './gen/errors-page.ts';
 import { sdkReference } from './gen/sdk-reference.ts';

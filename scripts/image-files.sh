@@ -9,7 +9,6 @@ mkdir -p "$target"
 [ -z "$(ls -A "$target")" ] || { echo "$target is not empty" >&2; exit 1; }
 
 cp -R package.json bun.lock bunfig.toml tsconfig.json LICENSE server workers forms "$target"
-rm -r "$target/server/console"
 mkdir "$target/sdk"
 cp -R sdk/openapi.json sdk/seal "$target/sdk"
 (cd "$target" && bun install --frozen-lockfile --production --silent)

@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs';
 import { runCommandLine } from './cli/run.ts';
 import { loadConfig, processEnv } from './config/config.ts';
 import { errorCode } from './config/folder.ts';
-import { closeMemory } from './core/own-memory.ts';
+import { closeMemory } from './core/process-memory.ts';
 
 const PIPE_FULL_MS = 5;
 const nap = new Int32Array(new SharedArrayBuffer(4));

@@ -5,7 +5,7 @@ import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
 import { parseMasterKeyBytes } from './config/ring.ts';
 import { StartError } from './core/errors.ts';
-import { closeMemory } from './core/own-memory.ts';
+import { closeMemory } from './core/process-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
+import { SCOPES } from '../server/account/credential/schema.ts';
+import { ROUTES } from '../server/boot/routes.ts';
 import { isErrorCode } from '../server/core/errors.ts';
 import { buildOpenApi } from '../server/http/openapi/document.ts';
-import { type AuthRule, type Route, routeErrors, scopesOf } from '../server/http/plugins/route.ts';
-import { ROUTES } from '../server/http/routes/table.ts';
-import { SCOPES } from '../server/http/schema/credential.ts';
+import { type AuthRule, type Route, routeErrors, scopesOf } from '../server/http/route.ts';
 import { callNames } from './sdk/call-names.ts';
 import { WIRES } from './sdk/wires.ts';
 

@@ -44,7 +44,7 @@ test.each(ALL_PAGES)('every script that %s names is there', async (page) => {
 });
 
 test('every page that the code refers to exists', async () => {
-  const sources = await readSources('server', 'workers', 'sdk', 'forms', 'scripts');
+  const sources = await readSources('server', 'workers', 'sdk', 'forms', 'console', 'scripts');
   const missing = [...sources].flatMap(([path, text]) =>
     [...text.matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
       .filter(([page]) => !existsSync(join(root, page)))

@@ -14,8 +14,9 @@ export interface Confinement {
 }
 
 const SERVER_SIDE = /^(?:server|workers)\//;
-const SHIPPED = /^(?:server|workers|sdk|forms)\//;
-const EDGE = /^server\/(?:main\.ts$|telemetry\/log-sink\.ts$|boot\/|cli[./])/;
+const SHIPPED = /^(?:server|workers|sdk|forms|console)\//;
+const EDGE =
+  /^server\/(?:(?:main|commands)\.ts$|telemetry\/log-sink\.ts$|sink\/target\.ts$|boot\/|cli[./]|(?:[a-z-]+\/)+(?:[a-z]+-)*command\.ts$|(?:backup|import)\/)/;
 const NOWHERE = /^$/;
 
 /**
@@ -30,25 +31,25 @@ export const JSON_PARSED_IN: Readonly<Record<string, string>> = {
   'sdk/transport/errors.ts': "a refusal's body, of which only checked parts are kept",
   'sdk/transport/pages.ts': "a reply's body",
   'sdk/webhook/webhook.ts': "a webhook's body, once its signature fits",
-  'server/cli/backup/file.ts': "a backup's header, which is compared with a schema",
-  'server/cli/backup/restore.ts': "an authenticated backup's counts",
-  'server/cli/import/state.ts': 'the state of an import, which is compared with a schema',
-  'server/console/ui/json.ts': 'what a person has typed, in their own browser',
+  'server/backup/file.ts': "a backup's header, which is compared with a schema",
+  'server/backup/restore-command.ts': "an authenticated backup's counts",
+  'server/import/state.ts': 'the state of an import, which is compared with a schema',
+  'console/ui/json.ts': 'what a person has typed, in their own browser',
   'server/config/files.ts': "the operator's own files",
   'server/domain/json/json.ts': 'one string literal, already scanned',
   'server/domain/mask/reply-json.ts': "a third party's text: only whether it is JSON, the value is dropped",
-  'server/http/plugins/shell.ts': 'a reply that is compared with its schema',
-  'server/services/account/credential-record.ts': 'an opened service record',
-  'server/services/account/record.ts': 'an opened service record',
-  'server/services/audit/verify.ts': 'a checkpoint, before its signature is checked',
-  'server/services/audit/verify-heads.ts': 'a checkpoint, before its signature is checked',
-  'server/services/cert/cert.ts': 'an opened certificate record',
-  'server/services/common/cursor.ts': 'an authenticated cursor',
-  'server/services/form/form.ts': 'an opened form',
-  'server/services/request/idempotency.ts': 'an opened kept reply',
-  'server/services/vault/card.ts': 'a row of the BIN table',
-  'server/services/rule/rule.ts': 'an opened rule',
-  'workers/jobs/cert/cert.ts': 'an opened record',
+  'server/http/request.ts': 'a reply that is compared with its schema',
+  'server/account/credential/records.ts': 'an opened service record',
+  'server/account/records.ts': 'an opened service record',
+  'server/audit/verifier.ts': 'a checkpoint, before its signature is checked',
+  'server/log-heads/verify.ts': 'a checkpoint, before its signature is checked',
+  'server/certificate/certificates.ts': 'an opened certificate record',
+  'server/core/cursors.ts': 'an authenticated cursor',
+  'server/form/forms.ts': 'an opened form',
+  'server/request/idempotency.ts': 'an opened kept reply',
+  'server/vault/card-metadata.ts': 'a row of the BIN table',
+  'server/rule/rules.ts': 'an opened rule',
+  'workers/jobs/certificate/handlers.ts': 'an opened record',
   'workers/jobs/codec.ts': "the server's own parameters of a job, and a thread's own reply",
   'workers/jobs/context.ts': 'an opened record, or an order between two jobs',
   'workers/pool/failure.ts': "a thread's own failure",
@@ -60,7 +61,7 @@ export const CONFINEMENTS: readonly Confinement[] = [
     code: /\.\s*expose\s*\(/,
     files: SERVER_SIDE,
     except:
-      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/plugins\/call\.ts$|outbound\/|http\/routes\/|config\/|boot\/|main\.ts$|cli[./])/,
+      /^workers\/jobs\/codec\.ts$|^server\/(?:crypto\/client\.ts$|http\/arrival\.ts$|outbound\/|config\/|boot\/|main\.ts$|cli[./]|(?:[a-z-]+\/)+(?:[a-z]+-)*(?:routes|command)\.ts$|(?:backup|import)\/)/,
     why: 'secrets are used by server/crypto/client.ts, read and returned at the HTTP edge, and sent by outbound alone',
   },
   {

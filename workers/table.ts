@@ -1,21 +1,21 @@
 /** Every job of the threads. The server builds its client from this table, each thread its handlers. */
 import { AUDIT_JOBS } from './jobs/audit/jobs.ts';
-import { BATCH_JOBS } from './jobs/batch/jobs.ts';
-import { CERT_JOBS } from './jobs/cert/jobs.ts';
+import { CERT_JOBS } from './jobs/certificate/jobs.ts';
 import { CONNECTION_JOBS } from './jobs/connection/jobs.ts';
 import { numberJobs } from './jobs/define.ts';
 import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
 import { EXPORT_JOBS } from './jobs/export/jobs.ts';
-import { HEADS_JOBS } from './jobs/heads/jobs.ts';
-import { ITEM_JOBS } from './jobs/item/jobs.ts';
+import { ROOT_JOBS } from './jobs/installation/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
+import { RECOVERY_JOBS } from './jobs/key/recovery-jobs.ts';
+import { HEADS_JOBS } from './jobs/log-heads/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
-import { RECOVERY_JOBS } from './jobs/recovery/jobs.ts';
 import { RELAY_JOBS } from './jobs/relay/jobs.ts';
-import { ROOT_JOBS } from './jobs/root/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
 import { SERVICE_JOBS } from './jobs/service/jobs.ts';
+import { BATCH_JOBS } from './jobs/vault/batch-jobs.ts';
+import { ITEM_JOBS } from './jobs/vault/jobs.ts';
 
 /** The jobs by name, each with the number that it has in a frame. */
 export const JOBS = numberJobs(

@@ -1,5 +1,5 @@
 /** The form's settings, which the service has written into the page. Every value is checked, as the page may be older than the script. */
-import type { PageConfig, PageField, PageSettings, PageVisit } from '../../server/http/schema/form.ts';
+import type { PageConfig, PageField, PageSettings, PageVisit } from '../../server/form/schema.ts';
 import { COLORS } from './color.ts';
 
 const COLOR_NAMES = Object.keys(COLORS) as (keyof typeof COLORS)[];

@@ -1,5 +1,5 @@
 /** The fields that the owner has added, by their types; they are posted by their names. */
-import type { PageField } from '../../server/http/schema/form.ts';
+import type { PageField } from '../../server/form/schema.ts';
 import { digitsOf } from '../fields/digits.ts';
 import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';

@@ -1,6 +1,6 @@
 /** The common parts of all types of forms: fields, and the object that they are posted as. */
 
-import type { PageConfig } from '../../server/http/schema/form.ts';
+import type { PageConfig } from '../../server/form/schema.ts';
 import type { FieldPlan, FormField } from '../fields/field.ts';
 import { createField } from '../fields/make-field.ts';
 import type { Problem } from '../fields/validate.ts';

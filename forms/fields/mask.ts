@@ -1,6 +1,6 @@
 /** The values of a stored item that are shown, and their masked texts. */
 
-import type { PageConfig } from '../../server/http/schema/form.ts';
+import type { PageConfig } from '../../server/form/schema.ts';
 import { brandOf } from './brand.ts';
 import { digitsOf } from './digits.ts';
 import { formFields } from './fields.macro.ts' with { type: 'macro' };

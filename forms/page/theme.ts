@@ -1,6 +1,6 @@
 /** The appearance of a form: base style, colours of the owner, light or dark, and the direction of the language. */
 
-import type { PageConfig } from '../../server/http/schema/form.ts';
+import type { PageConfig } from '../../server/form/schema.ts';
 import { COLORS, readableOn } from '../base/color.ts';
 import type { Locale } from '../messages/messages.ts';
 import { pageStyles } from '../styles/styles.macro.ts' with { type: 'macro' };

@@ -1,5 +1,5 @@
 /** The parameters of one visit. They are in the address, never in the page, and are removed from the address immediately. */
-import type { PageConfig } from '../../server/http/schema/form.ts';
+import type { PageConfig } from '../../server/form/schema.ts';
 
 /** The endpoint, and what is sent with the request. `extra` is stored in addition to the fields. */
 export interface Visit {

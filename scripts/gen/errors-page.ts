@@ -1,8 +1,9 @@
 /** Renders docs/errors.md from the tables of errors and routes: each code's meaning, what to do, and where it occurs. */
+
+import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import type { ErrorCode } from '../../server/core/errors.ts';
-import { type Noun, type Route, routeErrors } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
+import { type Noun, type Route, routeErrors } from '../../server/http/route.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUSES = [...new Set(CODES.map((code) => ERRORS[code].status))].toSorted((a, b) => a - b);

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
 import { encodeSecret, type Secret } from '../core/secret.ts';
-import { isCredentialId } from '../domain/account/credential.ts';
+import { isCredentialId } from '../domain/account.ts';
 import type { System } from './assemble.ts';
 
 /** The account that this start created, with its generated password. */

@@ -1,10 +1,10 @@
 import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
-import { createBodyBudget } from '../http/plugins/body-budget.ts';
-import { createFormPages } from '../http/plugins/form-pages.ts';
-import type { HttpConfig, HttpParts } from '../http/plugins/http-parts.ts';
-import { createHealth } from '../services/admin/health.ts';
+import { createFormPages } from '../form/pages/render.ts';
+import { createBodyBudget } from '../http/body-budget.ts';
+import type { HttpConfig, HttpParts } from '../http/deps.ts';
+import { createHealth } from '../http/health.ts';
 import type { System } from './assemble.ts';
 
 /** How long the body of a request may take to arrive. */

@@ -2,14 +2,14 @@ import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import type { SettingName } from '../config/names.ts';
 import { StartError } from '../core/errors.ts';
-import { createApp } from '../http/app.ts';
+import { logFault } from '../http/context.ts';
+import type { HttpParts } from '../http/deps.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
 import { probePort } from '../http/listen/port.ts';
-import { logFault } from '../http/plugins/http-context.ts';
-import type { HttpParts } from '../http/plugins/http-parts.ts';
-import { createServerStore } from '../store/server.ts';
+import { createServerStore } from '../installation/server-store.ts';
+import { createSiblings, type Siblings } from '../installation/servers.ts';
+import { createApp } from './app.ts';
 import type { System } from './assemble.ts';
-import { createSiblings, type Siblings } from './siblings.ts';
 
 /** Idle connections are closed after this time. */
 const IDLE_SECONDS = 120;

@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts';
 import { ensureMasterKey } from '../config/master-key.ts';
-import { lockMemory } from '../core/own-memory.ts';
-import type { UnsafeRedis } from '../store/redis/safety.ts';
+import { lockMemory } from '../core/process-memory.ts';
+import type { UnsafeRedis } from '../redis/safety.ts';
 import { assemble } from './assemble.ts';
 import { type SystemOptions, settingsOf } from './options.ts';
-import { checkSafety, openTarget } from './redis-target.ts';
+import { checkSafety, openTarget } from './redis/target.ts';
 
 /** An open vault with its configuration. */
 export type Session = Awaited<ReturnType<typeof openConfigured>>;

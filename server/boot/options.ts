@@ -2,9 +2,9 @@ import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
 import type { AuditSink } from '../config/sink.ts';
-import type { ServiceSettings } from '../services/common/settings.ts';
-import type { RedisLink } from '../store/redis/client.ts';
-import type { RedisTarget } from '../store/redis/connect.ts';
+import type { ServiceSettings } from '../core/settings.ts';
+import type { RedisLink } from '../redis/client.ts';
+import type { RedisTarget } from '../redis/connect.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
 

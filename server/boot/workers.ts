@@ -5,8 +5,8 @@ import { createRootCell, writeRootCell } from '../../workers/jobs/root-keys.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { type Crypto, createCrypto } from '../crypto/client.ts';
-import { claimInstallation, type Installation, readInstallation } from '../store/installation.ts';
-import type { RedisLink } from '../store/redis/client.ts';
+import { claimInstallation, type Installation, readInstallation } from '../installation/store.ts';
+import type { RedisLink } from '../redis/client.ts';
 import type { SystemOptions } from './options.ts';
 
 /** The number of partitions of a key in a new installation. */

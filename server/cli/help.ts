@@ -1,4 +1,4 @@
-import type { Command, Option } from './commands/command.ts';
+import type { Command, Option } from './command.ts';
 
 /** Options of every command, with their help. */
 const COMMON: readonly (readonly [string, string])[] = [

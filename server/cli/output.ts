@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../config/folder.ts';
-import { CommandError, type Output } from './commands/command.ts';
+import { CommandError, type Output } from './command.ts';
 
 /** An output that can be discarded. */
 export interface OpenOutput extends Output {

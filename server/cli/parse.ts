@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { COMMANDS } from './all.ts';
-import { type Command, CommandError, type Option, type OptionSet, type Values } from './commands/command.ts';
+import { COMMANDS } from '../commands.ts';
+import { type Command, CommandError, type Option, type OptionSet, type Values } from './command.ts';
 import { callOf, helpOf, overviewOf } from './help.ts';
 
 /** A valid command line. */

@@ -1,4 +1,4 @@
-import type { Result, Table } from './commands/command.ts';
+import type { Result, Table } from './command.ts';
 
 const GAP = '  ';
 /** A cell with a number and an optional unit. */

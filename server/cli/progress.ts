@@ -1,4 +1,4 @@
-import type { Progress } from './commands/command.ts';
+import type { Progress } from './command.ts';
 
 const BAR_WIDTH = 24;
 /** The shortest time between two updates on a terminal. */

@@ -2,12 +2,12 @@ import type { Session } from '../boot/open.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/reader.ts';
 import { VaultError } from '../core/errors.ts';
-import { recordedCommand } from './audit.ts';
-import { type CommandCall, CommandError, type Output, type Result } from './commands/command.ts';
+import { type CommandCall, CommandError, type Output, type Result } from './command.ts';
 import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
 import { resultText } from './print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
+import { recordedCommand } from './recorded.ts';
 
 /** The process around the command line: its output, settings and signals. */
 export interface Terminal extends ProgressScreen {

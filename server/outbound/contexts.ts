@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { createMemory } from '../core/cache.ts';
 import { VaultError } from '../core/errors.ts';
-import { createMemory } from '../core/memory.ts';
 import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;

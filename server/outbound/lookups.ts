@@ -1,4 +1,4 @@
-import { createMemory } from '../core/memory.ts';
+import { createMemory } from '../core/cache.ts';
 import type { DnsAnswer, DnsQuery } from './name-servers.ts';
 
 /** Options of concurrent lookups; `max` limits those in flight. */

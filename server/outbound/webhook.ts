@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { HeaderEntries } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
-import { WEBHOOK_SECRET_PATTERN } from '../http/schema/third-party.ts';
+import { WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
 
 /** The message of one webhook attempt. */
 export interface WebhookMessage {

@@ -2,8 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../server/config/config.ts';
-import { RECORD_KINDS } from '../../server/store/records/registry.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
+import { RECORD_KINDS } from '../../server/redis/records/registry.ts';
 import { NAMED_BYTES } from '../helpers/log-entry.ts';
 import { type BareRedis, startRedis } from './bare-redis.ts';
 import { addressesOf, PLAIN } from './cards.ts';

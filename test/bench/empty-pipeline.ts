@@ -6,8 +6,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
-import { createItemStore } from '../../server/store/item/item.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { createItemStore } from '../../server/vault/store/items.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 /** Bytes of what the vault stores for a card, and of the text that a reading gives. */

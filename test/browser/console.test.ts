@@ -3,11 +3,11 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ARGUMENTS } from '../../server/console/screens/rule-arguments.ts';
-import { FORMS } from '../../server/console/text/en-forms.ts';
+import { ARGUMENTS } from '../../console/screens/rule-arguments.ts';
+import { FORMS } from '../../console/text/en-forms.ts';
 import { compileOperation } from '../../server/domain/rule/operations.ts';
-import { ADDITIONAL_TYPES } from '../../server/http/schema/form.ts';
-import { OPERATION_NAMES } from '../../server/http/schema/rule.ts';
+import { ADDITIONAL_TYPES } from '../../server/form/schema.ts';
+import { OPERATION_NAMES } from '../../server/rule/schema.ts';
 import { run } from '../helpers/packed-sdk.ts';
 
 test('it offers the operations that there are, with their arguments', () => {

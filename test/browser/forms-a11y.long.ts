@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
+import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { axeFaults } from './axe.ts';
 import { type Endpoint, openFormsWorld } from './forms-world.ts';
 import { overflow, small } from './layout.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
-import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
+import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { type Shown, showForm, WAYS } from './forms-shop.ts';
 import { openFormsWorld } from './forms-world.ts';
 import { useWorld } from './use-world.ts';

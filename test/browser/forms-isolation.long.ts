@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { FormSettings } from '../../server/http/schema/form.ts';
+import type { FormSettings } from '../../server/form/schema.ts';
 import { startThirdParty, type ThirdParty } from '../helpers/third-party.ts';
 import { showForm } from './forms-shop.ts';
 import { type Endpoint, openFormsWorld } from './forms-world.ts';

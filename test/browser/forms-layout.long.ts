@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { FORM_LOCALES, type FormSettings, type FormTypeName } from '../../server/http/schema/form.ts';
+import { FORM_LOCALES, type FormSettings, type FormTypeName } from '../../server/form/schema.ts';
 import { axeFaults } from './axe.ts';
 import { type Shown, showForm } from './forms-shop.ts';
 import { openFormsWorld, USER } from './forms-world.ts';

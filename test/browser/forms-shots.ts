@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
+import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { type FormsWorld, openFormsWorld } from './forms-world.ts';
 
 type Step = (page: Page) => Promise<void>;

@@ -1,11 +1,11 @@
 /** Everything that hosted forms need in a browser: a vault with the real scripts, a shop of another origin, Chromium. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildForms, type FormBundles } from '../../forms/build.ts';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
+import type { CaptureEndpoint } from '../../server/endpoint/capture-schema.ts';
+import { createFormPages } from '../../server/form/pages/render.ts';
+import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { createFormPages } from '../../server/http/plugins/form-pages.ts';
-import type { CaptureEndpoint } from '../../server/http/schema/capture.ts';
-import type { FormSettings, FormTypeName } from '../../server/http/schema/form.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../helpers/vault.ts';

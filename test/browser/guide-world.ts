@@ -1,6 +1,6 @@
 /** The guide in a real browser: a server without a vault behind it, and Chromium. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createStubParts } from '../http/stub-parts.ts';

@@ -1,7 +1,7 @@
 /** What pages look like, compared with pictures in `pictures/`: see `picture.ts`. */
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { FormSettings } from '../../server/http/schema/form.ts';
+import type { FormSettings } from '../../server/form/schema.ts';
 import { goTo, openConsoleWorld, signIn } from './console-world.ts';
 import { pictureFault } from './picture.ts';
 import { useWorld } from './use-world.ts';

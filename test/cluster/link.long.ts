@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { probeRedis } from '../../server/store/installation.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { findUnsafe } from '../../server/store/redis/safety.ts';
+import { probeRedis } from '../../server/installation/store.ts';
+import type { RedisLink } from '../../server/redis/client.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { findUnsafe } from '../../server/redis/safety.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 
 const AWAY = { code: 'store_unavailable' };

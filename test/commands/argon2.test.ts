@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type Argon2Timing, suggest } from '../../server/cli/commands/argon2.ts';
+import { type Argon2Timing, suggest } from '../../server/cli/argon2-command.ts';
 import { parseArgon2 } from '../../server/config/values.ts';
 
 const GB = 1_024 ** 3;

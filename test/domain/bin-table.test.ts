@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type BinRow, parseBinCsv, segmentBins } from '../../server/domain/card/bin-table.ts';
+import { type BinRow, parseBinCsv, segmentBins } from '../../server/bin-table/table.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 
 const HEADER = 'bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level';

@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import {
-  addMoney,
-  formatMoney,
-  NO_MONEY,
-  parseMoney,
-  timesMoney,
-} from '../../server/domain/account/price.ts';
+import { addMoney, formatMoney, NO_MONEY, parseMoney, timesMoney } from '../../server/usage/price.ts';
 
 describe('prices', () => {
   test.each(['0', '7', '0.0020', '0.00000001', '999999999.99999999', '10.10'])(

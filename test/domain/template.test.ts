@@ -4,12 +4,12 @@ import Mustache from 'mustache';
 import { VaultError } from '../../server/core/errors.ts';
 import { JsonNumber, type JsonValue, parseJson, stringifyJson } from '../../server/domain/json/json.ts';
 import { createJsonEscape, plainEscape } from '../../server/domain/template/escape.ts';
+import { parseTemplate } from '../../server/domain/template/parse.ts';
 import {
   renderTemplate,
   type TemplateEscape,
   type TemplateMeter,
 } from '../../server/domain/template/render.ts';
-import { parseTemplate } from '../../server/domain/template/template.ts';
 import { startCpuClock } from '../helpers/cpu-clock.ts';
 import { anyText, jsonObject, utf8 } from './json/arbitrary.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { formatStoredAt, parseFilterTime } from '../../server/domain/text/time-text.ts';
+import { formatStoredAt, parseFilterTime } from '../../server/domain/text/time.ts';
 
 describe('parseFilterTime', () => {
   test.each([

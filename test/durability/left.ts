@@ -1,5 +1,5 @@
 /** Finds accepted requests that are still in Redis. */
-import { createJobQueue } from '../../server/outbound/job-queue.ts';
+import { createJobQueue } from '../../server/job/queue.ts';
 import type { MortalVault } from './server.ts';
 
 const POLL_MS = 20;

@@ -1,7 +1,8 @@
 /** Requests made from the OpenAPI document and then spoiled: the vault answers each as its document says. */
+
+import { ROUTES } from '../../server/boot/routes.ts';
 import { isErrorCode } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
 import { type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';
 import type { Chance } from './chance.ts';

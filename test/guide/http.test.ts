@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ENTRIES } from '../../scripts/guide/contents.ts';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { guidePages } from '../../server/http/pages/guide.ts';
 import { buildGuide } from '../helpers/built-guide.ts';

@@ -1,7 +1,7 @@
 /** A Redis Cluster of the tests' own: three masters on loopback, each with a replica if wanted. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { freePort } from './free-port.ts';
 import { launchRedis, newRedisFolder, sendCommand, socketIn } from './redis-process.ts';
 

@@ -1,5 +1,5 @@
 /** A vault with a record of every kind in it. */
-import { loadBinTable } from '../../server/cli/commands/bin.ts';
+import { loadBinTable } from '../../server/bin-table/command.ts';
 import { newAuthority } from '../workers/crypto/authority.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Sending } from './clients.ts';
 import { clientOf, type MadeCredential, makeCredential } from './credentials.ts';

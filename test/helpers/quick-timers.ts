@@ -1,7 +1,7 @@
 import { spyOn } from 'bun:test';
 
 /**
- * Pauses in ms before `vault verify` checks a suspect record again (`services/maintenance/report.ts`), with their
+ * Pauses in ms before `vault verify` checks a suspect record again (`maintenance/report.ts`), with their
  * length in the tests.
  */
 const VERIFY_PAUSES = new Map([

@@ -1,7 +1,7 @@
 /** A Redis whose users are those of docs/guides/production.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { freePort } from './free-port.ts';
 import { launchRedis, sendCommand, socketIn } from './redis-process.ts';
 

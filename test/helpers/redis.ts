@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import Redis from 'ioredis';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { startTestCluster } from './cluster.ts';
 import { openAllNodes } from './cluster-client.ts';
 import { launchLimitedRedis } from './redis-limited.ts';

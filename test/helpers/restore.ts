@@ -1,5 +1,5 @@
 import { type Config, loadConfig } from '../../server/config/config.ts';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { type Ran, runCommand } from './command.ts';
 import type { TestVault } from './vault.ts';
 

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { FormBundles } from '../../forms/build.ts';
+import { createApp } from '../../server/boot/app.ts';
 import { assemble, type System } from '../../server/boot/assemble.ts';
 import { createHttpParts } from '../../server/boot/http.ts';
 import type { SystemOptions } from '../../server/boot/options.ts';
 import { Secret } from '../../server/core/secret.ts';
-import { createApp } from '../../server/http/app.ts';
-import type { HttpConfig, HttpParts } from '../../server/http/plugins/http-parts.ts';
-import type { ServiceSettings } from '../../server/services/common/settings.ts';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { ServiceSettings } from '../../server/core/settings.ts';
+import type { HttpConfig, HttpParts } from '../../server/http/deps.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
 import type { Tracer } from '../../server/telemetry/tracer.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { routeErrors } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import { AUDIT_ACTIONS } from '../../server/http/schema/audit.ts';
+import { AUDIT_ACTIONS } from '../../server/audit/schema.ts';
+import { ROUTES } from '../../server/boot/routes.ts';
+import { routeErrors } from '../../server/http/route.ts';
 
 /** Routes that leave nothing in the security log, and why that is enough. */
 const UNLOGGED: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { createClientAddress } from '../../server/http/plugins/client-address.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
+import { createClientAddress } from '../../server/http/client-address.ts';
 import { createClient, samplePath } from './client.ts';
 import { AUTHORIZATION, createStubParts } from './stub-parts.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import net from 'node:net';
+import { createApp } from '../../server/boot/app.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { createApp } from '../../server/http/app.ts';
+import { type BodyBudget, createBodyBudget } from '../../server/http/body-budget.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { type BodyBudget, createBodyBudget } from '../../server/http/plugins/body-budget.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubParts, type StubParts } from './stub-parts.ts';
 import { type Talk, talkTo } from './talk.ts';

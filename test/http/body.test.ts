@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../server/core/errors.ts';
-import { compileJsonBody } from '../../server/http/plugins/json-body.ts';
-import type { StoreInput } from '../../server/services/vault/vault.ts';
+import { compileJsonBody } from '../../server/http/json-body.ts';
+import type { StoreInput } from '../../server/vault/vault.ts';
 import { createClient } from './client.ts';
 
 const KEY = '/v1/key';

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Elysia } from 'elysia';
-import { createApp } from '../../server/http/app.ts';
-import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
-import type { ErrorBody } from '../../server/http/schema/common.ts';
+import { createApp } from '../../server/boot/app.ts';
+import type { HttpParts } from '../../server/http/deps.ts';
+import type { ErrorBody } from '../../server/schema/common.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 

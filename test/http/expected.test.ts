@@ -1,10 +1,10 @@
 /** Whatever a request has that does not fit, the refusal says what was expected of it, and never what it was. */
 import { describe, expect, test } from 'bun:test';
 import { Kind, type TSchema } from '@sinclair/typebox';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
-import type { Route } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import { ALIASES, QUERY_KIND } from '../../server/http/schema/kinds.ts';
+import type { Route } from '../../server/http/route.ts';
+import { ALIASES, QUERY_KIND } from '../../server/schema/kinds.ts';
 import { type Answer, createClient, samplePath } from './client.ts';
 
 const CANARY = '4929123412341234';

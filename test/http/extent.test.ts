@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
+import { isPublic, ROUTES } from '../../server/boot/routes.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
-import { isPublic, ROUTES } from '../../server/http/routes/table.ts';
 import { createClient } from './client.ts';
 
 /** What the public listener has where there are two, and nothing else. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createFormPages, type FormPagesOptions } from '../../server/http/plugins/form-pages.ts';
+import { createFormPages, type FormPagesOptions } from '../../server/form/pages/render.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import { type Answer, createClient } from './client.ts';

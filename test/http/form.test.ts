@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { FormSettings } from '../../server/http/schema/form.ts';
+import type { FormSettings } from '../../server/form/schema.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { type Answer, createClient } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { talkTo } from './talk.ts';

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { X509Certificate } from 'node:crypto';
 import { Elysia } from 'elysia';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { causeOf } from '../../server/core/error-cause.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { mountRoutes } from '../../server/http/plugins/shell.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import { type RedisLink, script } from '../../server/store/redis/client.ts';
+import { mountRoutes } from '../../server/http/request.ts';
+import { type RedisLink, script } from '../../server/redis/client.ts';
 import { createPool, type Pool } from '../../workers/pool/pool.ts';
 import { type AccountClient, type Answer, answerOf, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { acceptedId, type Item, newItem, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
@@ -147,7 +147,7 @@ const FAULTS: readonly Fault[] = [
     layer: 'route: a handler throws',
     meet: () => store(withFaultyRoute()),
     error: 'TypeError',
-    places: [HERE, /server\/http\/plugins\/shell\.ts:\d+/],
+    places: [HERE, /server\/http\/request\.ts:\d+/],
   },
   {
     layer: 'worker, hot lane: a handler throws',
@@ -165,7 +165,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'TypeError',
-    places: [HERE, /server\/store\/item\/write\.ts:\d+/, /server\/services\/vault\/store\.ts:\d+/],
+    places: [HERE, /server\/vault\/store\/write\.ts:\d+/, /server\/vault\/writer\.ts:\d+/],
   },
   {
     layer: 'store: a reply that no script gives',
@@ -174,7 +174,7 @@ const FAULTS: readonly Fault[] = [
       return remove();
     },
     error: 'VaultError',
-    places: [/server\/store\/item\/removal\.ts:\d+/, /server\/services\/vault\/remove\.ts:\d+/],
+    places: [/server\/vault\/store\/removal\.ts:\d+/, /server\/vault\/remover\.ts:\d+/],
   },
   {
     layer: 'script: a name that it does not have',
@@ -183,7 +183,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-items \(lua:3\)$/, /server\/store\/item\/write\.ts:\d+/],
+    places: [/^at write-items \(lua:3\)$/, /server\/vault\/store\/write\.ts:\d+/],
   },
   {
     layer: 'script: an error that the data may have caused',
@@ -192,7 +192,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-items \(lua:2\)$/, /server\/store\/item\/write\.ts:\d+/],
+    places: [/^at write-items \(lua:2\)$/, /server\/vault\/store\/write\.ts:\d+/],
     code: 'integrity_failed',
   },
   {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import { OPERATION_NAMES } from '../../server/http/schema/rule.ts';
+import { OPERATION_NAMES } from '../../server/rule/schema.ts';
 import { stubRoutes } from './stub-routes.ts';
 
 interface Parameter {

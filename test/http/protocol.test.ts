@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
+import { ROUTES } from '../../server/boot/routes.ts';
+import { acceptsGzip } from '../../server/http/accept.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { acceptsGzip } from '../../server/http/plugins/accept.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
 import { buildGuide } from '../helpers/built-guide.ts';
 import { createClient, samplePath } from './client.ts';
 import { ENDPOINT } from './stub-endpoints.ts';

@@ -1,19 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { ROUTES } from '../../server/boot/routes.ts';
+import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/call/prepare.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import {
-  NetworkTokenBody,
-  ProxyGetReply,
-  ProxyOrder,
-  ProxyPostReply,
-} from '../../server/http/schema/proxy.ts';
-import { WEBHOOKS } from '../../server/http/schema/webhook-body.ts';
-import type {
-  NetworkTokenInput,
-  ProxyGetInput,
-  ProxyPostInput,
-} from '../../server/services/proxy/prepare.ts';
+import { NetworkTokenBody, ProxyGetReply, ProxyOrder, ProxyPostReply } from '../../server/proxy/schema.ts';
+import { WEBHOOKS } from '../../server/proxy/webhook-schema.ts';
 import { createClient } from './client.ts';
 import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';
 

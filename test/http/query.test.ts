@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { StoreInput } from '../../server/services/vault/vault.ts';
+import type { StoreInput } from '../../server/vault/vault.ts';
 import { createClient } from './client.ts';
 
 const CANARY = '4929123412341234';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
 import { createClient, samplePath } from './client.ts';
 import { createStubParts, TOKEN_INFO } from './stub-parts.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type net from 'node:net';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { type TalkArguments, talkTo } from './talk.ts';

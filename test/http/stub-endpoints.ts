@@ -1,16 +1,16 @@
+import type { Credential } from '../../server/account/credential/schema.ts';
+import type { Connection } from '../../server/connection/schema.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
-import { createFormPages } from '../../server/http/plugins/form-pages.ts';
-import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
-import type { SealingKey } from '../../server/http/schema/capture.ts';
-import type { Connection } from '../../server/http/schema/connection.ts';
-import type { Credential } from '../../server/http/schema/credential.ts';
-import type { Job } from '../../server/http/schema/job.ts';
-import type { Rule } from '../../server/http/schema/rule.ts';
-import type { RequestContext } from '../../server/services/common/request-context.ts';
-import type { EndpointAddress } from '../../server/services/endpoint/auth.ts';
-import type { EndpointWithSecret } from '../../server/services/endpoint/endpoint.ts';
-import type { HostedForm } from '../../server/services/form/form.ts';
+import type { EndpointAddress } from '../../server/endpoint/auth.ts';
+import type { SealingKey } from '../../server/endpoint/capture-schema.ts';
+import type { EndpointWithSecret } from '../../server/endpoint/endpoints.ts';
+import type { HostedForm } from '../../server/form/forms.ts';
+import { createFormPages } from '../../server/form/pages/render.ts';
+import type { HttpParts } from '../../server/http/deps.ts';
+import type { Job } from '../../server/job/schema.ts';
+import type { RequestContext } from '../../server/request/context.ts';
+import type { Rule } from '../../server/rule/schema.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-parts.ts';
 

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { VaultError } from '../../server/core/errors.ts';
-import type { HttpParts } from '../../server/http/plugins/http-parts.ts';
-import { nextTokenHeader } from '../../server/http/plugins/replies.ts';
-import { defineRoute, type Reply, type Route } from '../../server/http/plugins/route.ts';
-import { answerUnrouted, mountRoutes } from '../../server/http/plugins/shell.ts';
-import type { RequestContext } from '../../server/services/common/request-context.ts';
+import type { HttpParts } from '../../server/http/deps.ts';
+import { nextTokenHeader } from '../../server/http/reply.ts';
+import { answerUnrouted, mountRoutes } from '../../server/http/request.ts';
+import { defineRoute, type Reply, type Route } from '../../server/http/route.ts';
+import type { RequestContext } from '../../server/request/context.ts';
 import { ENDPOINT, textOf } from './stub-endpoints.ts';
 
 /** What the handler of a stub route was given. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createApp } from '../../server/http/app.ts';
+import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { AUTHORIZATION, createStubParts } from './stub-parts.ts';
 import { talkTo } from './talk.ts';

@@ -35,7 +35,7 @@ test('the build sees what the image is laid out from, and nothing else', async (
     'sbom.ts',
     'site',
   ];
-  const needed = [...copied, 'docs', 'sdk', ...scripts.map((name) => `scripts/${name}`)];
+  const needed = [...copied, 'console', 'docs', 'sdk', ...scripts.map((name) => `scripts/${name}`)];
   const seen = (await read('.dockerignore')).split('\n').flatMap((line) => /^!(.*)$/.exec(line)?.[1] ?? []);
   expect(seen.sort()).toEqual(needed.sort());
 });

@@ -1,6 +1,6 @@
 /** A process of its own that takes jobs and never ends one, for what only the end of a process can show. */
-import { createJobQueue } from '../../server/outbound/job-queue.ts';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import { createJobQueue } from '../../server/job/queue.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** Starts a process that takes one id of the queue and holds it; gives the process and the id. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
-import type { JobQueue } from '../../server/outbound/job-queue.ts';
+import type { JobQueue } from '../../server/job/queue.ts';
 import { openRaw, startTestRedis, type TestRedis } from '../helpers/redis.ts';
 import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
 

@@ -1,5 +1,5 @@
 /** Job queues for tests, and what they ran. */
-import { createJobQueue, type JobQueue, type JobQueueOptions } from '../../server/outbound/job-queue.ts';
+import { createJobQueue, type JobQueue, type JobQueueOptions } from '../../server/job/queue.ts';
 import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** By how much something may seem to come early: a clock of ms may show one less. */

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ROUTES } from '../../server/boot/routes.ts';
 import { isErrorCode, VaultError } from '../../server/core/errors.ts';
-import { routeErrors } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
+import { routeErrors } from '../../server/http/route.ts';
 import { inWordsOf } from './guide.ts';
 
 const ROOT = join(import.meta.dir, '..', '..');

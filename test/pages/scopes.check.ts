@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { scopesOf } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
-import { SCOPES } from '../../server/http/schema/credential.ts';
+import { SCOPES } from '../../server/account/credential/schema.ts';
+import { ROUTES } from '../../server/boot/routes.ts';
+import { scopesOf } from '../../server/http/route.ts';
 
 const markdown = readFileSync(join(import.meta.dir, '../../docs/guides/least-privilege.md'), 'utf8');
 const [, section = ''] = markdown.split(/^## Scopes$/m);

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { findRedisBinary } from '../../server/boot/redis/process.ts';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { GUARD } from '../helpers/guard.ts';
 import { launchRedis, newRedisFolder, sendCommand, socketIn } from '../helpers/redis-process.ts';

@@ -1,11 +1,11 @@
 /** A Redis that others run: with TLS, behind Sentinels, or as a Cluster of which one address is known. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
-import { checkSafety } from '../../server/boot/redis-target.ts';
+import { checkSafety } from '../../server/boot/redis/target.ts';
 import { loadConfig } from '../../server/config/config.ts';
-import type { RedisTarget } from '../../server/store/redis/connect.ts';
-import { findRedis, openRedis } from '../../server/store/redis/open.ts';
-import { checkRequirements } from '../../server/store/redis/requirements.ts';
+import type { RedisTarget } from '../../server/redis/connect.ts';
+import { findRedis, openRedis } from '../../server/redis/open.ts';
+import { checkRequirements } from '../../server/redis/requirements.ts';
 import { startTestCluster, type TestCluster } from '../helpers/cluster.ts';
 import { launchLimitedRedis } from '../helpers/redis-limited.ts';
 import { newRedisFolder, sendCommand, socketIn } from '../helpers/redis-process.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import { Vault, VaultApiError, VaultError } from '../../sdk/index.ts';
 import { apiErrorOf } from '../../sdk/transport/errors.ts';
-import { outsideScope } from '../../server/services/common/permission.ts';
+import { outsideScope } from '../../server/request/permission.ts';
 import { type Answer, closingAfterEach, failureOf, json, openPeer, refusal } from './peer.ts';
 
 const SECRET = `vak1_${'c4nary'.repeat(7)}A`;

@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { captureClient, retrieveClient, Vault, webhooks } from '../../sdk/index.ts';
-import { routeErrors } from '../../server/http/plugins/route.ts';
-import { ROUTES } from '../../server/http/routes/table.ts';
+import { ROUTES } from '../../server/boot/routes.ts';
+import { routeErrors } from '../../server/http/route.ts';
 import { callNames } from './call-names.ts';
 import { WIRES } from './wires.ts';
 

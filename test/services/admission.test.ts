@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createAdmission } from '../../server/services/request/admission.ts';
+import { createAdmission } from '../../server/limits/admission.ts';
 
 const BURST = 2_400;
 const STEADY = 512;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
+import type { CountedGuess } from '../../server/account/store.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { createAttempts } from '../../server/services/request/attempts.ts';
-import type { CountedGuess } from '../../server/store/account.ts';
+import { createAttempts } from '../../server/limits/attempts.ts';
 
 const FAILURES_MAX = 2;
 const OPEN: CountedGuess = { kind: 'open', waitMs: 0, hasSucceeded: false };

@@ -5,7 +5,7 @@ import {
   createTickJoin,
   mapAhead,
   replaceOrConfirm,
-} from '../../server/services/common/coalesce.ts';
+} from '../../server/core/concurrency.ts';
 
 /** A promise that the test settles itself. */
 function deferred<T>() {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createCursors } from '../../server/services/common/cursor.ts';
+import { createCursors } from '../../server/core/cursors.ts';
 
 const cursors = createCursors(() => [new Uint8Array(32).fill(1)]);
 const scope = ['account', 'route', 'user', undefined, 5];

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createFairSemaphore, enter, leave } from '../../server/services/common/fair-queue.ts';
+import { createFairSemaphore, enter, leave } from '../../server/limits/fair-queue.ts';
 
 const MAX = 8;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createHealth } from '../../server/services/admin/health.ts';
+import { createHealth } from '../../server/http/health.ts';
 
 describe('health', () => {
   test('is ready when every check is well, and names the one that is not', async () => {

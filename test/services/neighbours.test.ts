@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { createContext, type RequestContext } from '../../server/services/common/request-context.ts';
-import { createAdmission } from '../../server/services/request/admission.ts';
-import { readItemPages } from '../../server/services/vault/page.ts';
+import { createAdmission } from '../../server/limits/admission.ts';
+import { createContext, type RequestContext } from '../../server/request/context.ts';
+import { readItemPages } from '../../server/vault/list/page.ts';
 
 const ACCOUNT = { aid: '' } as NonNullable<RequestContext['account']>;
 

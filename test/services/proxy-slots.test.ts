@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/services/proxy/slots.ts';
+import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/call/bounds.ts';
 
 /** What one account may have of all places. */
 const PLACES = JOBS_AT_ONCE / 2;

@@ -1,8 +1,8 @@
 /** How a job ends whose reply cannot be shown. */
 import { expect, test } from 'bun:test';
 import { VaultError } from '../../server/core/errors.ts';
-import { type StepParts, sendStep } from '../../server/services/proxy/steps.ts';
-import type { StoredJob } from '../../server/store/job/job.ts';
+import { type StepParts, sendStep } from '../../server/job/steps.ts';
+import type { StoredJob } from '../../server/job/store/jobs.ts';
 
 const SEALED = new Uint8Array([1]);
 

@@ -3,12 +3,12 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { StartError, VaultError } from '../../server/core/errors.ts';
-import { toVaultError } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { REQUIRED_COMMANDS } from '../../server/store/redis/requirements.ts';
-import { ReplyError } from '../../server/store/redis/resp.ts';
-import { findUnsafe } from '../../server/store/redis/safety.ts';
-import { createServerStore } from '../../server/store/server.ts';
+import { createServerStore } from '../../server/installation/server-store.ts';
+import { toVaultError } from '../../server/redis/client.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { REQUIRED_COMMANDS } from '../../server/redis/requirements.ts';
+import { ReplyError } from '../../server/redis/resp.ts';
+import { findUnsafe } from '../../server/redis/safety.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { CARD, jobsDone, openProxyVault, proxyPost, requestTo } from '../helpers/proxy.ts';
@@ -165,10 +165,10 @@ test('every command that the code names is one that the user may call', async ()
       .filter((word) => word.startsWith('+'))
       .map((word) => word.slice(1).split('|')[0]),
   );
-  const scripts = [...new Bun.Glob('server/store/lua/**/*.lua').scanSync()];
+  const scripts = [...new Bun.Glob('server/**/*.lua').scanSync()];
   const lua = await Promise.all(scripts.map((path) => Bun.file(path).text()));
   const called = lua.flatMap((text) => [...text.matchAll(/\bp?call\('(\w+)'/g)]);
-  const sources = await readSources('server/store', 'server/outbound', 'server/services', 'server/cli');
+  const sources = await readSources('server');
   const named = [...sources.values()].flatMap((text) => [
     ...text.matchAll(/\b(?:command|write|call)\(\s*'([A-Z]+)'/g),
   ]);

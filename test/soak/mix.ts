@@ -1,5 +1,5 @@
 /** Requests of every kind at a steady pace, and how long each took. */
-import { bindParts } from '../../server/services/common/bind.ts';
+import { bindParts } from '../../server/core/bind.ts';
 import { type Credentials, call, makeKey, OWNER, type Vault } from '../bench/servers.ts';
 import { pick } from '../durability/chance.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { readName } from '../../server/store/maintenance/census.ts';
-import type { RecordKind } from '../../server/store/records/kind.ts';
-import { keyOf } from '../../server/store/records/name.ts';
-import { RECORD_KINDS } from '../../server/store/records/registry.ts';
+import { readName } from '../../server/maintenance/store/census.ts';
+import type { RecordKind } from '../../server/redis/records/kind.ts';
+import { keyOf } from '../../server/redis/records/name.ts';
+import { RECORD_KINDS } from '../../server/redis/records/registry.ts';
 
 const KINDS: readonly (readonly [string, RecordKind])[] = Object.entries(RECORD_KINDS);
 const BUCKET = { kid: 'kid', number: 3 };

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { createEndpointStore, type EndpointStore } from '../../server/store/endpoint.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { createEndpointStore, type EndpointStore } from '../../server/endpoint/store.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from './redis.ts';
 
 const ENTRY = { kid: 'kid', kind: 'capture', nonce: 'nonce', id: 'shop' } as const;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { createIdempotencyStore, type IdempotencyStore } from '../../server/store/idempotency.ts';
+import { createIdempotencyStore, type IdempotencyStore } from '../../server/request/idempotency-store.ts';
 import { useRedis } from './redis.ts';
 
 const PRINT = Buffer.from('fingerprint');

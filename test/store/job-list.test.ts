@@ -1,11 +1,11 @@
 /** Pages of many jobs, those that go on among those that have ended. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
-import { createJobStore, type JobStore } from '../../server/store/job/job.ts';
-import type { JobPosition, JobState } from '../../server/store/job/list.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
+import { createJobStore, type JobStore } from '../../server/job/store/jobs.ts';
+import type { JobPosition, JobState } from '../../server/job/store/list.ts';
+import type { RedisLink } from '../../server/redis/client.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { openRaw, type TestRedis, takeTestRedis } from '../helpers/redis.ts';
 
 const JOBS = 20_000;

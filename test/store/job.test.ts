@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { createJobStore, JOBS_MAX, type JobStore } from '../../server/store/job/job.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { createJobStore, JOBS_MAX, type JobStore } from '../../server/job/store/jobs.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from './redis.ts';
 
 const RECORD = Buffer.from('sealed request');

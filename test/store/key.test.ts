@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { createKeyStore, type KeyStore } from '../../server/store/key.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { createKeyStore, type KeyStore } from '../../server/key/store.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from './redis.ts';
 
 const record = Buffer.from('record one');

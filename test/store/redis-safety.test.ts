@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reachRedis } from '../../server/boot/redis/peer.ts';
 import { findRedisBinary } from '../../server/boot/redis/process.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { describeUnsafe, findUnsafe } from '../../server/store/redis/safety.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { describeUnsafe, findUnsafe } from '../../server/redis/safety.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { sendCommand } from '../helpers/redis-process.ts';
 

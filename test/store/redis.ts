@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test';
 import type Redis from 'ioredis';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
+import type { RedisLink } from '../../server/redis/client.ts';
+import { openRedis } from '../../server/redis/open.ts';
 import { openRaw, startTestRedis } from '../helpers/redis.ts';
 
 /** The Redis of the tests, as stores reach it and past them. */

@@ -6,7 +6,7 @@ import {
   PassedReplies,
   ReplyError,
   ReplyReader,
-} from '../../server/store/redis/resp.ts';
+} from '../../server/redis/resp.ts';
 
 /** Replies of every kind, as Redis writes them, and as they are read. */
 const WIRE = [

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
+import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
 import { naming } from '../helpers/log-entry.ts';
 import { useRedis } from './redis.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { createSiblings } from '../../server/boot/siblings.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
-import { createServerStore, type ServerEntry } from '../../server/store/server.ts';
+import { createServerStore, type ServerEntry } from '../../server/installation/server-store.ts';
+import { createSiblings } from '../../server/installation/servers.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from './redis.ts';
 
 const redis = useRedis();

@@ -1,8 +1,8 @@
 /** Items that have bytes alike: Redis is sent these once, and stores each item whole. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
-import type { RedisLink } from '../../server/store/redis/client.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
+import type { RedisLink } from '../../server/redis/client.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
 import { naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 

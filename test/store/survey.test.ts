@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createSurveyStore } from '../../server/store/maintenance/survey.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
+import { createSurveyStore } from '../../server/maintenance/store/survey.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from './redis.ts';
 
 const BUCKET = { kid: 'kid', number: 3 };

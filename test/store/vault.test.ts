@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore } from '../../server/store/item/item.ts';
-import type { ItemRemoval } from '../../server/store/item/removal.ts';
-import type { ItemWrite } from '../../server/store/item/write.ts';
-import { bucketOf } from '../../server/store/records/name.ts';
-import { redisKeys } from '../../server/store/redis/keys.ts';
-import { INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
+import { redisKeys } from '../../server/redis/records/keys.ts';
+import { bucketOf } from '../../server/redis/records/name.ts';
+import { INCOMPLETE, ReplyReader } from '../../server/redis/resp.ts';
+import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
+import type { ItemRemoval } from '../../server/vault/store/removal.ts';
+import type { ItemWrite } from '../../server/vault/store/write.ts';
 import { entryOf, naming } from '../helpers/log-entry.ts';
 import { useRedis } from './redis.ts';
 

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RedisLink, script } from '../../server/store/redis/client.ts';
-import { connectServer } from '../../server/store/redis/connect.ts';
-import { openRedis } from '../../server/store/redis/open.ts';
-import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/store/redis/resp.ts';
-import { openWire } from '../../server/store/redis/wire.ts';
+import { type RedisLink, script } from '../../server/redis/client.ts';
+import { connectServer } from '../../server/redis/connect.ts';
+import { openRedis } from '../../server/redis/open.ts';
+import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/redis/resp.ts';
+import { openWire } from '../../server/redis/wire.ts';
 import { withQuickTimers } from '../helpers/quick-timers.ts';
 
 /** The step in which the connection counts time, and a quicker one, both in ms. */

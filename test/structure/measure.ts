@@ -17,8 +17,18 @@ import {
 import { measureStore, type StorePath } from './warm-store.ts';
 
 const GENERATED = /\/api\.d\.ts$/;
-const PRODUCT = /^(?:server|workers|sdk|forms)\//;
-const SCOPES = ['server|workers', 'server', 'workers', 'workers/crypto', 'sdk', 'forms', 'scripts', 'test'];
+const PRODUCT = /^(?:server|workers|sdk|forms|console)\//;
+const SCOPES = [
+  'server|workers',
+  'server',
+  'workers',
+  'workers/crypto',
+  'sdk',
+  'forms',
+  'console',
+  'scripts',
+  'test',
+];
 const LONGEST = 10;
 const FILE_LINES_MAX = 400;
 const FOLDERS = 15;

@@ -2,13 +2,13 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { IntegrityError, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { openConnection } from '../../workers/jobs/connection/connection.ts';
+import { openConnection } from '../../workers/jobs/connection/handlers.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
-import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/endpoint.ts';
-import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
-import type { StoreParams } from '../../workers/jobs/item/jobs.ts';
+import { ENDPOINT_HANDLERS } from '../../workers/jobs/endpoint/handlers.ts';
 import { openCapture, openKey, openWarmKey, WARM_MISS } from '../../workers/jobs/key/open.ts';
 import { endOpenings } from '../../workers/jobs/openings.ts';
+import { ITEM_HANDLERS } from '../../workers/jobs/vault/handlers.ts';
+import type { StoreParams } from '../../workers/jobs/vault/jobs.ts';
 import { filled, openNewKey, PASSPHRASE, PROCESS_KEY, threadContextOf } from './crypto/fixture.ts';
 
 const ENV = 'staging';

@@ -1,18 +1,18 @@
 /** Pages of items: one piece of text and one of log entries, whatever is missing, filtered or large. */
 import { beforeAll, expect, test } from 'bun:test';
 import { parseStoredObject } from '../../server/domain/json/json.ts';
-import { countOf, joinedTexts, stringAt, textAt } from '../../server/services/vault/packed.ts';
-import { CommandWriter } from '../../server/store/redis/resp.ts';
+import { CommandWriter } from '../../server/redis/resp.ts';
+import { countOf, joinedTexts, stringAt, textAt } from '../../server/vault/list/packed.ts';
 import { generationOf, publicHalfOf } from '../../workers/crypto/key/unlocked.ts';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';
 import { concat, EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
 import type { ThreadContext } from '../../workers/jobs/context.ts';
-import { ITEM_HANDLERS } from '../../workers/jobs/item/item.ts';
-import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/item/jobs.ts';
-import { PAGE_HANDLERS } from '../../workers/jobs/item/page.ts';
-import { sealNew } from '../../workers/jobs/item/records.ts';
+import { ITEM_HANDLERS } from '../../workers/jobs/vault/handlers.ts';
+import type { Packed, StoredParts, StoreParams, ThreadPage } from '../../workers/jobs/vault/jobs.ts';
+import { PAGE_HANDLERS } from '../../workers/jobs/vault/page.ts';
+import { sealNew } from '../../workers/jobs/vault/records.ts';
 import { entryOf } from '../helpers/log-entry.ts';
 import { openNewKey, PASSPHRASE, PROCESS_KEY, threadContextOf } from './crypto/fixture.ts';
 

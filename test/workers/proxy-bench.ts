@@ -1,16 +1,16 @@
 /** What every test of proxied calls in the threads needs: a real pool, a key, and the way from an order to a job. */
 
+import { bindParts } from '../../server/core/bind.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
 import type { Showing } from '../../server/domain/relay/sight.ts';
-import { bindParts } from '../../server/services/common/bind.ts';
 import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import type { ThreadData } from '../../workers/jobs/context.ts';
-import type { StoredParts, StoreParams } from '../../workers/jobs/item/jobs.ts';
 import type { Opening } from '../../workers/jobs/key/jobs.ts';
 import type { ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
+import type { StoredParts, StoreParams } from '../../workers/jobs/vault/jobs.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;

@@ -1,5 +1,5 @@
 /** What the handlers of a thread share: the sealer of service records, keys of the process and of the root. */
-import { lockMemory } from '../../server/core/own-memory.ts';
+import { lockMemory } from '../../server/core/process-memory.ts';
 import { type Argon2Params, divideArgon2Memory } from '../crypto/primitives/kdf.ts';
 import { createServiceSealer, type ServiceSealer } from '../crypto/record/service-record.ts';
 import type { Handlers, Jobs } from './define.ts';

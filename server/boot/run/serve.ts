@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../../../forms/build.ts';
 import type { Config } from '../../config/config.ts';
-import type { Health } from '../../services/admin/health.ts';
+import type { Health } from '../../http/health.ts';
 import { chosenSettings, recordServer, settingsDigest } from '../audit-record.ts';
 import { ensureFirstAccount } from '../first-account.ts';
 import { createHttpParts, httpConfigOf } from '../http.ts';

@@ -2,10 +2,10 @@ import type { Config } from '../../config/config.ts';
 import { ensureMasterKey } from '../../config/master-key.ts';
 import { ConfigError } from '../../config/reader.ts';
 import type { MasterKeyRing } from '../../config/ring.ts';
-import { lockMemory } from '../../core/own-memory.ts';
+import { lockMemory } from '../../core/process-memory.ts';
 import type { Secret } from '../../core/secret.ts';
 import { createSupervision, launch, replaceAll, type Supervision } from '../processes/supervision.ts';
-import { openTarget } from '../redis-target.ts';
+import { openTarget } from '../redis/target.ts';
 import { openTelemetry, type Telemetry } from '../telemetry.ts';
 import { createStop, DRAIN_MS, type Stop } from './stop.ts';
 

@@ -1,7 +1,8 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
+
+import type { Connection as Shown } from '../../connection/schema.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { Connection as Shown } from '../../http/schema/connection.ts';
-import { CONNECTION_LIMITS } from '../../http/schema/third-party.ts';
+import { CONNECTION_LIMITS } from '../../core/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseNamedPath } from '../json/named.ts';
 import { hasDotSegment, invalidAt, member, rejectOthers, textAt } from '../proxy/fields.ts';
@@ -14,7 +15,7 @@ import {
   splitUrl,
 } from '../proxy/request.ts';
 import { isIdentifier } from '../text/identifiers.ts';
-import { formatStoredAt } from '../text/time-text.ts';
+import { formatStoredAt } from '../text/time.ts';
 import { checkOwnHeader, readSigning, type Signing } from './signing.ts';
 
 /** What a connection is set up with. */

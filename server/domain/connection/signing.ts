@@ -1,5 +1,5 @@
 /** How requests of a connection are signed. */
-import { CONNECTION_LIMITS, HMAC_NAMES } from '../../http/schema/third-party.ts';
+import { CONNECTION_LIMITS, HMAC_NAMES } from '../../core/third-party.ts';
 import type { JsonValue } from '../json/json.ts';
 import { invalidAt, member, objectAt, PROXY_LIMITS, rejectOthers, textAt } from '../proxy/fields.ts';
 import { checkHeaderName, type HeaderLine } from '../proxy/headers.ts';

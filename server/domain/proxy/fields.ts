@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
-import { parseTemplate, type Template } from '../template/template.ts';
+import { parseTemplate, type Template } from '../template/parse.ts';
 import { type NamesElsewhere, unknownName } from '../text/unknown-name.ts';
 
 /** Size limits of the texts of a proxy request, in UTF-16 units unless the name says bytes. */

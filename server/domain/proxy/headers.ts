@@ -1,6 +1,6 @@
 import { HEADER_NAME } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
-import type { Template } from '../template/template.ts';
+import type { Template } from '../template/parse.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
 import { invalidAt, isHeaderText, PROXY_LIMITS, type TextOptions, templateAt } from './fields.ts';
 

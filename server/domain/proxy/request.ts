@@ -1,6 +1,6 @@
-import { WEBHOOK_SECRET_PATTERN } from '../../http/schema/third-party.ts';
+import { WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from '../json/json.ts';
-import type { Template } from '../template/template.ts';
+import type { Template } from '../template/parse.ts';
 import { isIdentifier } from '../text/identifiers.ts';
 import type { BodyFormat } from '../text/media-type.ts';
 import {

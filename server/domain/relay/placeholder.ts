@@ -2,7 +2,7 @@
 import { onlyDigits } from '../card/digits.ts';
 import { JsonNumber, type JsonValue } from '../json/json.ts';
 import { invalidAt } from '../proxy/fields.ts';
-import type { SentNumber } from '../relay/sight.ts';
+import type { SentNumber } from './sight.ts';
 
 /** The value that a placeholder stands for. */
 export interface Placeholder {

@@ -6,7 +6,7 @@ import {
   type KeyObject,
   publicEncrypt,
 } from 'node:crypto';
-import { HMAC_NAMES } from '../../http/schema/third-party.ts';
+import { HMAC_NAMES } from '../../core/third-party.ts';
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { inputText } from './text.ts';
 

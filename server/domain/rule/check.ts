@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import { OPERATION_NAMES } from '../../http/schema/rule.ts';
+import { OPERATION_NAMES } from '../../rule/schema.ts';
 import { countSteps } from '../json/path.ts';
 import { nearestOf } from '../text/nearest.ts';
 import { compileOperation, isOperationName, type OperationName, onlyExpected } from './operations.ts';

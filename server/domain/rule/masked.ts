@@ -1,7 +1,7 @@
 import { isMaskedNumberName, isSadName } from '../card/sensitive-names.ts';
 import { JsonNumber, type JsonObject, type JsonValue, stringifyJson } from '../json/json.ts';
 import { maskForced, maskNames, maskUnnamed } from '../mask/mask.ts';
-import { type CompiledRules, type RuleEnvironment, runRules } from './rule.ts';
+import { type CompiledRules, type RuleEnvironment, runRules } from './engine.ts';
 import { copyJson } from './working.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { OPERATION_NAMES } from '../../http/schema/rule.ts';
+import type { OPERATION_NAMES } from '../../rule/schema.ts';
 import { type RuleArguments, type RuleStep, readArguments } from './arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './number.ts';

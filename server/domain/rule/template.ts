@@ -1,8 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 import { type JsonValue, parseJson } from '../json/json.ts';
 import { createJsonEscape, plainEscape } from '../template/escape.ts';
+import { parseTemplate, type Template } from '../template/parse.ts';
 import { renderTemplate } from '../template/render.ts';
-import { parseTemplate, type Template } from '../template/template.ts';
 import type { RuleArguments, RuleStep } from './arguments.ts';
 import { createTextMeter, overLimit } from './budget.ts';
 import { inputText } from './text.ts';

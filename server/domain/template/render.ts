@@ -1,6 +1,6 @@
 import { JsonNumber, type JsonValue, stringifyJson } from '../json/json.ts';
 import { type Path, readPath } from '../json/path.ts';
-import type { Template, TemplatePart } from './template.ts';
+import type { Template, TemplatePart } from './parse.ts';
 
 /** Converts values to text that is safe at its position. Create a new one for each rendering. */
 export interface TemplateEscape {

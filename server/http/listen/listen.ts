@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import http from 'node:http';
 import type { Elysia } from 'elysia';
 import { VaultError } from '../../core/errors.ts';
-import { errorResponse } from '../plugins/replies.ts';
+import { errorResponse } from '../reply.ts';
 import { createPathTable } from './paths.ts';
 
 /** Where and how to listen; `tls` has Bun's format. */

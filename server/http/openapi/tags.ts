@@ -1,4 +1,4 @@
-import type { Noun } from '../plugins/route.ts';
+import type { Noun } from '../route.ts';
 
 /** A part of the API, with what viewers show in place of its name, and its page of the guide. */
 interface Tag {

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import { WEBHOOKS } from '../schema/webhook-body.ts';
+import { WEBHOOKS } from '../../proxy/webhook-schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import type { HttpConfig } from '../plugins/http-parts.ts';
+import type { HttpConfig } from '../deps.ts';
 import { builtPages } from './built.ts';
 import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { version } from '../../../package.json';
 import { VaultError } from '../../core/errors.ts';
-import { prefersHtml } from '../plugins/accept.ts';
-import type { HttpParts } from '../plugins/http-parts.ts';
+import { prefersHtml } from '../accept.ts';
+import type { HttpParts } from '../deps.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 import { REVALIDATE, respondWithFile, staticFileOf } from './static-file.ts';

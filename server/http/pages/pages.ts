@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia';
-import { beginRequest, endRequest, errorReply, reportError } from '../plugins/http-context.ts';
-import type { HttpParts } from '../plugins/http-parts.ts';
-import { answerUnrouted, isOnFormsHost, mountAll } from '../plugins/shell.ts';
+import { beginRequest, endRequest, errorReply, reportError } from '../context.ts';
+import type { HttpParts } from '../deps.ts';
+import { answerUnrouted, isOnFormsHost, mountAll } from '../request.ts';
 
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {

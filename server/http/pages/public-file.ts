@@ -1,4 +1,4 @@
-import { allowAnyOrigin } from '../plugins/cors.ts';
+import { allowAnyOrigin } from '../cors.ts';
 import type { Page } from './pages.ts';
 import { respondWithFile, staticFileOf } from './static-file.ts';
 

@@ -1,4 +1,4 @@
-import { acceptsGzip } from '../plugins/accept.ts';
+import { acceptsGzip } from '../accept.ts';
 
 /** `Cache-Control` of a file whose path contains its hash or version. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { escapeHtml, type FormPageParts, renderFormPage } from '../../../server/domain/form/page.ts';
-import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
+import { escapeHtml, type FormPageParts, renderFormPage } from '../../../server/form/html.ts';
+import type { ShownFormSettings } from '../../../server/form/schema.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { HOSTILE, type PageElement, parsePage } from './hostile.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { type FormPolicyParts, filePolicy, formHeaders } from '../../../server/domain/form/policy.ts';
-import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
+import { type FormPolicyParts, filePolicy, formHeaders } from '../../../server/form/policy.ts';
+import type { ShownFormSettings } from '../../../server/form/schema.ts';
 
 const PUBLIC = 'https://vault.test';
 const STAGING = 'https://staging.vault.test';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { type AttemptResult, type AttemptState, judgeAttempt } from '../../../server/domain/proxy/outcome.ts';
-import { createRetryPause } from '../../../server/domain/proxy/retry-pause.ts';
+import { type AttemptResult, type AttemptState, judgeAttempt } from '../../../server/call/outcome.ts';
+import { createRetryPause } from '../../../server/call/retry-pause.ts';
 
 function state(changes: Partial<AttemptState> = {}): AttemptState {
   return {

@@ -7,7 +7,7 @@ import { parsePath } from '../../../server/domain/json/path.ts';
 import { createRuleBudget } from '../../../server/domain/rule/budget.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/rule.ts';
+import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/engine.ts';
 import { copyJson, createWorkingObject } from '../../../server/domain/rule/working.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { jsonObject } from '../json/arbitrary.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
+import { compileRules } from '../../../server/domain/rule/engine.ts';
 import { runRulesMasked } from '../../../server/domain/rule/masked.ts';
-import { compileRules } from '../../../server/domain/rule/rule.ts';
 
 const NUMBER = '4111111111111111';
 const ENV = { now: () => 0, randomBytes: (length: number) => crypto.getRandomValues(new Uint8Array(length)) };

@@ -8,7 +8,7 @@ import {
 } from '../../../server/domain/json/json.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import { compileRules, runRules } from '../../../server/domain/rule/rule.ts';
+import { compileRules, runRules } from '../../../server/domain/rule/engine.ts';
 import { anyText, jsonObject, utf8 } from '../json/arbitrary.ts';
 import { objectOf, outcome, run, STILL } from './run.ts';
 

@@ -3,7 +3,7 @@ import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
 import { checkOperations } from '../../../server/domain/rule/check.ts';
-import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/rule.ts';
+import { compileRules, type RuleEnvironment, runRules } from '../../../server/domain/rule/engine.ts';
 import { utf8 } from '../json/arbitrary.ts';
 import { RANDOM_BYTE } from './case.ts';
 

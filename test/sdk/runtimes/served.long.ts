@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from '../../../server/http/app.ts';
+import { createApp } from '../../../server/boot/app.ts';
 import { packSdk, run } from '../../helpers/packed-sdk.ts';
 import { createStubParts } from '../../http/stub-parts.ts';
 import { findDeno } from './programs.ts';

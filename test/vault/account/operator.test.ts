@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import { type AccountContext, createContext } from '../../../server/services/common/request-context.ts';
+import { type AccountContext, createContext } from '../../../server/request/context.ts';
 import { commandJson, type Ran, runCommand } from '../../helpers/command.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 

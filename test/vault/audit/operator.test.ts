@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { COMMANDS } from '../../../server/cli/all.ts';
-import type { AuditEntry } from '../../../server/http/schema/audit.ts';
+import type { AuditEntry } from '../../../server/audit/schema.ts';
+import { COMMANDS } from '../../../server/commands.ts';
 import { lineOf } from '../../helpers/audit.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { openTestVault } from '../../helpers/vault.ts';

@@ -1,6 +1,6 @@
 /** What a credential that may use a card tries in order to see it, and what becomes of each attempt. */
 import { isDeepStrictEqual } from 'node:util';
-import { ROUTES } from '../../../server/http/routes/table.ts';
+import { ROUTES } from '../../../server/boot/routes.ts';
 import { METHODS } from '../../../server/outbound/call.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { jobsDone, type OrderChanges, proxyPost, requestTo } from '../../helpers/proxy.ts';

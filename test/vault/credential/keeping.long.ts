@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { rotateRoot } from '../../../server/services/maintenance/rotate-root.ts';
+import { rotateRoot } from '../../../server/maintenance/rotate/root.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { commandJson } from '../../helpers/command.ts';
 import { clientOf, type MadeCredential, makeCredential } from '../../helpers/credentials.ts';

@@ -1,6 +1,6 @@
 /** What a credential tries to get past its hosts, keys, addresses, lifetime, and past the limits of its maker. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import {
   clientOf,

@@ -1,6 +1,6 @@
 /** What a writer to Redis does who puts back an older record of a credential: it opens, in its place. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { clientOf, makeCredential } from '../../helpers/credentials.ts';

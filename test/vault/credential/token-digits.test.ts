@@ -1,7 +1,7 @@
 /** A token keeps digits of a number, and a mask ends, only where a caller has decided it who sees data unmasked. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import { actFor, createContext } from '../../../server/services/common/request-context.ts';
+import { actFor, createContext } from '../../../server/request/context.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
 import {

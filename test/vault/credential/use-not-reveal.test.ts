@@ -1,6 +1,6 @@
 /** A credential with `proxy:send` alone uses a card and never sees it, whatever it tries: `attempts.ts` has the list. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { ROUTES } from '../../../server/http/routes/table.ts';
+import { ROUTES } from '../../../server/boot/routes.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';
 import { proxyPost, requestTo } from '../../helpers/proxy.ts';

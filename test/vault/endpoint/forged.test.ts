@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { createServiceSealer } from '../../../workers/crypto/record/service-record.ts';
 import type { AccountClient, Query } from '../../helpers/clients.ts';
 import { capture, createRetrieve, type MadeEndpoint, retrieve } from '../../helpers/endpoints.ts';

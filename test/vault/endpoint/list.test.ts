@@ -1,6 +1,6 @@
 /** The lists of endpoints of both kinds, their deletion, and how long an id is taken. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query, refusalOf } from '../../helpers/clients.ts';
 import type { MadeEndpoint } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';

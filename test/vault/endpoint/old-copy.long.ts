@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../../server/boot/redis/embedded.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
 import { openItem } from '../../../workers/crypto/item/item.ts';
 import { type OpenedMeta, openMeta } from '../../../workers/crypto/item/meta.ts';

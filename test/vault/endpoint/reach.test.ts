@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Route } from '../../../server/http/plugins/route.ts';
-import { ROUTES } from '../../../server/http/routes/table.ts';
+import { ROUTES } from '../../../server/boot/routes.ts';
+import type { Route } from '../../../server/http/route.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import {
   capture,

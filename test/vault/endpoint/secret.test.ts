@@ -1,6 +1,6 @@
 /** Only the right secret learns anything of an endpoint: every other request is refused as if there were none. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import type { JobRequest } from '../../../workers/pool/job.ts';
 import { JOBS } from '../../../workers/table.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE } from '../../helpers/clients.ts';

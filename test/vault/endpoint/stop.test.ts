@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, type Handle, PASSPHRASE } from '../../helpers/clients.ts';
 import {
   capture,

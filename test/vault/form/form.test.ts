@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Form } from '../../../sdk/index.ts';
-import type { ShownFormSettings } from '../../../server/http/schema/form.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import type { ShownFormSettings } from '../../../server/form/schema.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE, refusalOf } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';

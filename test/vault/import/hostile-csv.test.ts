@@ -1,6 +1,6 @@
 /** CSV that others have written to hold up an import. */
 import { expect, test } from 'bun:test';
-import { csvRows } from '../../../server/cli/import/csv.ts';
+import { csvRows } from '../../../server/import/csv.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 
 /** The rows of a CSV file of one column that consists of `count` times the same bytes. */

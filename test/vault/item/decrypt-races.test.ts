@@ -3,7 +3,7 @@
  * writer has read: it never becomes part of another one, and without it nothing is shown.
  */
 import { afterAll, afterEach, describe, expect, spyOn, test } from 'bun:test';
-import type { RedisLink } from '../../../server/store/redis/client.ts';
+import type { RedisLink } from '../../../server/redis/client.ts';
 import { type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 import { holdNext } from '../hold.ts';

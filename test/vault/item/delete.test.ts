@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
-import { createCursors } from '../../../server/services/common/cursor.ts';
-import { actFor, createContext } from '../../../server/services/common/request-context.ts';
-import { createErasing } from '../../../server/services/vault/erase.ts';
+import { createCursors } from '../../../server/core/cursors.ts';
+import { actFor, createContext } from '../../../server/request/context.ts';
+import { createErasing } from '../../../server/vault/erasure.ts';
 import { type Answer, PASSPHRASE, type Query, refusalOf } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { openTestVault } from '../../helpers/vault.ts';

@@ -1,6 +1,6 @@
 /** An erasure of a reference in a process that dies. */
 import { expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { newMortalVault } from '../../durability/server.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { thirdPartyTrust } from '../../helpers/third-party.ts';

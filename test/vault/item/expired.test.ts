@@ -1,6 +1,6 @@
 /** What is left of items that have expired: their logs, for as long as the security log is kept. */
 import { afterAll, afterEach, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson } from '../../helpers/command.ts';
 import { openTestVault } from '../../helpers/vault.ts';

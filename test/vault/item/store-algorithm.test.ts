@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { passesLuhn } from '../../../server/domain/card/luhn.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { loadBinTable } from '../../../server/cli/commands/bin.ts';
-import type { CardMetadata } from '../../../server/http/schema/vault.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { loadBinTable } from '../../../server/bin-table/command.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
+import type { CardMetadata } from '../../../server/vault/schema.ts';
 import { type AccountClient, type Answer, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../../helpers/vault.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { openTestVault } from '../../helpers/vault.ts';

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { VaultError } from '../../../server/core/errors.ts';
 import { Secret } from '../../../server/core/secret.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { createRetrieve, retrieve } from '../../helpers/endpoints.ts';
 import { openTestVault } from '../../helpers/vault.ts';

@@ -7,7 +7,7 @@ const FAILURES_MAX = 3;
 const LOCK_SECONDS = 1_800;
 const LOCKED = '429 too_many_failures';
 const USER = 'guessed';
-/** So long after a success the next one clears nothing (`services/request/attempts.ts`), in ms of the real clock. */
+/** So long after a success the next one clears nothing (`limits/attempts.ts`), in ms of the real clock. */
 const CLEAR_AGAIN_MS = 20;
 
 let now = Date.now();

@@ -1,6 +1,6 @@
 /** Lifetimes, metadata and the logs of expired items through backup, restore and verification. */
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { withoutPauses } from '../../helpers/quick-timers.ts';

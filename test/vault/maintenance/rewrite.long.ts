@@ -1,6 +1,6 @@
 /** Verification codes on the disk, before and after they have expired. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { wantRewrite } from '../../../server/store/maintenance/rewrite.ts';
+import { wantRewrite } from '../../../server/vault/store/sad-rewrite.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { startTestRedis, type TestRedis } from '../../helpers/redis.ts';
 import { openTestVault, type TestVault, type VaultSettings } from '../../helpers/vault.ts';

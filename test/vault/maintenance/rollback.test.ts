@@ -1,7 +1,7 @@
 /** What a writer to Redis does who puts back an older copy of a record: it opens, in its place, and says what was true once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { Secret } from '../../../server/core/secret.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { capture, createCapture, createRetrieve } from '../../helpers/endpoints.ts';

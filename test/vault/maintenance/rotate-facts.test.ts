@@ -1,6 +1,6 @@
 /** What items have beside their data, and what is left of those that have expired, when keys are replaced. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { rotateRoot } from '../../../server/services/maintenance/rotate-root.ts';
+import { rotateRoot } from '../../../server/maintenance/rotate/root.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RootRotation, rotateRoot } from '../../../server/services/maintenance/rotate-root.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { type RootRotation, rotateRoot } from '../../../server/maintenance/rotate/root.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../../helpers/clients.ts';
 import { runCommand } from '../../helpers/command.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { System } from '../../../server/boot/assemble.ts';
-import { rotateMasterKey } from '../../../server/services/maintenance/rotate.ts';
+import { rotateMasterKey } from '../../../server/maintenance/rotate/rotate.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { commandJson, runCommand } from '../../helpers/command.ts';
 import { type Furnished, furnish } from '../../helpers/furnish.ts';

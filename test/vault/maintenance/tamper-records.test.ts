@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { StartError } from '../../../server/core/errors.ts';
-import type { Bucket } from '../../../server/store/records/name.ts';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
+import type { Bucket } from '../../../server/redis/records/name.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../../helpers/clients.ts';
 import { openTestVault, type TestVault } from '../../helpers/vault.ts';
 import { changesOf, flip } from '../tampering.ts';

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import type { Answer } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 import { newAuthority } from '../../workers/crypto/authority.ts';

@@ -1,6 +1,6 @@
 /** Asynchronous requests as their account sees them: listed, cancelled before they begin, and reported again. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { redisKeys } from '../../../server/store/redis/keys.ts';
+import { redisKeys } from '../../../server/redis/records/keys.ts';
 import type { AccountClient, Answer, Query } from '../../helpers/clients.ts';
 import { PASSPHRASE } from '../../helpers/clients.ts';
 import { credentialClient } from '../../helpers/credentials.ts';

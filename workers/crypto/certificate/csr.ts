@@ -4,9 +4,9 @@
  */
 import { generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { type CsrSubject, toCsrSubject } from '../../../server/domain/account/csr-subject.ts';
 import { concat, EMPTY, utf8 } from '../primitives/bytes.ts';
 import { toPem } from '../primitives/pem.ts';
+import { type CsrSubject, toCsrSubject } from './subject.ts';
 
 /** The keys that a client certificate may have. */
 export type ClientKeyType = 'ec-p256' | 'rsa-2048';

@@ -5,7 +5,7 @@
  */
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { VaultError } from '../../../server/core/errors.ts';
-import { CHUNK_BYTES } from '../../../server/domain/export/lines.ts';
+import { CHUNK_BYTES } from '../../../server/domain/text/lines.ts';
 import { EMPTY, utf8, wipe } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES, NONCE_BYTES, TAG_BYTES } from '../primitives/symmetric.ts';

@@ -2,16 +2,16 @@
 import type { SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
+import type { EndpointVersion, KeyName } from '../key/jobs.ts';
+import type { WebhookTarget } from '../proxy/record.ts';
+import { laneByRules, RULES } from '../rule/jobs.ts';
 import {
   type ActorParams,
   type ItemName,
   SEALED_ITEM,
   STORED_PARTS,
   type StoreParams,
-} from '../item/jobs.ts';
-import type { EndpointVersion, KeyName } from '../key/jobs.ts';
-import type { WebhookTarget } from '../proxy/record.ts';
-import { laneByRules, RULES } from '../rule/jobs.ts';
+} from '../vault/jobs.ts';
 
 /** Names an endpoint; `kind` is part of what its secret is bound to. */
 export interface EndpointPlace {

@@ -1,5 +1,5 @@
 /** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
-import { stateOfSecret } from '../../../server/domain/account/credential.ts';
+import { stateOfSecret } from '../../../server/domain/account.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
 import { parseVaultKey } from '../../crypto/key/record.ts';
 import { parseRecovery, recoveryDigest } from '../../crypto/key/recovery.ts';

@@ -9,7 +9,7 @@ import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import { openedOrNot } from '../failure.ts';
-import { metadataDigests, metadataOf, referenceMember } from '../item/records.ts';
+import { metadataDigests, metadataOf, referenceMember } from '../vault/records.ts';
 import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
 import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
 

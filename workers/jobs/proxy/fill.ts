@@ -12,14 +12,14 @@ import type { Showing } from '../../../server/domain/relay/sight.ts';
 import { generationOf, publicHalfOf, type UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY, utf8 } from '../../crypto/primitives/bytes.ts';
-import { openConnection } from '../connection/connection.ts';
+import { openConnection } from '../connection/handlers.ts';
 import { connectedHeaders } from '../connection/outgoing.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { fillFailure } from '../failure.ts';
-import { checkLive, checkReference, logEntry, metaOf, openText } from '../item/records.ts';
 import { openKey, WARM_MISS } from '../key/open.ts';
-import { applyRules } from '../rule/rule.ts';
+import { applyRules } from '../rule/handlers.ts';
+import { checkLive, checkReference, logEntry, metaOf, openText } from '../vault/records.ts';
 import type { FillProxyParams, PROXY_JOBS } from './jobs.ts';
 import {
   attemptOf,

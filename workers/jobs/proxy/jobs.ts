@@ -19,15 +19,15 @@ import {
   utf8Text,
 } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
+import { type KeyName, OPENING } from '../key/jobs.ts';
+import { RULES } from '../rule/jobs.ts';
 import {
   type ActorParams,
   type ItemName,
   SEALED_ITEM,
   STORED_PARTS,
   type StoreParams,
-} from '../item/jobs.ts';
-import { type KeyName, OPENING } from '../key/jobs.ts';
-import { RULES } from '../rule/jobs.ts';
+} from '../vault/jobs.ts';
 
 /** Sends stored data, fetches data to be stored, or asks for a network token. */
 export type ProxyKind = 'post' | 'get' | 'network_token';

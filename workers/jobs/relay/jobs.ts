@@ -3,9 +3,9 @@ import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
 import { bytes, concealed, failure, json, list, message, oneOf, optional, revealed, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
-import { type ActorParams, SEALED_ITEM } from '../item/jobs.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByLength } from '../proxy/jobs.ts';
+import { type ActorParams, SEALED_ITEM } from '../vault/jobs.ts';
 
 /** How a request is filled. */
 export interface FillRelayParams extends KeyName, ActorParams {

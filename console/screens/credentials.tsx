@@ -1,0 +1,195 @@
+import { useState } from 'preact/hooks';
+import type { Credential, Scope } from '../../sdk/transport/types.ts';
+import { useLoad } from '../app/load.ts';
+import { scopes } from '../app/schema.macro.ts' with { type: 'macro' };
+import type { Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { Confirm, Opener, SecretForm } from '../ui/dialog.tsx';
+import type { Entered, Field } from '../ui/form.tsx';
+import { Loaded, Screen, Table, Time } from '../ui/parts.tsx';
+
+type Preset = keyof typeof T.credentials.presets;
+
+/** What each role may do. */
+const PRESETS: Readonly<Record<Exclude<Preset, 'own'>, readonly Scope[]>> = {
+  charge: ['proxy:send', 'job:read'],
+  store: ['vault:store', 'vault:update'],
+  support: ['vault:list', 'vault:read', 'vault:log', 'key:read'],
+  forms: ['capture:write', 'retrieve:write', 'form:write'],
+  audit: ['audit:read', 'usage:read', 'job:read', 'vault:log'],
+};
+
+const SCOPES = scopes();
+const LIMITS = ['keys', 'hosts', 'ips'] as const;
+
+function isRole(preset: string): preset is keyof typeof PRESETS {
+  return Object.hasOwn(PRESETS, preset);
+}
+
+/** An empty list is no limit. */
+function given(list: string[]): string[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+interface Parts {
+  readonly session: Session;
+  readonly onChange: () => void;
+}
+
+function Create({ session: { client, may }, onChange }: Parts) {
+  const [preset, setPreset] = useState<string>();
+  const make = async ({ needed, list, text, isOn }: Entered): Promise<string> => {
+    const chosen = needed('preset');
+    const made = await client.credentials.create({
+      name: needed('name'),
+      scopes: isRole(chosen)
+        ? [...PRESETS[chosen]]
+        : SCOPES.filter((scope) => list('scopes').includes(scope)),
+      keys: given(list('keys')),
+      hosts: given(list('hosts')),
+      ips: given(list('ips')),
+      expires_in: text('expires_in'),
+      unmasked: isOn('unmasked'),
+    });
+    onChange();
+    return made.secret;
+  };
+  const roles = Object.entries(T.credentials.presets).filter(
+    ([role]) => !isRole(role) || PRESETS[role].every((scope) => may(scope)),
+  );
+  const role = preset ?? roles[0]?.[0] ?? 'own';
+  const more: readonly Field[] = [
+    { name: 'keys', label: T.credentials.keys, hint: T.endpoints.masksHint },
+    { name: 'hosts', label: T.credentials.hosts, hint: T.endpoints.masksHint },
+    { name: 'ips', label: T.credentials.ips, hint: T.credentials.ipsHint },
+    { name: 'expires_in', label: T.credentials.expiresIn, hint: T.credentials.expiresHint },
+    { name: 'unmasked', label: T.credentials.unmasked, kind: 'checkbox' },
+  ];
+  return (
+    <div
+      onChange={({ target }) =>
+        target instanceof HTMLSelectElement && target.name === 'preset' && setPreset(target.value)
+      }
+    >
+      <SecretForm
+        fields={[
+          { name: 'name', label: T.credentials.name, required: true, hint: T.credentials.nameHint },
+          {
+            ...({ name: 'preset', label: T.credentials.preset, kind: 'select', options: roles } as const),
+            hint: isRole(role) ? PRESETS[role].join(', ') : '',
+          },
+          ...(isRole(role)
+            ? []
+            : [
+                {
+                  ...({ name: 'scopes', label: T.credentials.own, kind: 'many' } as const),
+                  options: SCOPES.filter((scope) => may(scope)).map((scope) => [scope, scope] as const),
+                },
+              ]),
+          ...more.map((field) => ({ ...field, isMore: true })),
+        ]}
+        send={T.credentials.create}
+        label={T.credentials.secret}
+        make={make}
+      />
+    </div>
+  );
+}
+
+function Roll({ session: { client }, id }: { readonly session: Session; readonly id: string }) {
+  return (
+    <SecretForm
+      about={<p>{T.credentials.rollAbout}</p>}
+      fields={[
+        { name: 'overlap', label: T.credentials.overlap, value: '24h', hint: T.credentials.overlapHint },
+      ]}
+      send={T.credentials.roll}
+      label={T.credentials.secret}
+      make={async ({ text }) => (await client.credentials.roll({ id, overlap: text('overlap') })).secret}
+    />
+  );
+}
+
+/** The limits of a credential, each with what it is. */
+function limitsOf(of: Credential) {
+  return LIMITS.flatMap((name) => {
+    const list = of[name] ?? [];
+    return list.length === 0 ? [] : [[T.credentials[name], list.join(', ')] as const];
+  });
+}
+
+/** Its name, and the id by which the logs name it. */
+function Named({ name, id }: Credential) {
+  return (
+    <div>
+      {name}
+      <p class="hint">
+        <code class="short">{id}</code>
+      </p>
+    </div>
+  );
+}
+
+/** API credentials of the account. */
+export function CredentialsScreen({ session }: { readonly session: Session }) {
+  const { client } = session;
+  const credentials = useLoad(() => client.credentials.list());
+  const parts = { session, onChange: credentials.reload };
+  return (
+    <Screen
+      title={T.credentials.title}
+      about={T.credentials.about}
+      actions={
+        <Opener label={T.credentials.create} kind="primary">
+          {() => <Create {...parts} />}
+        </Opener>
+      }
+    >
+      <Loaded of={credentials}>
+        {(rows) => (
+          <Table
+            label={T.credentials.title}
+            rows={rows}
+            empty={T.credentials.empty}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: T.credentials.name, cell: Named },
+              {
+                title: T.credentials.scopes,
+                cell: (credential) => (
+                  <div>
+                    {credential.scopes.join(', ')}
+                    {limitsOf(credential).map(([what, list]) => (
+                      <p key={what} class="hint">{`${what}: ${list}`}</p>
+                    ))}
+                    {credential.unmasked && <p class="hint">{T.credentials.unmasked}</p>}
+                  </div>
+                ),
+              },
+              { title: T.credentials.used, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+              { title: T.credentials.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+              {
+                title: T.actions,
+                cell: ({ id, name }) => (
+                  <div class="actions">
+                    <Opener label={T.credentials.roll} title={`${T.credentials.roll}: ${name}`} kind="small">
+                      {() => <Roll session={session} id={id} />}
+                    </Opener>
+                    <Confirm
+                      name={name}
+                      question={T.credentials.removeQuestion}
+                      onConfirm={async () => {
+                        await client.credentials.delete({ id });
+                        credentials.reload();
+                      }}
+                    />
+                  </div>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Screen>
+  );
+}

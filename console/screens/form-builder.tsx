@@ -1,0 +1,257 @@
+import { useRef, useState } from 'preact/hooks';
+import type { FormSettings, Form as HostedForm } from '../../sdk/transport/types.ts';
+import { useLoad } from '../app/load.ts';
+import { notify } from '../app/notice.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import { formFields, formLocales } from '../app/schema.macro.ts' with { type: 'macro' };
+import type { ScreenParts, Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { choice } from '../ui/fields.tsx';
+import { type Entered, enteredIn, type Field, Form } from '../ui/form.tsx';
+import { jsonIn } from '../ui/json.ts';
+import { Copy, Failure, Loaded, Panel, Screen } from '../ui/parts.tsx';
+import { type FormType, usePreview } from './form-draft.ts';
+import { type ExtraField, ExtraFields, extraOf, fieldsIn, isComplete } from './form-extra.tsx';
+
+const FLAGS = ['force_keypad', 'hide_card', 'highlight_fields', 'disable_luhn', 'strip_spaces'] as const;
+const COLOURS = ['primary_color', 'card_primary_color', 'success_color', 'error_color'] as const;
+const CHOICES = [
+  ['display_mode', ['standalone', 'embedded']],
+  ['color_mode', ['light', 'dark', 'auto']],
+  ['locale', formLocales()],
+] as const;
+const FIELDS = formFields();
+
+const { names } = T.forms;
+
+/** What a choice is called; a language by its English name. */
+function said(value: string): string {
+  const known: Readonly<Record<string, string>> = T.forms.choices;
+  return known[value] ?? new Intl.DisplayNames(['en'], { type: 'language' }).of(value) ?? value;
+}
+
+/** The fields of the builder for a form as it is. */
+function fieldsFor(type: FormType, settings: FormSettings): Field[] {
+  const hidden = FIELDS[type].filter((name) => settings.field_options?.[name]?.visible === false);
+  const { theme } = settings;
+  return [
+    choice('style', names.style, ['vault', 'modern'], theme?.style, names.default, said),
+    ...CHOICES.map(([name, values]) =>
+      choice(name, names[name], values, settings[name], names.default, said),
+    ),
+    ...COLOURS.map((name) => ({
+      name,
+      label: names[name],
+      value: theme?.[name] ?? '',
+      placeholder: '#rrggbb',
+    })),
+    ...FLAGS.map(
+      (name): Field => ({ name, label: names[name], kind: 'checkbox', value: settings[name] === true }),
+    ),
+    ...(FIELDS[type].length > 0
+      ? [
+          {
+            ...({ name: 'hidden', label: T.forms.hidden, kind: 'many', value: hidden.join() } as const),
+            options: FIELDS[type].map((name) => [name, name] as const),
+          },
+        ]
+      : []),
+    {
+      ...{ name: 'frame_ancestors', label: names.frame_ancestors, hint: T.forms.originsHint },
+      ...{ value: (settings.frame_ancestors ?? []).join(', '), isMore: true },
+    },
+    {
+      name: 'other',
+      label: T.forms.more,
+      kind: 'textarea',
+      hint: T.forms.moreHint,
+      value: otherText(settings),
+      isMore: true,
+    },
+  ];
+}
+
+const SHOWN = [
+  ...FLAGS,
+  ...CHOICES.map(([name]) => name),
+  'theme',
+  'field_options',
+  'additional_fields',
+  'frame_ancestors',
+];
+
+/** Settings without a field of their own, as JSON. */
+function otherText(settings: FormSettings): string {
+  const others = Object.entries(settings).filter(
+    ([name]) => !SHOWN.includes(name) && !['id', 'url', 'form_type'].includes(name),
+  );
+  return others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others), null, 2);
+}
+
+/** The settings that were entered; parts that the builder has no field for stay as they were. */
+function settingsIn(
+  { text, isOn, list }: Entered,
+  before: FormSettings,
+  extra: readonly ExtraField[],
+): FormSettings {
+  const chosen = CHOICES.map(([name]) => [name, text(name)] as const);
+  const flags = FLAGS.map((name) => [name, isOn(name) || undefined] as const);
+  const colours = ['style', ...COLOURS].map((name) => [name, text(name)] as const);
+  const hidden = list('hidden');
+  const options = Object.entries(before.field_options ?? {}).map(
+    ([name, option]) => [name, { ...option, visible: hidden.includes(name) ? false : undefined }] as const,
+  );
+  const ancestors = list('frame_ancestors');
+  return {
+    ...Object.fromEntries([...chosen, ...flags]),
+    theme: { ...before.theme, ...Object.fromEntries(colours) },
+    field_options: {
+      ...Object.fromEntries(options),
+      ...Object.fromEntries(
+        hidden.map((name) => [name, { ...before.field_options?.[name], visible: false }]),
+      ),
+    },
+    additional_fields: fieldsIn(extra),
+    ...(ancestors.length > 0 && { frame_ancestors: ancestors }),
+    ...(jsonIn(text('other') ?? '{}') as FormSettings),
+  } as FormSettings; // The vault checks them, and names the place of an error.
+}
+
+/**
+ * What the form may do in the preview: what it may in a page, where it has the origin of a separate host for forms. It
+ * opens no windows there, and leads the console nowhere.
+ */
+function sandboxOf(url: string): string {
+  const isElsewhere = new URL(url, location.origin).origin !== location.origin;
+  return `allow-scripts allow-forms${isElsewhere ? ' allow-same-origin' : ''}`;
+}
+
+/** What a page needs to show the form. */
+function snippetOf(id: string): string {
+  return `<script type="module" src="${location.origin}/forms/vault-forms.js"></script>
+<vault-card-form form="${id}" url="THE_URL_OF_AN_ENDPOINT" secret="ITS_SECRET"></vault-card-form>`;
+}
+
+interface BuilderParts {
+  readonly session: Session;
+  readonly form: Partial<HostedForm>;
+}
+
+function Builder({ session, form }: BuilderParts) {
+  const { client, may } = session;
+  const [type, setType] = useState<FormType>(form.form_type ?? 'pcd');
+  const [changed, setChanged] = useState<FormSettings>();
+  const [extra, setExtra] = useState(extraOf(form.additional_fields));
+  // An input in their rows is followed before it is rendered.
+  const latest = useRef(extra);
+  const place = useRef<HTMLDivElement>(null);
+  const preview = usePreview(session, form, type, changed);
+  const save = async (entered: Entered): Promise<void> => {
+    const entries = settingsIn(entered, form, extra);
+    if (form.id === undefined) {
+      const made = await client.forms.create({
+        ...{ ...entries, form_type: type },
+        form_id: entered.text('form_id'),
+      });
+      goTo('form', { id: made.id });
+    } else {
+      await client.forms.replace({ ...entries, form_id: form.id });
+    }
+    notify(T.forms.saved);
+  };
+  const follow = (): void => {
+    const inner = place.current?.querySelector('form');
+    if (!latest.current.every(isComplete)) {
+      return;
+    }
+    try {
+      inner && setChanged(settingsIn(enteredIn(inner), form, latest.current));
+    } catch {
+      // JSON that is not complete yet: the preview follows once it is.
+    }
+  };
+  return (
+    <div class="halves">
+      <Panel title={T.forms.settings}>
+        {form.id === undefined && (
+          <label class="field first">
+            {T.forms.type}
+            <select value={type} onChange={({ currentTarget: { value } }) => setType(value as FormType)}>
+              {Object.entries(T.forms.types).map(([each, label]) => (
+                <option key={each} value={each}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {/* A text is followed once it is left: each time is an entry of the security log. */}
+        <div ref={place} onChange={follow}>
+          <Form
+            key={type}
+            fields={[
+              ...(form.id === undefined
+                ? [{ name: 'form_id', label: T.forms.id, hint: T.endpoints.idHint }]
+                : []),
+              ...fieldsFor(type, form),
+            ]}
+            send={T.forms.save}
+            onSend={save}
+          >
+            <ExtraFields
+              fields={extra}
+              setFields={(fields) => {
+                latest.current = fields;
+                setExtra(fields);
+                if (fields.length !== extra.length) {
+                  follow();
+                }
+              }}
+            />
+          </Form>
+        </div>
+      </Panel>
+      <div class="beside">
+        <Panel title={T.forms.preview}>
+          {preview.error !== undefined && <Failure error={preview.error} />}
+          {preview.url !== undefined && (
+            <iframe
+              class="preview"
+              sandbox={sandboxOf(preview.url)}
+              src={preview.url}
+              title={T.forms.preview}
+            />
+          )}
+          <p class="soft">{T.forms.draft}</p>
+        </Panel>
+        {form.id !== undefined && (
+          <Panel title={T.forms.snippet} actions={<Copy text={snippetOf(form.id)} />}>
+            <pre>{snippetOf(form.id)}</pre>
+            {may('capture:write') && (
+              <p>
+                {T.forms.needsEndpoint} <a href={linkTo('capture')}>{T.endpoints.capture}</a>
+              </p>
+            )}
+          </Panel>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** A hosted form, or a new one, with a preview beside its settings. */
+export function FormScreen({ session, params: { id } }: ScreenParts) {
+  const { client } = session;
+  const form = useLoad<Partial<HostedForm>>(
+    async () => (id === undefined ? {} : client.forms.get({ form_id: id })),
+    [id],
+  );
+  return (
+    <Screen
+      title={id === undefined ? T.forms.builder : `${T.forms.builder}: ${id}`}
+      up={[linkTo('forms'), T.forms.title]}
+    >
+      <Loaded of={form}>{(found) => <Builder key={id} session={session} form={found} />}</Loaded>
+    </Screen>
+  );
+}

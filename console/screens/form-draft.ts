@@ -1,0 +1,82 @@
+/** What the builder shows: the form itself, and once that was changed a draft, which is deleted when the builder is left. */
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import type { FormSettings, Form as HostedForm } from '../../sdk/transport/types.ts';
+import type { Session } from '../app/session.ts';
+
+const PREFIX = 'console-draft-';
+/** How long nothing is changed before the preview follows. Each time is an entry of the security log. */
+const PAUSE_MS = 600;
+
+/** The types of forms. */
+export type FormType = 'pcd' | 'ach' | 'custom';
+
+/** Whether a form is a draft of the builder, of this page or of one that was closed. */
+export function isDraft(id: string): boolean {
+  return id.startsWith(PREFIX);
+}
+
+/** Whether any page may embed a form, such as the console. */
+function isOpen({ id, frame_ancestors: origins }: Partial<HostedForm>): boolean {
+  return id !== undefined && (origins ?? []).length === 0;
+}
+
+/** A draft that any page may embed. Its requests wait for each other, so that none is created twice or left behind. */
+function createDraft({ forms }: Session['client'], form_type: FormType) {
+  const form_id = `${PREFIX}${crypto.randomUUID()}`;
+  let isStored = false;
+  let last: Promise<unknown> = Promise.resolve();
+  const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    /** Resolves with its URL, a new one each time, so that the frame loads it again. */
+    show: (settings: FormSettings): Promise<string> =>
+      next(async () => {
+        const form = { ...settings, frame_ancestors: null, form_id };
+        const { url } = await (isStored ? forms.replace(form) : forms.create({ ...form, form_type }));
+        isStored = true;
+        return `${url}?title=&shown=${Date.now()}`;
+      }),
+    remove: (): Promise<void> =>
+      next(async () => {
+        if (isStored) {
+          isStored = false;
+          await forms.delete({ form_id });
+        }
+      }),
+  };
+}
+
+/** What the builder shows. */
+export interface Preview {
+  readonly url?: string | undefined;
+  readonly error?: unknown;
+}
+
+/** The preview of a form as it was changed. */
+export function usePreview(
+  { client }: Session,
+  form: Partial<HostedForm>,
+  type: FormType,
+  changed: FormSettings | undefined,
+): Preview {
+  const [preview, setPreview] = useState<Preview>({});
+  const draft = useMemo(() => createDraft(client, type), [client, type]);
+  // Both end at once. Other effects do after the next paint: a page that is left has none, and what waits for its pause
+  // may create the draft once more before.
+  useLayoutEffect(() => () => void draft.remove().catch(() => undefined), [draft]);
+  const { id: _, url, form_type: __, ...stored } = form;
+  const settings = changed ?? (isOpen(form) ? undefined : stored);
+  useLayoutEffect(() => {
+    const show = (shown: FormSettings): void =>
+      void draft.show(shown).then(
+        (url) => setPreview({ url }),
+        (error: unknown) => setPreview({ error }),
+      );
+    const timer = settings && setTimeout(show, PAUSE_MS, settings);
+    return () => clearTimeout(timer);
+  }, [draft, JSON.stringify(settings)]);
+  return settings === undefined ? { url: `${url}?title=` } : preview;
+}

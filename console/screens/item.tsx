@@ -1,0 +1,178 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { StoredObject, TreeItem } from '../../sdk/transport/types.ts';
+import { useListing, useLoad } from '../app/load.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import type { ScreenParts, Session } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { Confirm } from '../ui/dialog.tsx';
+import { PASSPHRASE } from '../ui/fields.tsx';
+import { Form } from '../ui/form.tsx';
+import { Badge, Copy, Facts, ListTable, Loaded, Panel, Screen, Time } from '../ui/parts.tsx';
+import { cardOf, metadataOf } from './items.tsx';
+
+/** Numbers are masked here even for an account that may see them, unless a person asks for them. */
+const MASKED = ['card_number', 'account_number', 'number', 'n', 'pan', 'cvv', 'cvc'];
+
+interface ItemName {
+  readonly user: string;
+  readonly token: string;
+  readonly reference: string | undefined;
+}
+
+interface ItemParts {
+  readonly session: Session;
+  readonly item: ItemName;
+}
+
+/** The data of the item, for the passphrase typed now; both are forgotten with the panel. */
+function Data({ session: { client, who }, item, onLook }: ItemParts & { readonly onLook: () => void }) {
+  const [data, setData] = useState<StoredObject>();
+  const place = useRef<HTMLDivElement>(null);
+  const wasShown = useRef(false);
+  useEffect(() => {
+    // What was used, the form or the button, has gone.
+    if (data !== undefined || wasShown.current) {
+      (place.current?.querySelector('input') ?? place.current)?.focus();
+    }
+    wasShown.current = data !== undefined;
+  }, [data]);
+  const isMasked = who.credential?.unmasked === false;
+  return (
+    <div ref={place} tabIndex={-1}>
+      {data !== undefined ? (
+        <>
+          <Facts
+            of={Object.entries(data).map(([name, value]) => [
+              name,
+              <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>,
+            ])}
+          />
+          <button type="button" onClick={() => setData(undefined)}>
+            {T.item.hide}
+          </button>
+        </>
+      ) : (
+        <Form
+          fields={[
+            PASSPHRASE,
+            ...(isMasked
+              ? []
+              : [{ name: 'whole', label: T.item.whole, kind: 'checkbox', hint: T.item.wholeHint } as const]),
+          ]}
+          send={T.item.send}
+          onSend={async ({ needed, isOn }) => {
+            const mask = isOn('whole') ? {} : { mask_fields: MASKED };
+            try {
+              setData(await client.vault.decrypt({ ...item, passphrase: needed('passphrase'), ...mask }));
+            } finally {
+              onLook();
+            }
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function Log({ session: { client }, item, looks }: ItemParts & { readonly looks: number }) {
+  const log = useListing((next_token) => client.vault.log({ ...item, next_token, limit: 20 }), [looks]);
+  return (
+    <ListTable
+      label={T.item.log}
+      listing={log}
+      empty={T.item.logEmpty}
+      keyOf={({ request_id, timestamp, action }) => `${request_id} ${timestamp} ${action}`}
+      columns={[
+        { title: T.item.time, cell: ({ timestamp }) => <Time at={timestamp} /> },
+        { title: T.item.action, cell: ({ action }) => action },
+        { title: T.item.source, cell: ({ source }) => source },
+        {
+          title: T.item.outcome,
+          cell: ({ outcome }) => <Badge kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>,
+        },
+        { title: T.item.actor, cell: ({ actor }) => actor, isLong: true },
+        { title: T.item.address, cell: ({ ip_address }) => ip_address },
+      ]}
+    />
+  );
+}
+
+/** What is known of the item without its passphrase; of what it is listed as, if it may be listed. */
+function Known({ item: { user, token, reference }, listed }: KnownParts) {
+  return (
+    <Facts
+      of={[
+        [
+          T.items.token,
+          <span class="line">
+            <code>{token}</code> <Copy text={token} />
+          </span>,
+        ],
+        [T.key, <code>{user}</code>],
+        [T.items.reference, reference ?? '–'],
+        ...(listed === undefined
+          ? []
+          : ([
+              [T.items.card, cardOf(listed) || '–'],
+              [T.items.stored, <Time at={listed.stored_at} />],
+              [T.items.expiry, <Time at={listed.expires_at} />],
+              [T.items.metadata, metadataOf(listed) || '–'],
+            ] as const)),
+      ]}
+    />
+  );
+}
+
+interface KnownParts {
+  readonly item: ItemName;
+  readonly listed: TreeItem | undefined;
+}
+
+/** One item: what it is listed as, its data for its passphrase, and its log. */
+export function ItemScreen({ session, params }: ScreenParts) {
+  const { user = '', token = '', reference } = params;
+  const item = { user, token, reference };
+  const { client, may } = session;
+  const [looks, setLooks] = useState(0);
+  const known = useLoad(
+    async () => (may('vault:list') ? (await client.vault.list(item)).data[user]?.[0] : undefined),
+    [user, token, reference],
+  );
+  return (
+    <Screen
+      title={reference === undefined ? T.item.title : `${T.item.title} ${reference}`}
+      up={[linkTo('items', { user }), T.items.title]}
+      actions={
+        known.kind === 'ready' &&
+        may('vault:delete') && (
+          <Confirm
+            question={T.item.removeQuestion}
+            done={T.item.removed}
+            onConfirm={async () => {
+              await client.vault.delete(item);
+              goTo('items', { user });
+            }}
+          />
+        )
+      }
+    >
+      <Loaded of={known}>
+        {(listed) => (
+          <>
+            <Known item={item} listed={listed} />
+            {may('vault:read') && (
+              <Panel title={T.item.data}>
+                <Data session={session} item={item} onLook={() => setLooks((before) => before + 1)} />
+              </Panel>
+            )}
+            {may('vault:log') && (
+              <Panel title={T.item.log}>
+                <Log session={session} item={item} looks={looks} />
+              </Panel>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Screen>
+  );
+}

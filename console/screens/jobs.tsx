@@ -1,0 +1,230 @@
+import { useEffect } from 'preact/hooks';
+import type { Job } from '../../sdk/transport/types.ts';
+import { useListing, useLoad } from '../app/load.ts';
+import { goTo, linkTo } from '../app/route.ts';
+import { jobKinds, jobStatuses } from '../app/schema.macro.ts' with { type: 'macro' };
+import type { ScreenParts } from '../app/session.ts';
+import { T } from '../text/text.ts';
+import { Confirm } from '../ui/dialog.tsx';
+import { choice, timeField, timeOf } from '../ui/fields.tsx';
+import { Form } from '../ui/form.tsx';
+import { Badge, Facts, ListTable, Loaded, Panel, Screen, Short, Table, Time } from '../ui/parts.tsx';
+
+const STATUSES = jobStatuses();
+const KINDS = jobKinds();
+const BADGES = {
+  waiting: 'wait',
+  sending: 'wait',
+  reporting: 'wait',
+  done: 'good',
+  failed: 'bad',
+  unknown: 'bad',
+  cancelled: 'plain',
+} as const;
+/** How often a job is read again that is about to change. */
+const FOLLOW_MS = 3_000;
+/** The next attempt of one that is about to change is not farther away. */
+const SOON_MS = 30_000;
+
+type Attempt = Job['attempts'][number];
+
+function oneOf<const Names extends readonly string[]>(names: Names, text = ''): Names[number] | undefined {
+  return names.find((name) => name === text);
+}
+
+function Status({ of: { status } }: { readonly of: Job }) {
+  return <Badge kind={BADGES[status]}>{status}</Badge>;
+}
+
+function resultOf({ status_code, error }: Attempt): string {
+  return String(status_code ?? error ?? '');
+}
+
+/** The result of the last attempt, with how many there were. */
+function lastOf(attempts: readonly Attempt[]): string {
+  const last = attempts.at(-1);
+  return last === undefined ? '' : `${resultOf(last)}${attempts.length > 1 ? ` (${attempts.length} ×)` : ''}`;
+}
+
+/** Jobs, newest first. */
+export function JobsScreen({ session: { client }, params }: ScreenParts) {
+  const { status, kind, after, before } = params;
+  const jobs = useListing(
+    (next_token) => {
+      const filter = { status: oneOf(STATUSES, status), kind: oneOf(KINDS, kind), after, before };
+      return client.jobs.list({ ...filter, next_token, limit: 50 });
+    },
+    [status, kind, after, before],
+  );
+  return (
+    <Screen
+      title={T.jobs.title}
+      about={T.jobs.about}
+      actions={
+        <button type="button" onClick={jobs.load.reload}>
+          {T.refresh}
+        </button>
+      }
+    >
+      <Form
+        isCompact
+        fields={[
+          choice('status', T.jobs.status, STATUSES, status),
+          choice('kind', T.jobs.kind, KINDS, kind),
+          timeField('after', T.log.after, params),
+          timeField('before', T.log.before, params),
+        ]}
+        send={T.search}
+        onSend={(entered) =>
+          goTo('jobs', {
+            status: entered.text('status'),
+            kind: entered.text('kind'),
+            after: timeOf(entered, 'after'),
+            before: timeOf(entered, 'before'),
+          })
+        }
+      />
+      <ListTable
+        label={T.jobs.title}
+        listing={jobs}
+        empty={Object.keys(params).length === 0 ? T.jobs.none : T.jobs.empty}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: T.jobs.one,
+            cell: ({ id }) => (
+              <a href={linkTo('job', { id })}>
+                <Short text={id} />
+              </a>
+            ),
+          },
+          { title: T.jobs.status, cell: (job) => <Status of={job} /> },
+          { title: T.jobs.kind, cell: (job) => job.kind },
+          { title: T.items.reference, cell: ({ reference }) => reference },
+          { title: T.jobs.host, cell: ({ host }) => host },
+          { title: T.jobs.created, cell: ({ created_at }) => <Time at={created_at} /> },
+          { title: T.jobs.request, cell: ({ attempts }) => lastOf(attempts) },
+          { title: T.jobs.webhook, cell: ({ webhook }) => lastOf(webhook?.attempts ?? []) },
+        ]}
+      />
+    </Screen>
+  );
+}
+
+function Attempts({ label, of }: { readonly label: string; readonly of: readonly Attempt[] }) {
+  return (
+    <Panel title={label}>
+      <Table
+        label={label}
+        rows={of}
+        empty={T.jobs.noAttempts}
+        keyOf={({ at }) => at}
+        columns={[
+          { title: T.log.time, cell: ({ at }) => <Time at={at} /> },
+          { title: T.jobs.result, cell: resultOf },
+          { title: T.jobs.took, cell: ({ ms }) => `${ms} ms`, isNumber: true },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** Why a webhook was not delivered; undefined if it was, or was not called yet. */
+function webhookFault({ webhook }: Job): string | undefined {
+  const last = webhook?.attempts.at(-1);
+  if (last === undefined || String(last.status_code).startsWith('2')) {
+    return undefined;
+  }
+  return last.status_code === undefined
+    ? T.jobs.webhookError(last.error ?? '')
+    : T.jobs.webhookStatus(last.status_code);
+}
+
+function isEnded({ status }: Job): boolean {
+  return ['done', 'failed', 'unknown'].includes(status);
+}
+
+/** Whether the job can be different in a moment. */
+function isMoving({ status, webhook }: Job): boolean {
+  const next = webhook?.next_at === undefined ? 0 : Date.parse(webhook.next_at) - Date.now();
+  return ['waiting', 'sending', 'reporting'].includes(status) && next < SOON_MS;
+}
+
+/** One job, with all of its attempts. */
+export function JobScreen({ session: { client, may }, params }: ScreenParts) {
+  const { id = '' } = params;
+  const job = useLoad(() => client.jobs.get({ id }), [id]);
+  const found = job.kind === 'ready' ? job.data : undefined;
+  useEffect(() => {
+    const timer = found && isMoving(found) ? setTimeout(job.reload, FOLLOW_MS) : undefined;
+    return () => clearTimeout(timer);
+  }, [found, job.reload]);
+  const change = (work: (name: { readonly id: string }) => Promise<unknown>) => async (): Promise<void> => {
+    await work({ id });
+    job.reload();
+  };
+  return (
+    <Screen
+      title={T.jobs.one}
+      up={[linkTo('jobs'), T.jobs.title]}
+      actions={
+        found && (
+          <>
+            <button type="button" onClick={job.reload}>
+              {T.refresh}
+            </button>
+            {may('job:write') && found.webhook && isEnded(found) && (
+              <Confirm
+                label={T.jobs.redeliver}
+                question={T.jobs.redeliverQuestion}
+                done={T.jobs.redelivered}
+                kind="primary"
+                onConfirm={change(client.jobs.redeliver)}
+              />
+            )}
+            {may('job:write') && found.status === 'waiting' && (
+              <Confirm
+                label={T.jobs.cancel}
+                question={T.jobs.cancelQuestion}
+                done={T.jobs.cancelled}
+                onConfirm={change(client.jobs.cancel)}
+              />
+            )}
+          </>
+        )
+      }
+    >
+      <Loaded of={job}>{(shown) => <JobFacts job={shown} />}</Loaded>
+    </Screen>
+  );
+}
+
+function JobFacts({ job }: { readonly job: Job }) {
+  const { webhook } = job;
+  const fault = webhookFault(job);
+  return (
+    <>
+      <div role="status">
+        <p>
+          <Status of={job} /> {T.jobs.meanings[job.status]}
+        </p>
+        {fault !== undefined && <p class="warning">{fault}</p>}
+      </div>
+      <Facts
+        of={[
+          [T.jobs.id, <code>{job.id}</code>],
+          [T.jobs.kind, job.kind],
+          [T.jobs.host, job.host],
+          [T.items.token, job.token ? <code>{job.token}</code> : '–'],
+          [T.items.reference, job.reference ?? '–'],
+          [T.jobs.actor, job.actor],
+          [T.jobs.created, <Time at={job.created_at} />],
+          [T.jobs.webhook, webhook?.url ?? '–'],
+          ...(webhook?.next_at === undefined ? [] : [[T.jobs.next, <Time at={webhook.next_at} />] as const]),
+        ]}
+      />
+      {job.kind !== 'capture' && <Attempts label={T.jobs.attempts} of={job.attempts} />}
+      {webhook && <Attempts label={T.jobs.calls} of={webhook.attempts} />}
+    </>
+  );
+}

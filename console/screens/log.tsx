@@ -1,0 +1,178 @@
+import type { AuditEntry, ReadAudit } from '../../sdk/transport/types.ts';
+import { useListing, useWork } from '../app/load.ts';
+import { notify } from '../app/notice.ts';
+import { goTo, linkTo, type Route } from '../app/route.ts';
+import { accountActions } from '../app/schema.macro.ts' with { type: 'macro' };
+import type { ScreenParts, Session } from '../app/session.ts';
+import { dayBefore, utcOf } from '../app/time.ts';
+import { T } from '../text/text.ts';
+import { choice, timeField, timeOf } from '../ui/fields.tsx';
+import { Form } from '../ui/form.tsx';
+import { Badge, Failure, ListTable, Screen, shortOf, Time } from '../ui/parts.tsx';
+
+const ACTIONS = accountActions();
+
+/** Saves entries as a file, one JSON object a line. */
+function save(entries: readonly AuditEntry[]): void {
+  const text = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `security-log-${new Date().toISOString().slice(0, 10)}.ndjson`;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
+/** Whether a number is missing between the shown entries; numbers of a log are consecutive. */
+function hasGap(entries: readonly AuditEntry[]): boolean {
+  return entries.some(({ id }, at) => at > 0 && Number(entries[at - 1]?.id) - Number(id) !== 1);
+}
+
+function Chain({ entries, isFiltered }: { entries: readonly AuditEntry[]; isFiltered: boolean }) {
+  const isBroken = !isFiltered && hasGap(entries);
+  const text = isFiltered ? T.log.filtered : isBroken ? T.log.gap : T.log.whole;
+  return (
+    <p>
+      <strong>{T.log.chain}:</strong>{' '}
+      <Badge kind={isBroken ? 'bad' : isFiltered ? 'plain' : 'good'}>{text}</Badge>
+    </p>
+  );
+}
+
+/** The days that people ask for, in the reader's own zone. */
+const PERIODS = [
+  [T.log.today, 0, -1],
+  [T.log.yesterday, 1, 0],
+  [T.log.week, 7, 0],
+] as const;
+
+function Filters({ params }: { readonly params: Route['params'] }) {
+  return (
+    <>
+      <Form
+        isCompact
+        fields={[
+          choice('action', T.log.action, ACTIONS, params['action']),
+          { name: 'object', label: T.log.object, value: params['object'] ?? '' },
+          { name: 'token', label: T.log.token, value: params['token'] ?? '', isMore: true },
+          timeField('after', T.log.after, params),
+          timeField('before', T.log.before, params),
+        ]}
+        send={T.search}
+        onSend={(entered) =>
+          goTo('log', {
+            action: entered.text('action'),
+            token: entered.text('token'),
+            object: entered.text('object'),
+            after: timeOf(entered, 'after'),
+            before: timeOf(entered, 'before'),
+          })
+        }
+      />
+      <nav class="line" aria-label={T.log.period}>
+        {PERIODS.map(([label, from, to]) => {
+          const period = { after: utcOf(dayBefore(from)), before: utcOf(dayBefore(to)) };
+          return (
+            <a
+              key={label}
+              class="button small"
+              href={linkTo('log', { ...params, ...period })}
+              aria-current={params['after'] === period.after && params['before'] === period.before}
+            >
+              {label}
+            </a>
+          );
+        })}
+        {Object.keys(params).length > 0 && (
+          <a class="button small" href={linkTo('log')}>
+            {T.log.clear}
+          </a>
+        )}
+      </nav>
+    </>
+  );
+}
+
+/** Whether an entry is about an object of which a part was typed. */
+function isAbout({ object }: AuditEntry, part: string | undefined): boolean {
+  return part === undefined || object?.includes(part) === true;
+}
+
+/** An object whose token is shortened to its ends, as in other tables. */
+function shortened(object: string): string {
+  return object.replace(/[^/]{33,}$/, shortOf);
+}
+
+/** Saves all entries that the filters match, also those that are not shown yet. */
+function Export({ session: { client }, query, part }: ExportParts) {
+  const { isBusy, error, run } = useWork(async () => {
+    const entries: AuditEntry[] = [];
+    for await (const { data } of client.audit.pages(query)) {
+      entries.push(...data.filter((entry) => isAbout(entry, part)));
+    }
+    if (entries.length > 0) {
+      save(entries);
+    }
+    notify(entries.length > 0 ? T.log.exported(entries.length) : T.log.exportedNone);
+  });
+  return (
+    <>
+      <button type="button" aria-disabled={isBusy} onClick={run}>
+        {isBusy ? T.log.exporting : T.log.export}
+      </button>
+      {error !== undefined && <Failure error={error} />}
+    </>
+  );
+}
+
+interface ExportParts {
+  readonly session: Session;
+  readonly query: ReadAudit;
+  readonly part: string | undefined;
+}
+
+/** The security log of the account, newest first. */
+export function LogScreen({ session, params }: ScreenParts) {
+  const { token, after, before, object } = params;
+  const action = ACTIONS.find((known) => known === params['action']);
+  const query: ReadAudit = { action, token, after, before };
+  const log = useListing(
+    (next_token) => session.client.audit.list({ ...query, next_token, limit: 100 }),
+    [action, token, after, before],
+  );
+  const all = log.load.kind === 'ready' ? log.load.data : [];
+  const shown = all.filter((entry) => isAbout(entry, object));
+  const load = log.load.kind === 'ready' ? { ...log.load, data: shown } : log.load;
+  return (
+    <Screen
+      title={T.log.title}
+      about={T.log.about}
+      actions={<Export session={session} query={query} part={object} />}
+    >
+      <Filters params={params} />
+      <Chain entries={all} isFiltered={Object.keys(params).length > 0} />
+      <ListTable
+        label={T.log.title}
+        listing={{ ...log, load }}
+        empty={T.log.empty}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: T.log.number, cell: ({ id }) => id, isNumber: true },
+          { title: T.log.time, cell: ({ time }) => <Time at={time} /> },
+          { title: T.log.action, cell: (entry) => <code>{entry.action}</code> },
+          {
+            title: T.log.outcome,
+            cell: ({ outcome }) => <Badge kind={outcome === 'success' ? 'good' : 'bad'}>{outcome}</Badge>,
+          },
+          { title: T.log.actor, cell: ({ actor }) => actor, isLong: true },
+          {
+            title: T.log.what,
+            cell: ({ object = '' }) => <span title={object}>{shortened(object)}</span>,
+            isLong: true,
+          },
+          { title: T.log.source, cell: ({ source_ip }) => source_ip },
+        ]}
+      />
+    </Screen>
+  );
+}

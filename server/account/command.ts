@@ -1,0 +1,207 @@
+import type { Session } from '../boot/open.ts';
+import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
+import { encodeSecret, type Secret } from '../core/secret.ts';
+import { isCredentialId } from '../domain/account.ts';
+import { isHostPattern } from '../domain/text/network.ts';
+import type { AccountInfo, AccountSettings } from './records.ts';
+
+/** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
+const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
+
+/** The options of `account create` and `account set`; absent ones keep their values. */
+const SETTINGS = {
+  unmasked: { kind: 'switch', help: 'whether the account sees numbers unmasked' },
+  paying: { kind: 'switch', help: 'whether the account is paying' },
+  'allow-host': {
+    kind: 'list',
+    value: 'HOST',
+    help: 'a host that the account may send data to; can be repeated; "any" allows all',
+  },
+} as const;
+
+function checkName({ argument }: Pick<CommandCall, 'argument'>): void {
+  if (!NAME.test(argument)) {
+    throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
+  }
+  if (isCredentialId(argument)) {
+    throw new CommandError('NAME must not have the form of the id of a credential.', 2);
+  }
+}
+
+/** The hosts of `--allow-host`; an empty list allows all. */
+function hostsOf(values: readonly string[]): readonly string[] {
+  const hosts = values.flatMap((value) => value.split(',')).map((host) => host.trim().toLowerCase());
+  if (hosts.length === 1 && hosts[0] === 'any') {
+    return [];
+  }
+  if (!hosts.every(isHostPattern) || hosts.includes('any')) {
+    throw new CommandError(
+      '--allow-host must be a host name, a wildcard such as *.example.com, or an address, without scheme, port or path.',
+      2,
+    );
+  }
+  return [...new Set(hosts)];
+}
+
+/** The settings that the options change. */
+function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
+  return {
+    ...(unmasked === undefined ? {} : { unmasked }),
+    ...(paying === undefined ? {} : { paying }),
+    ...(hosts === undefined ? {} : { hosts: hostsOf(hosts) }),
+  };
+}
+
+/** An account as JSON, without internal ids. */
+function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
+  return {
+    name,
+    unmasked,
+    paying,
+    hosts,
+    created_at,
+  };
+}
+
+/** Accounts as a table; the columns match those of the help text. */
+function tableOf(accounts: readonly AccountInfo[]): Table {
+  return {
+    columns: ['Account', 'Numbers', 'Paying', 'Hosts', 'Created'],
+    rows: accounts.map(({ name, unmasked, paying, hosts, created_at }) => [
+      name,
+      unmasked ? 'unmasked' : 'masked',
+      paying ? 'yes' : 'no',
+      hosts.length === 0 ? 'any' : hosts.join(','),
+      created_at,
+    ]),
+    empty: 'There are no accounts.',
+  };
+}
+
+/** Rejects an account that does not exist. */
+function existing<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new CommandError('No account has this name.', 1);
+  }
+  return found;
+}
+
+/**
+ * `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2).
+ */
+const createAccount = defineCommand({
+  words: ['account', 'create'],
+  argument: 'NAME',
+  options: SETTINGS,
+  summary: 'Creates an account and prints its password once.',
+  audit: { action: 'account.create', account: true },
+  opens: 'vault',
+  check(call) {
+    checkName(call);
+    settingsOf(call.options);
+  },
+  async run({ argument, options }, { vault }) {
+    const generated = await vault.services.accounts.makePassword();
+    const account = await vault.services.accounts.create(
+      argument,
+      encodeSecret(generated),
+      settingsOf(options),
+      'generated',
+    );
+    if (account === undefined) {
+      throw new CommandError('An account with this name already exists.', 1);
+    }
+    const password = generated.expose();
+    return {
+      data: { ...dataOf(account), password },
+      shown: `Account ${account.name} was created. Its password, shown only once:\n${password}`,
+    };
+  },
+});
+
+/** `vault account list`. It shows no passwords and no internal ids. */
+const listAccounts = defineCommand({
+  words: ['account', 'list'],
+  options: {},
+  summary: 'Lists the accounts: name, masking, paying, hosts that they may send data to, time of creation.',
+  opens: 'vault',
+  async run(_call, { vault }) {
+    const accounts = await vault.services.accounts.list();
+    return { data: accounts.map(dataOf), shown: tableOf(accounts) };
+  },
+});
+
+const ACCEPT = {
+  ...SETTINGS,
+  'accept-older': {
+    kind: 'flag',
+    help: 'accepts a record that is older than the security log says, with all its settings and its password',
+  },
+} as const;
+
+/** `vault account set NAME`. Only the given settings change. */
+const setAccount = defineCommand({
+  words: ['account', 'set'],
+  argument: 'NAME',
+  options: ACCEPT,
+  summary: 'Changes the given settings of an account.',
+  audit: { action: 'account.change', account: true },
+  opens: 'vault',
+  check(call) {
+    checkName(call);
+    if (Object.keys(settingsOf(call.options)).length === 0 && call.options['accept-older'] !== true) {
+      throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
+    }
+  },
+  async run({ argument, options }, { vault }) {
+    const accepts = options['accept-older'] === true;
+    const account = existing(await vault.services.accounts.set(argument, settingsOf(options), accepts));
+    return { data: dataOf(account), shown: tableOf([account]) };
+  },
+});
+
+/** Sets a generated password; sign-ins with the old one fail from then on. */
+async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
+  const password = await vault.services.accounts.makePassword();
+  const isSet = await vault.services.accounts.setPassword(name, encodeSecret(password), 'generated');
+  return existing(isSet ? password : undefined);
+}
+
+/** `vault account password NAME`. */
+const setPassword = defineCommand({
+  words: ['account', 'password'],
+  argument: 'NAME',
+  options: {},
+  summary:
+    'Replaces the password of an account and prints the new one once. The old one becomes invalid immediately.',
+  audit: { action: 'password.change', account: true },
+  opens: 'vault',
+  check: checkName,
+  async run({ argument: name }, { vault }) {
+    const password = (await replacePassword(vault, name)).expose();
+    return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
+  },
+});
+
+/** `vault account delete NAME --yes`. An interrupted deletion is completed by a later sweep. */
+const deleteAccount = defineCommand({
+  words: ['account', 'delete'],
+  argument: 'NAME',
+  options: { yes: { kind: 'flag', help: 'confirms the deletion' } },
+  summary: 'Deletes an account with all its keys and all data of them.',
+  audit: { action: 'account.delete', account: true },
+  opens: 'vault',
+  check(call) {
+    checkName(call);
+    if (call.options.yes !== true) {
+      throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
+    }
+  },
+  async run({ argument }, { vault }) {
+    const { name } = existing(await vault.removeAccount(argument));
+    return { data: { name, deleted: true }, shown: `Account ${name} was deleted.` };
+  },
+});
+
+/** The commands `account create`, `list`, `set`, `password` and `delete`. */
+export const accountCommands = [createAccount, listAccounts, setAccount, setPassword, deleteAccount];

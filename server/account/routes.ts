@@ -1,0 +1,213 @@
+import { VaultError } from '../core/errors.ts';
+import { NO_QUERY } from '../endpoint/link-routes.ts';
+import { objectOf } from '../http/audit.ts';
+import { secretBytes } from '../http/passphrase.ts';
+import { defineRoute } from '../http/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { Message } from '../schema/common.ts';
+import { overlapOf } from './overlap.ts';
+import {
+  AccountPassword,
+  Billing,
+  ChangePasswordBody,
+  ChangePasswordQuery,
+  PdfFile,
+  Preference,
+  PreferenceQuery,
+  PreferenceReadQuery,
+  PreferencesReply,
+  SetPreference,
+  Usage,
+  UsageQuery,
+  WhoAmI,
+} from './schema.ts';
+
+const COMMON = {
+  noun: 'admin',
+  auth: 'basic',
+  passphrase: 'none',
+  meter: [],
+  idempotent: false,
+} as const;
+
+const whoami = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/whoami',
+  operationId: 'whoami',
+  scope: 'any',
+  summary: 'Identify the account',
+  description:
+    'Returns the name of the account that the credentials belong to, and the environment and version of the server.',
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  response: WhoAmI,
+  errors: [],
+  handle: async ({ ctx, services }) => ({ json: await services.accounts.whoami(ctx) }),
+});
+
+const readBilling = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/billing',
+  operationId: 'readBilling',
+  scope: 'usage:read',
+  summary: 'Read the cost of the current month',
+  description:
+    "Multiplies the operations of the account since the start of the month (UTC) by the operator's prices. Amounts are exact decimal strings.",
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  response: Billing,
+  errors: [],
+  handle: async ({ ctx, services }) => ({ json: await services.admin.billing(ctx) }),
+});
+
+const readUsage = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/usage',
+  operationId: 'readUsage',
+  scope: 'usage:read',
+  summary: 'Read the usage of the account',
+  description: 'Counts the existing keys and tokens, and the requests of a month with a 2xx reply.',
+  query: UsageQuery,
+  body: { kind: 'none' },
+  response: Usage,
+  errors: ['integrity_failed'],
+  handle: async ({ ctx, query, services }) => ({ json: await services.admin.usage(ctx, query) }),
+});
+
+/** One value of two places. */
+function same(inBody: string | undefined, inQuery: string | undefined): string | undefined {
+  if (inBody !== undefined && inQuery !== undefined && inBody !== inQuery) {
+    throw new VaultError('conflicting_parameters', { field: 'query.new_password' });
+  }
+  return inBody ?? inQuery;
+}
+
+const changePassword = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/change-password',
+  operationId: 'changePassword',
+  scope: 'password',
+  summary: 'Change the password of the account',
+  description:
+    'The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.',
+  query: ChangePasswordQuery,
+  body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES.short },
+  response: AccountPassword,
+  errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
+  audit: {
+    action: 'password.change',
+    of: 'all',
+    object: ({ ctx }) => objectOf('account', ctx.account.name),
+  },
+  handle: async ({ ctx, query, body, services }) => {
+    const chosen = same(body.new_password, query.new_password);
+    const { user, password } = await services.passwords.change(
+      ctx,
+      chosen === undefined ? undefined : secretBytes(chosen),
+      overlapOf(body.overlap),
+    );
+    return { json: { user, password: password.expose() } };
+  },
+});
+
+/** The first member of the reply to a setting. */
+const SHOWN_KEY = /^\{"key":"([^"\\]*)"/;
+
+const setPreference = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/preferences',
+  operationId: 'setPreference',
+  scope: 'preference:write',
+  summary: 'Set a preference',
+  description:
+    'Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.',
+  query: NO_QUERY,
+  body: { kind: 'stored', schema: SetPreference, bytesMax: BODY_BYTES.short },
+  response: Preference,
+  errors: ['preferences_full', 'integrity_failed'],
+  meter: ['preference'],
+  audit: { action: 'preference.set', of: 'all' },
+  handle: async ({ ctx, body, services }) => {
+    const jsonBytes = await services.preferences.set(ctx, body);
+    const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
+    return { jsonBytes, object: objectOf('preference', key) };
+  },
+});
+
+const readPreferences = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/preferences',
+  operationId: 'readPreferences',
+  scope: 'preference:write',
+  summary: 'Read one preference, or list all',
+  description:
+    'With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.',
+  query: PreferenceReadQuery,
+  body: { kind: 'none' },
+  response: PreferencesReply,
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  handle: async ({ ctx, query: { key }, services }) => ({
+    jsonBytes:
+      key === undefined ? await services.preferences.list(ctx) : await services.preferences.read(ctx, key),
+  }),
+});
+
+const removePreference = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/preferences',
+  operationId: 'deletePreference',
+  scope: 'preference:write',
+  summary: 'Delete a preference',
+  description: 'Deletes a preference. If the vault uses it, its default applies again.',
+  query: PreferenceQuery,
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['preference_not_found', 'integrity_failed'],
+  meter: ['preference'],
+  audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
+  handle: async ({ ctx, query, services }) => {
+    await services.preferences.remove(ctx, query.key);
+    return { json: { message: 'The preference was deleted.' } };
+  },
+});
+
+const PDF = 'application/pdf';
+
+const readCertificate = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/certificate',
+  operationId: 'readComplianceCertificate',
+  scope: 'usage:read',
+  summary: 'Read the certificate of compliance',
+  description:
+    "The operator's latest signed PCI DSS certificate, for paying accounts. It is confidential: share it only with those who need it.",
+  query: NO_QUERY,
+  body: { kind: 'none' },
+  file: PDF,
+  response: PdfFile,
+  errors: ['certificate_not_found', 'integrity_failed'],
+  audit: { action: 'compliance_certificate.read', of: 'all' },
+  handle: async ({ ctx, services }) => ({
+    file: { bytes: await services.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
+  }),
+});
+
+export const ADMIN_ROUTES = [
+  whoami,
+  readBilling,
+  readUsage,
+  changePassword,
+  readCertificate,
+  setPreference,
+  readPreferences,
+  removePreference,
+];

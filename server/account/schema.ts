@@ -1,0 +1,260 @@
+import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { countCharacters, Identifier } from '../schema/common.ts';
+import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
+import { ALGORITHM } from '../vault/schema.ts';
+import { Scope } from './credential/schema.ts';
+
+/** The billable operations. */
+export type MeterOperation = (typeof OPERATIONS)[number];
+
+const SignedInCredential = Type.Object(
+  {
+    id: Type.String({ description: 'Its identifier.' }),
+    scopes: Type.Array(Scope, { description: 'What it may do.' }),
+    keys: Type.Optional(
+      Type.Array(Type.String(), { description: 'The vault keys that it may use. Omitted: all.' }),
+    ),
+    unmasked: Type.Boolean({ description: 'Whether it sees whole numbers.' }),
+  },
+  {
+    $id: 'SignedInCredential',
+    description: 'The API credential that signed in, and its rights. Omitted for a password.',
+  },
+);
+
+export const WhoAmI = Type.Object(
+  {
+    user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
+    environment: Type.Union([Type.Literal('staging'), Type.Literal('production')], {
+      description: 'Staging stores published test numbers; production rejects them.',
+    }),
+    api_version: Type.String({ description: 'The version of the server.', examples: ['0.1.0'] }),
+    backwards_compatibility: Type.Literal('v1', {
+      description: 'The version of the API that the server is compatible with.',
+    }),
+    credential: Type.Optional(SignedInCredential),
+  },
+  { $id: 'WhoAmI', description: 'The account of the credentials, and the server.' },
+);
+export type WhoAmI = Static<typeof WhoAmI>;
+
+/** Every billable operation, in the order in which bills name them. */
+export const OPERATIONS = [
+  'store',
+  'decrypt',
+  'list',
+  'update',
+  'delete',
+  'log',
+  'capture_create',
+  'capture',
+  'retrieve_create',
+  'retrieve',
+  'key',
+  'rule',
+  'proxy_attempt',
+  'network_token',
+  'certificate',
+  'preference',
+  'utility',
+] as const;
+
+function Amount(description: string) {
+  return Type.String({
+    pattern: '^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$',
+    description,
+    examples: ['0.0020'],
+  });
+}
+
+const BillingItem = Type.Object(
+  {
+    operation: Type.Union(
+      OPERATIONS.map((operation) => Type.Literal(operation)),
+      { description: 'The billable operation.' },
+    ),
+    count: Type.Integer({ minimum: 0, description: 'Number of operations.', examples: [12] }),
+    unit_price: Amount("The operator's price of one operation."),
+    amount: Amount('The exact price of all operations.'),
+  },
+  { $id: 'BillingItem' },
+);
+
+export const Billing = Type.Object(
+  {
+    currency: Type.String({ description: 'ISO 4217.', examples: ['USD'] }),
+    amount: Amount('The exact sum of all items.'),
+    from: Type.String({ description: 'Start of the month, in UTC.', examples: ['2026-01-01T00:00:00Z'] }),
+    to: Type.String({ description: 'The current time, in UTC.', examples: ['2026-01-31T12:00:00Z'] }),
+    items: Type.Array(BillingItem, {
+      description:
+        'One entry for each billable operation, in a fixed order, including those with a count of 0.',
+    }),
+  },
+  { $id: 'Billing' },
+);
+export type Billing = Static<typeof Billing>;
+
+export const UsageQuery = Type.Object({
+  month: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{4}-(?:0[1-9]|1[0-2])$',
+      [EXPECTED]: 'must be a month, such as `2026-01`',
+      description: 'The month of api_requests, YYYY-MM in UTC. Default: the current month.',
+      examples: ['2026-01'],
+    }),
+  ),
+  by_day: Type.Boolean({
+    default: false,
+    description: 'Whether the reply has the requests of each day of the month, too.',
+  }),
+});
+
+export const Usage = Type.Object(
+  {
+    month: Type.String({ description: 'The month of api_requests.', examples: ['2026-01'] }),
+    keys: Type.Integer({ minimum: 0, description: 'Current number of keys of the account.', examples: [3] }),
+    tokens: Type.Integer({
+      minimum: 0,
+      description: 'Current number of tokens of all keys.',
+      examples: [1042],
+    }),
+    api_requests: Type.Integer({
+      minimum: 0,
+      description: 'Requests of the month with a 2xx reply, including uses of endpoints.',
+      examples: [5310],
+    }),
+    days: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 0 }), {
+        maxItems: 31,
+        description:
+          'With `by_day`: the same for each day of the month in UTC, the first day first, up to the current one. Days before the server counted them are 0.',
+      }),
+    ),
+  },
+  { $id: 'Usage', description: 'The stored data of an account, and its requests in a month.' },
+);
+export type Usage = Static<typeof Usage>;
+
+const PASSWORD_CHARACTERS_MAX = 4096;
+/** A longer one, in base64 with the name before it, would not fit into the headers of a request. */
+const PASSWORD_BYTES_MAX = 8192;
+
+const encoder = new TextEncoder();
+
+FormatRegistry.Set(
+  'new-password',
+  (text) =>
+    text !== '' &&
+    text.isWellFormed() &&
+    countCharacters(text) <= PASSWORD_CHARACTERS_MAX &&
+    encoder.encode(text).length <= PASSWORD_BYTES_MAX,
+);
+
+function NewPassword(description: string) {
+  return Type.String({
+    format: 'new-password',
+    [EXPECTED]: `must be a text of 1 to ${PASSWORD_CHARACTERS_MAX} characters and at most ${PASSWORD_BYTES_MAX} bytes`,
+    description,
+    'x-secret': true,
+    examples: ['another-long-password-Zq4-kT9'],
+    [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX },
+  });
+}
+
+export const ChangePasswordQuery = Type.Object({
+  new_password: Type.Optional(NewPassword('The new password. Prefer the body.')),
+});
+
+export const ChangePasswordBody = Type.Object(
+  {
+    new_password: Type.Optional(
+      NewPassword(
+        'The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.',
+      ),
+    ),
+    overlap: Type.Optional(
+      Type.String({
+        description:
+          'How long the old password can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.',
+        examples: ['24h'],
+      }),
+    ),
+  },
+  { $id: 'ChangePassword' },
+);
+
+export const AccountPassword = Type.Object(
+  {
+    user: Type.String({ description: 'The name of the account.', examples: ['shop'] }),
+    password: Type.String({
+      description: 'The new password. Only this reply contains it.',
+      'x-secret': true,
+      examples: ['another-long-password-Zq4-kT9'],
+    }),
+  },
+  { $id: 'AccountPassword', description: 'An account with its new password, which is shown only once.' },
+);
+
+const LIMIT_MAX = Number.MAX_SAFE_INTEGER;
+
+/** The preferences that the vault itself acts on, with what holds until they are set. */
+export const SYSTEM_PREFERENCES = Type.Object({
+  default_algorithm: Type.String({ pattern: ALGORITHM.pattern, default: 'full' }),
+  default_limit: Type.Union(
+    [Type.Integer({ minimum: 1, maximum: LIMIT_MAX }), Type.Integer({ minimum: -LIMIT_MAX, maximum: -1 })],
+    { default: 1024 },
+  ),
+  mask_fields: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { maxItems: 256, default: [] }),
+  return_card_metadata: Type.Boolean({ default: false }),
+  webhook_max_attempts: Type.Integer({ minimum: 1, maximum: 8, default: 8 }),
+});
+
+/** What an account has set of them, and the defaults of the rest. */
+export type Preferences = Readonly<Omit<Static<typeof SYSTEM_PREFERENCES>, 'default_limit'>> & {
+  /** -1 = no limit; undefined until it is set, since listings have defaults of their own. */
+  readonly default_limit: number | undefined;
+};
+
+const PreferenceKey = Identifier('The name of the preference.');
+
+export const PreferenceQuery = Type.Object({ key: PreferenceKey });
+
+export const PreferenceReadQuery = Type.Object({ key: Type.Optional(PreferenceKey) });
+
+/** What a preference may be set to; its text is kept, which a schema cannot do. */
+const PreferenceValue = Type.Unknown({
+  description:
+    'Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.',
+  examples: ['luhn'],
+});
+
+export const SetPreference = Type.Object(
+  { key: PreferenceKey, value: PreferenceValue },
+  { $id: 'SetPreference' },
+);
+
+export const Preference = Type.Object(
+  {
+    key: PreferenceKey,
+    value: PreferenceValue,
+    is_default: Type.Boolean({ description: 'True if the account has not set it, and this is the default.' }),
+  },
+  { $id: 'Preference' },
+);
+
+const PreferenceList = Type.Array(Preference, {
+  $id: 'PreferenceList',
+  description: 'In ascending order of key. Preferences that the vault uses are always included.',
+});
+
+export const PreferencesReply = Type.Union([Preference, PreferenceList], {
+  $id: 'PreferencesReply',
+  description: 'With `key` that preference, otherwise all of them.',
+});
+
+/** A file, not a text: published so that clients know its type. */
+export const PdfFile = Type.String({
+  description: 'The document itself.',
+  [PUBLISHED]: { format: 'binary' },
+});

@@ -1,0 +1,221 @@
+import type { Session } from '../boot/open.ts';
+import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
+import { readTextFile } from '../cli/file.ts';
+import { checkSigningKey, SIGNING_KEY } from '../cli/signing-key.ts';
+import { parseFilterTime } from '../domain/text/time.ts';
+import {
+  type HeadsReason,
+  type HeadsReport,
+  parseHeadsCheckpoint,
+  verifyHeads,
+} from '../log-heads/verify.ts';
+import { ownedKeys } from '../maintenance/walk.ts';
+import { streamAll } from '../sink/stream-all.ts';
+import { type AuditFault, type ChainReport, parseCheckpoint } from './verifier.ts';
+
+/** The options of `audit export`. */
+const EXPORT = {
+  account: { kind: 'text', value: 'NAME', help: 'the log of this account; default: the log of the operator' },
+  'account-id': {
+    kind: 'text',
+    value: 'ID',
+    help: 'the log of the account with this internal id, such as a deleted one',
+  },
+  after: { kind: 'text', value: 'TIME', help: 'entries at or after YYYY-MM-DDThh:mm:ssZ' },
+  before: { kind: 'text', value: 'TIME', help: 'entries before YYYY-MM-DDThh:mm:ssZ' },
+  to: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
+} as const;
+
+/** The time of an option, ms since 1970; rejects an invalid one. */
+function timeOf(
+  name: 'after' | 'before',
+  options: Pick<Values<typeof EXPORT>, 'after' | 'before'>,
+): number | undefined {
+  const text = options[name];
+  const time = text === undefined ? undefined : parseFilterTime(text);
+  if (text !== undefined && time === undefined) {
+    throw new CommandError(`--${name} must be a time such as 2026-01-31T12:00:00Z.`, 2);
+  }
+  return time;
+}
+
+/** The account whose log is exported; empty for the log of the operator. */
+async function aidOf(
+  { vault }: Session,
+  { account, 'account-id': id = '' }: Pick<Values<typeof EXPORT>, 'account' | 'account-id'>,
+): Promise<string> {
+  if (account === undefined) {
+    return id;
+  }
+  const found = await vault.services.accounts.identify(account);
+  if (found === undefined) {
+    throw new CommandError('No account has this name.', 1);
+  }
+  return found.aid;
+}
+
+/** `vault audit export`. Reading a log is itself recorded (PCI DSS 10.2.1.3). */
+const exportAudit = defineCommand({
+  words: ['audit', 'export'],
+  options: EXPORT,
+  summary: 'Writes a security log as JSON, one entry per line, newest first.',
+  audit: { action: 'audit.read' },
+  opens: 'vault',
+  check({ options }) {
+    timeOf('after', options);
+    timeOf('before', options);
+    if (options.account !== undefined && options['account-id'] !== undefined) {
+      throw new CommandError('Give --account or --account-id, not both.', 2);
+    }
+  },
+  async run({ options, output }: CommandCall<typeof EXPORT>, session) {
+    const aid = await aidOf(session, options);
+    const out = await output(options.to);
+    const filter = { after: timeOf('after', options), before: timeOf('before', options) };
+    for await (const entries of session.vault.services.audit.walk(aid, filter)) {
+      await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    }
+    await out.commit();
+    return undefined;
+  },
+});
+
+const STREAM = {
+  account: { kind: 'text', value: 'NAME', help: 'events of this account alone' },
+  after: EXPORT.after,
+} as const;
+
+/** `vault audit stream`: what `VAULT_AUDIT_SINK` delivers, for what was there before. */
+const streamAudit = defineCommand({
+  words: ['audit', 'stream'],
+  options: STREAM,
+  summary: 'Prints all access events as JSON, one per line, oldest first in each log.',
+  audit: { action: 'audit.read' },
+  opens: 'vault',
+  check({ options }) {
+    timeOf('after', options);
+  },
+  async run({ options, output }: CommandCall<typeof STREAM>, session) {
+    const aid = options.account === undefined ? undefined : await aidOf(session, options);
+    const { crypto, stores, recordEvent, randomId } = session.vault;
+    const out = await output();
+    const accounts = () => ownedKeys({ crypto, ...stores });
+    const isWhole = await streamAll(
+      { ...stores, crypto, accounts, recordEvent, randomId },
+      { aid, after: timeOf('after', options) },
+      (events) => out.write(events.map(({ text }) => `${text}\n`).join('')),
+    );
+    if (!isWhole) {
+      throw new CommandError('Some logs could not be read: run vault verify.', 1);
+    }
+    await out.commit();
+    return undefined;
+  },
+});
+
+/** How an invalid entry is described. */
+const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
+  missing: 'is missing',
+  damaged: 'failed its integrity check',
+  broken: 'does not follow the previous entry',
+  replaced: 'does not match a checkpoint',
+  cut: 'is missing, but a checkpoint proves that it existed',
+  foreign: 'is after the end of the log',
+  head: 'is unknown: the record of the ends of the log failed its integrity check',
+};
+
+/** How invalid records of the lengths of item logs are described. */
+const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
+  damaged: 'failed their integrity check',
+  older: 'are older than a checkpoint',
+  replaced: 'do not match a checkpoint',
+  forked: 'were replaced: two checkpoints contradict each other',
+};
+
+/** A log with, for an account that exists, what is recorded of its item logs. */
+type LogReport = ChainReport & { readonly item_logs?: HeadsReport };
+
+/** The signed checkpoints of a file. */
+async function checkpointsOf(path: string | undefined) {
+  const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
+  // The file may be a complete server log: lines without a signature are ignored.
+  return {
+    given: lines.map((line) => parseCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined),
+    heads: lines.map((line) => parseHeadsCheckpoint(line)).filter((checkpoint) => checkpoint !== undefined),
+  };
+}
+
+function describeHeads(heads: HeadsReport | undefined): string {
+  return heads?.fault === undefined ? String(heads?.logs ?? 0) : HEADS_DESCRIPTIONS[heads.fault];
+}
+
+/** One row per log. */
+function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, string>): Table {
+  return {
+    columns: ['Log', 'First', 'Last', 'Checkpoints', 'State', 'Item logs'],
+    rows: reports.map(({ account, first, last, checkpoints, fault, item_logs }) => [
+      account === '' ? '(operator)' : (names.get(account) ?? account),
+      String(first),
+      String(last),
+      String(checkpoints),
+      fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
+      describeHeads(item_logs),
+    ]),
+  };
+}
+
+/** `vault audit verify`. Exit code 1 if a log, or what is recorded of item logs, is damaged, truncated or does not match a
+ * checkpoint. */
+const verifyAudit = defineCommand({
+  words: ['audit', 'verify'],
+  options: {
+    checkpoints: {
+      kind: 'text',
+      value: 'FILE',
+      help: 'checkpoints that were stored elsewhere, or a log of the server',
+    },
+    'signing-key': SIGNING_KEY,
+  },
+  summary: 'Verifies every security log, and names the first invalid entry.',
+  opens: 'vault',
+  async run({ options, progress }, session) {
+    const { vault } = session;
+    await checkSigningKey(session, options['signing-key']);
+    const { given, heads } = await checkpointsOf(options.checkpoints);
+    const chains = await vault.services.auditVerifier.chains(given);
+    const retention = vault.settings.auditRetentionMs;
+    // Entries older than the retention may be missing.
+    const keptSince = retention === 0 ? 0 : vault.now() - retention;
+    const shown = progress('Verifying', 'logs', chains.length);
+    const names = new Map((await vault.services.accounts.list()).map(({ aid, name }) => [aid, name]));
+    const verifyOne = async (aid: string): Promise<LogReport> => {
+      const report = await vault.services.auditVerifier.verify(aid, given, keptSince);
+      return names.has(aid)
+        ? { ...report, item_logs: await verifyHeads({ crypto: vault.crypto, ...vault.stores }, aid, heads) }
+        : report;
+    };
+    const reports: LogReport[] = [];
+    for (const aid of chains) {
+      reports.push(await verifyOne(aid));
+      shown.at(reports.length);
+    }
+    shown.end();
+    const failed = reports.some(({ fault, item_logs }) => (fault ?? item_logs?.fault) !== undefined);
+    return { data: reports, shown: tableOf(reports, names), failed };
+  },
+});
+
+/** `vault audit key`: an Ed25519 public key in PEM, to verify checkpoints without the vault. */
+const auditKey = defineCommand({
+  words: ['audit', 'key'],
+  options: {},
+  summary: 'Prints the public key for the signatures of checkpoints of security logs.',
+  opens: 'vault',
+  async run(_call, { vault }) {
+    const pem = await vault.crypto.auditKey();
+    return { data: { public_key: pem }, shown: pem.trimEnd() };
+  },
+});
+
+/** The commands `audit export`, `audit stream`, `audit verify` and `audit key`. */
+export const auditCommands = [exportAudit, streamAudit, verifyAudit, auditKey];

@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type CommandCall, CommandError, defineCommand } from '../cli/command.ts';
+import type { Config } from '../config/config.ts';
+import { ensureMasterKey } from '../config/master-key.ts';
+import type { MasterKeyRing } from '../config/ring.ts';
+import { claimRestore, finishRestore } from '../installation/store.ts';
+import { mastersOf, type RedisLink } from '../redis/client.ts';
+import type { RedisTarget } from '../redis/connect.ts';
+import { openRedis } from '../redis/open.ts';
+import { asCount } from '../redis/reply.ts';
+import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
+import { finishVault, type Leftovers } from './restore-finish.ts';
+import { createRestoreWriter } from './restore-write.ts';
+
+/** The message for a Redis with data; a restore never mixes two vaults. */
+const TAKEN = 'This Redis is not empty. A backup is restored into an empty one alone; nothing was changed.';
+/** The message for a Redis with an unfinished restore of another backup. */
+const OTHER =
+  'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
+
+/** Ignores events: a restore has no log. */
+function silent(): void {
+  // A restore reports to its terminal only.
+}
+
+/** The existing master key. A new one could decrypt nothing. */
+async function existingRing(config: Config): Promise<MasterKeyRing> {
+  const isConfigured = config.masterKey !== undefined || config.masterKeyCommand !== undefined;
+  if (!isConfigured && !existsSync(join(config.dataDir, 'master-key'))) {
+    throw new CommandError(
+      'There is no master key here. Set VAULT_MASTER_KEY, or put the vault’s master-key file into VAULT_DATA_DIR first.',
+      1,
+    );
+  }
+  return (await ensureMasterKey(config)).expose();
+}
+
+/** Reads the whole file once before anything is written, so that a damaged file changes nothing. */
+async function verify(file: OpenBackup, { progress, signal }: CommandCall): Promise<BackupCounts> {
+  const shown = progress('Verifying', 'bytes', file.bytes);
+  let records = 0;
+  let counts: BackupCounts | undefined;
+  for await (const { kind, parts } of file.records(shown.at)) {
+    signal.throwIfAborted();
+    if (kind === 'end') {
+      counts = JSON.parse(String(parts[0])) as BackupCounts;
+    } else {
+      records += 1;
+    }
+  }
+  shown.end();
+  if (counts === undefined || counts.records !== records) {
+    throw new CommandError('The records of FILE do not match its counts.', 1);
+  }
+  return counts;
+}
+
+/** Whether no master has a key. */
+async function isEmpty(redis: RedisLink): Promise<boolean> {
+  const sizes = await Promise.all(mastersOf(redis).map((node) => node.command('DBSIZE', [])));
+  return sizes.every((size) => asCount(size) === 0);
+}
+
+/** Writes all records; resolves with what was deleted during the backup. */
+async function write(
+  file: OpenBackup,
+  target: RedisTarget,
+  { progress, signal }: CommandCall,
+  check: (redis: RedisLink) => Promise<unknown>,
+): Promise<Leftovers> {
+  const redis = await openRedis(target, { replicas: 0 });
+  try {
+    await check(redis);
+    // Identifies the backup, so that only the same one can continue.
+    const id = file.header.salt;
+    // Records that an interrupted restore of the same file has written are overwritten.
+    const state = await claimRestore(redis, id, await isEmpty(redis));
+    if (state === 'other' || state === 'taken') {
+      throw new CommandError(state === 'other' ? OTHER : TAKEN, 1);
+    }
+    const shown = progress('Restoring', 'bytes', file.bytes);
+    const writer = createRestoreWriter(redis);
+    const keys: { aid: string; kid: string }[] = [];
+    const accounts: string[] = [];
+    for await (const record of file.records(shown.at)) {
+      signal.throwIfAborted();
+      if (record.kind === 'orphan') {
+        keys.push({ aid: record.key, kid: String(record.parts[0]) });
+      } else if (record.kind === 'gone') {
+        accounts.push(record.key);
+      } else if (record.kind !== 'end') {
+        await writer.add(record);
+      }
+    }
+    await writer.finish();
+    shown.end();
+    return { keys, accounts };
+  } finally {
+    await redis.close();
+  }
+}
+
+/** Writes the records, then opens the vault to finish it. Servers can start only after that. */
+async function restoreInto(
+  target: RedisTarget,
+  { config, ring, file, call }: { config: Config; ring: MasterKeyRing; file: OpenBackup; call: CommandCall },
+): Promise<void> {
+  const { checkSafety } = await import('../boot/redis/target.ts');
+  const leftovers = await write(file, target, call, (redis) => checkSafety(redis, config, silent));
+  const { assemble } = await import('../boot/assemble.ts');
+  const { settingsOf } = await import('../boot/options.ts');
+  const settings = settingsOf(config);
+  const vault = await assemble({ ...config, workers: 1, redis: target, ring, settings, restoring: true });
+  try {
+    const shown = call.progress('Finishing', 'keys');
+    await finishVault(vault, leftovers, shown.at);
+    shown.end();
+    call.signal.throwIfAborted();
+    await finishRestore(vault.redis);
+  } finally {
+    await vault.close();
+  }
+}
+
+/** `vault restore FILE`. It can be repeated after an interruption, with the same file. */
+export const restoreCommand = defineCommand({
+  words: ['restore'],
+  argument: 'FILE',
+  options: {},
+  summary: 'Puts a backup into an empty Redis, with the master key of the vault that it was made of.',
+  opens: 'config',
+  async run(call, config) {
+    const ring = await existingRing(config);
+    const file = await openBackup(call.argument, ring, config.env);
+    const counts = await verify(file, call);
+    // Loaded on demand: other commands start faster without it.
+    const { openTarget } = await import('../boot/redis/target.ts');
+    const redis = await openTarget(config, silent);
+    try {
+      await restoreInto(redis.target, { config, ring, file, call });
+    } finally {
+      await redis.stop();
+    }
+    const { made_at } = file.header;
+    return {
+      data: { file: call.argument, made_at, ...counts },
+      shown: {
+        heading: `The vault is as it was at ${made_at}. Servers may start.`,
+        columns: ['Accounts', 'Keys', 'Items', 'Records'],
+        rows: [[counts.accounts, counts.keys, counts.items, counts.records].map(String)],
+      },
+    };
+  },
+});

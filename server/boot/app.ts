@@ -1,0 +1,70 @@
+import { Elysia } from 'elysia';
+import { formBundlePages } from '../form/pages/bundles.ts';
+import { elementPages } from '../form/pages/element.ts';
+import { formGalleryPages } from '../form/pages/gallery.ts';
+import type { HttpConfig, HttpParts } from '../http/deps.ts';
+import { buildOpenApi } from '../http/openapi/document.ts';
+import { consolePages } from '../http/pages/console.ts';
+import { guidePages } from '../http/pages/guide.ts';
+import { landingPages } from '../http/pages/landing.ts';
+import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
+import { sdkPages } from '../http/pages/sdk-files.ts';
+import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
+import { answerUnrouted, mountRoutes } from '../http/request.ts';
+import { isPublic, ROUTES } from './routes.ts';
+
+function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
+  const shown = hasAdmin ? isPublic : undefined;
+  // Compressed once, and not by servers that nobody asks for it.
+  const documents = new Map<boolean, StaticFile>();
+  const documentOf = (hasWebhooks: boolean): StaticFile => {
+    const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown, hasWebhooks));
+    const file = staticFileOf('application/json', new TextEncoder().encode(text), true);
+    documents.set(hasWebhooks, file);
+    return file;
+  };
+  return {
+    path: '/openapi.json',
+    respond: (request) => {
+      const hasWebhooks = new URL(request.url).searchParams.get('webhooks') !== 'false';
+      const file = documents.get(hasWebhooks) ?? documentOf(hasWebhooks);
+      return respondWithFile(file, request, { headers: { 'Cache-Control': REVALIDATE } });
+    },
+  };
+}
+
+/** What an application has: everything, or only what is used without an account. */
+type Extent = 'all' | 'public';
+
+/**
+ * Builds the application: the routes of the table and the pages outside `/v1`, as far as they belong to it. A path outside
+ * of the extent is an unknown one. It does not listen (see `listen/`).
+ * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
+ * without the framework's message.
+ */
+export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
+  const app = new Elysia({
+    normalize: false,
+    // The framework searches for the path from a fixed position, which must be right for short host names too.
+    handler: { standardHostname: parts.http.tls },
+  });
+  app.onError(({ code, error, request }) =>
+    answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
+  );
+  const isAll = extent === 'all';
+  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts);
+  const pages = [
+    ...operatorPages(parts),
+    ...landingPages(parts),
+    documentPage(parts.http),
+    ...guidePages(),
+    ...consolePages(parts.http),
+    ...formBundlePages(parts),
+    ...elementPages(parts),
+    ...formGalleryPages(parts),
+    ...sdkPages(),
+  ];
+  mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), parts);
+  app.compile();
+  return app;
+}

@@ -1,0 +1,49 @@
+import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
+import { ADMIN_ROUTES } from '../account/routes.ts';
+import { AUDIT_ROUTES } from '../audit/routes.ts';
+import { CERT_ROUTES } from '../certificate/routes.ts';
+import { CONNECTION_ROUTES } from '../connection/routes.ts';
+import { RETRIEVE_ROUTES } from '../endpoint/retrieve-routes.ts';
+import { CAPTURE_ROUTES } from '../endpoint/routes.ts';
+import { EXPORT_ROUTES } from '../export/routes.ts';
+import { FORM_ROUTES } from '../form/routes.ts';
+import type { Route, RouteShape } from '../http/route.ts';
+import { JOB_ROUTES } from '../job/routes.ts';
+import { RECOVERY_ROUTES } from '../key/recovery-routes.ts';
+import { KEY_ROUTES } from '../key/routes.ts';
+import { PROXY_ROUTES } from '../proxy/routes.ts';
+import { RELAY_ROUTES } from '../relay/routes.ts';
+import { RULE_ROUTES } from '../rule/routes.ts';
+import { UTILITY_ROUTES } from '../utility/routes.ts';
+import { BATCH_ROUTES } from '../vault/batch/routes.ts';
+import { VAULT_ROUTES } from '../vault/routes.ts';
+
+/** Every route under `/v1`: what is mounted, published and tested. */
+export const ROUTES: readonly Route[] = [
+  ...UTILITY_ROUTES,
+  ...VAULT_ROUTES,
+  ...BATCH_ROUTES,
+  ...EXPORT_ROUTES,
+  ...CAPTURE_ROUTES,
+  ...RETRIEVE_ROUTES,
+  ...FORM_ROUTES,
+  ...KEY_ROUTES,
+  ...RECOVERY_ROUTES,
+  ...RULE_ROUTES,
+  ...PROXY_ROUTES,
+  ...RELAY_ROUTES,
+  ...JOB_ROUTES,
+  ...CONNECTION_ROUTES,
+  ...CERT_ROUTES,
+  ...ADMIN_ROUTES,
+  ...CREDENTIAL_ROUTES,
+  ...AUDIT_ROUTES,
+];
+
+/**
+ * Whether a route is on the public listener, where there is another one: what is used without an account. The other
+ * listener has every route.
+ */
+export function isPublic({ auth }: Pick<RouteShape, 'auth'>): boolean {
+  return auth !== 'basic';
+}

@@ -1,0 +1,163 @@
+import { userInfo } from 'node:os';
+import { version } from '../../package.json';
+import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
+import type { AuditAction } from '../audit/schema.ts';
+import type { Session } from '../boot/open.ts';
+import type { Config } from '../config/config.ts';
+
+/** A failed command; the message is one line for the operator. */
+export class CommandError extends Error {
+  /** See `runCommandLine`. */
+  readonly exitCode: 1 | 2;
+
+  /** Exit code 2 is for an invalid command line, 1 for a valid one that failed. */
+  constructor(message: string, exitCode: 1 | 2) {
+    super(message);
+    this.name = 'CommandError';
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * An option of a command. `flag` is present or absent; `switch` is `--name`, `--name=true` or `--name=false`; `text` and
+ * `number` (a whole number within its bounds) have one value; `list` can be repeated. `value` is the placeholder in the help.
+ */
+export type Option =
+  | { readonly kind: 'flag' | 'switch'; readonly help: string }
+  | { readonly kind: 'text' | 'list'; readonly value: string; readonly help: string }
+  | {
+      readonly kind: 'number';
+      readonly value: string;
+      readonly help: string;
+      readonly minimum: number;
+      readonly maximum: number;
+    };
+
+/** The options of a command by name, without `help`, `json` and `quiet`, which every command has. */
+export type OptionSet = Readonly<Record<string, Option>>;
+
+interface ValueOf {
+  readonly flag: true;
+  readonly switch: boolean;
+  readonly text: string;
+  readonly number: number;
+  readonly list: readonly string[];
+}
+
+/** The values of the given options; others are absent. */
+export type Values<Options extends OptionSet> = {
+  readonly [Name in keyof Options]?: ValueOf[Options[Name]['kind']];
+};
+
+/** Shows the progress of a long command; does nothing with `--json` or `--quiet`. */
+export interface Progress {
+  /** Sets the number of processed units, and the total if it has changed. */
+  readonly at: (done: number, total?: number) => void;
+  /** Shows the final state. */
+  readonly end: () => void;
+}
+
+/**
+ * The destination of a long result that is written in pieces: standard output, or a new file that other users cannot read. The
+ * file gets its name when it is complete and synced to disk.
+ */
+export interface Output {
+  /** Resolves when the piece was written to the file or terminal. */
+  readonly write: (piece: string | Uint8Array) => Promise<void>;
+  /** Completes the output. A file that is not committed is removed when the command ends. */
+  readonly commit: () => Promise<void>;
+}
+
+/** One call of a command: the values of its command line, and its output besides the result. */
+export interface CommandCall<Options extends OptionSet = OptionSet> {
+  /** The argument of the command; empty if it has none. */
+  readonly argument: string;
+  readonly options: Values<Options>;
+  /** Whether the result is printed as JSON. */
+  readonly json: boolean;
+  /** Starts to show progress. `unit` is a plural, such as `items`; without a total no percentage is shown. */
+  readonly progress: (label: string, unit: string, total?: number) => Progress;
+  /** Opens standard output, or a new file; throws a CommandError if the file exists or cannot be created. */
+  readonly output: (path?: string) => Promise<Output>;
+  /** Aborted when the command is stopped; it then ends with exit code 1. */
+  readonly signal: AbortSignal;
+}
+
+/** A table. Columns of numbers are aligned to the right; `empty` is shown instead if there are no rows. */
+export interface Table {
+  /** A line above the table. */
+  readonly heading?: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly empty?: string;
+}
+
+/** The result of a command: `data` is printed with `--json`, otherwise the parts of `shown`, one below the other. */
+export interface Result {
+  /** Any JSON value; members have wire names. */
+  readonly data: unknown;
+  readonly shown: string | Table | readonly (string | Table)[];
+  /** What the entry in the security logs says, beside its action. */
+  readonly entry?: { readonly object: string; readonly change: RecordChange | undefined };
+  /** The command succeeded but found a problem: exit code 1. */
+  readonly failed?: boolean;
+}
+
+/** The result; undefined if it was completely written to `output`. */
+type Outcome = Promise<Result | undefined>;
+
+/** The entry in the security log of the operator, and of the account that the command is about. */
+export interface CommandAudit {
+  readonly action: AuditAction;
+  /** What names an account: the argument, or the option `account`. */
+  readonly account?: true | 'option';
+  /** What it is done to, where the command line names it and that is not the account. */
+  readonly object?: (options: Values<OptionSet>) => string;
+}
+
+/** What all commands have. */
+interface CommandBase<Options extends OptionSet> {
+  /** The words that call it, such as `account create`. */
+  readonly words: readonly string[];
+  /** The name of its argument, such as `FILE`, if it has one. */
+  readonly argument?: string;
+  readonly options: Options;
+  /** One line for the help. */
+  readonly summary: string;
+  /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
+  readonly audit?: CommandAudit;
+  /** Checks the command line before anything is opened; throws a CommandError. */
+  check?(call: Pick<CommandCall<Options>, 'argument' | 'options'>): void;
+}
+
+interface VaultCommand<Options extends OptionSet> extends CommandBase<Options> {
+  readonly opens: 'vault';
+  run(call: CommandCall<Options>, session: Session): Outcome;
+}
+
+interface ConfigCommand<Options extends OptionSet> extends CommandBase<Options> {
+  readonly opens: 'config';
+  run(call: CommandCall<Options>, config: Config): Outcome;
+}
+
+interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
+  readonly opens: 'nothing';
+  run(call: CommandCall<Options>): Outcome;
+}
+
+/** A command. `opens` says what it needs: an open vault, only the settings, or nothing. */
+export type Command<Options extends OptionSet = OptionSet> =
+  | VaultCommand<Options>
+  | ConfigCommand<Options>
+  | PlainCommand<Options>;
+
+/** The operator, as logs name the program of a caller. */
+export function operatorAgent(): string {
+  return `cardvault-cli/${version} (${userInfo().username})`;
+}
+
+/** Checks the types of a command against its own options. */
+export function defineCommand<const Options extends OptionSet>(command: Command<Options>): Command {
+  // Each command only receives its own options, see `readLine`.
+  return command as unknown as Command;
+}

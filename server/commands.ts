@@ -1,0 +1,41 @@
+import { accountCommands } from './account/command.ts';
+import { credentialCommands } from './account/credential/command.ts';
+import { auditCommands } from './audit/command.ts';
+import { backupCommand } from './backup/command.ts';
+import { restoreCommand } from './backup/restore-command.ts';
+import { binCommand } from './bin-table/command.ts';
+import { argon2Command } from './cli/argon2-command.ts';
+import type { Command } from './cli/command.ts';
+import { healthCommand } from './cli/health-command.ts';
+import { certificateCommand } from './compliance/command.ts';
+import { exportCommand } from './export/command.ts';
+import { importCommand } from './import/command.ts';
+import { jobCommands } from './job/command.ts';
+import { recoveryCommands } from './key/command.ts';
+import { compactCommand } from './maintenance/compact-command.ts';
+import { rotateCommand } from './maintenance/rotate/command.ts';
+import { rotateRootCommand } from './maintenance/rotate/root-command.ts';
+import { verifyCommand } from './maintenance/verify/command.ts';
+import { eraseCommand } from './vault/command.ts';
+
+/** All commands, in the order of the help text. A new command is one entry here. */
+export const COMMANDS: readonly Command[] = [
+  ...accountCommands,
+  ...credentialCommands,
+  ...jobCommands,
+  ...recoveryCommands,
+  eraseCommand,
+  exportCommand,
+  importCommand,
+  binCommand,
+  certificateCommand,
+  backupCommand,
+  restoreCommand,
+  compactCommand,
+  verifyCommand,
+  rotateCommand,
+  rotateRootCommand,
+  argon2Command,
+  healthCommand,
+  ...auditCommands,
+];

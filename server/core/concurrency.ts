@@ -1,0 +1,211 @@
+import { type ErrorCode, VaultError } from './errors.ts';
+import { runAtTickEnd } from './tick-end.ts';
+
+/**
+ * Joins callers of the same work: at most one run is under way, and every caller's run starts after its call.
+ * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
+ * fails gets its failure, and not the wait for another one.
+ */
+export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  let waiting: Promise<T> | undefined;
+
+  const start = (): Promise<T> => {
+    waiting = undefined;
+    running = work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  return () => {
+    waiting ??= (running ?? Promise.resolve()).then(start, (error: unknown) => {
+      waiting = undefined;
+      throw error;
+    });
+    return waiting;
+  };
+}
+
+/**
+ * Joins callers of one tick and name, whose run starts at its end; those of the next tick have another one, which does not wait
+ * for it. This is as fresh as `coalesce` and sooner, and meant for work that a pipeline of Redis makes cheap.
+ */
+export function createTickJoin<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+  const joined = new Map<string, Promise<T>>();
+  return (name, work) => {
+    const found = joined.get(name);
+    if (found) {
+      return found;
+    }
+    const started = new Promise<T>((resolve) => {
+      runAtTickEnd(() => {
+        joined.delete(name);
+        resolve(work());
+      });
+    });
+    joined.set(name, started);
+    return started;
+  };
+}
+
+/** Shares one run between callers that ask for the same thing while it is under way. */
+export function createSharedRuns<T>(): (name: string, work: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<T>>();
+  return (name, work) => {
+    const found = running.get(name);
+    if (found) {
+      return found;
+    }
+    const started = work().finally(() => running.delete(name));
+    running.set(name, started);
+    return started;
+  };
+}
+
+/** Runs the works of one name one after another; different names do not wait for each other. */
+export function createKeyedMutex(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const before = last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const done = mine.then(
+      () => undefined,
+      () => undefined,
+    );
+    last.set(name, done);
+    void done.then(() => {
+      if (last.get(name) === done) {
+        last.delete(name);
+      }
+    });
+    return mine;
+  };
+}
+
+/** Lets at most `max` works run at once; the others wait in order. */
+export function createSemaphore(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running >= max) {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) {
+        next();
+      } else {
+        running -= 1;
+      }
+    }
+  };
+}
+
+/**
+ * Maps a sequence with up to `depth` items under way at once, from their reading to their result, which keep their order. A
+ * result is given when it is there, not when the items after it were read.
+ */
+export async function* mapAhead<A, B>(
+  source: AsyncGenerator<A> | Iterable<A>,
+  depth: number,
+  map: (item: A) => Promise<B>,
+): AsyncGenerator<B> {
+  const items = Symbol.asyncIterator in source ? source : toAsync(source);
+  const under: Promise<IteratorResult<B, unknown>>[] = [];
+  const startNext = async (): Promise<IteratorResult<B, unknown>> => {
+    // A generator answers the calls of `next` one after the other.
+    const { done, value } = await items.next();
+    return done ? { done, value } : { value: await map(value) };
+  };
+  try {
+    for (;;) {
+      while (under.length < depth) {
+        const started = startNext();
+        // A failure is thrown when its item is due; until then it must not count as unhandled.
+        started.catch(() => undefined);
+        under.push(started);
+      }
+      const result = await under.shift();
+      if (!result || result.done) {
+        return;
+      }
+      yield result.value;
+    }
+  } finally {
+    // Items that were asked for and not read yet are not read any more.
+    const ended = items.return(undefined);
+    await Promise.allSettled([ended, ...under]);
+  }
+}
+
+/** A list as an asynchronous sequence. */
+export async function* toAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items;
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const RETRY_TRIES_MAX = 20;
+const RETRY_PAUSE_MS = 500;
+
+/** Whether an error says what the vault cannot do right now. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof VaultError && error.status === 503;
+}
+
+/** The result of `work`; `instead` when it is rejected with this code. */
+export function recover<T, const Instead>(
+  work: Promise<T>,
+  code: ErrorCode,
+  instead: Instead,
+): Promise<T | Instead> {
+  return work.catch((error: unknown) => {
+    if (error instanceof VaultError && error.code === code) {
+      return instead;
+    }
+    throw error;
+  });
+}
+
+/** Runs `work` again while it fails in a way that may pass, for about ten seconds; the last failure is thrown. */
+export async function withRetries<T>(
+  work: () => Promise<T>,
+  mayPass: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === RETRY_TRIES_MAX || !mayPass(error)) {
+        throw error;
+      }
+      await pause(RETRY_PAUSE_MS);
+    }
+  }
+}
+
+/**
+ * Replaces a stored value; false when it was not the expected one. Where Redis fails, the value is read back, so that an
+ * error is thrown only if the replacement has not taken place.
+ */
+export async function replaceOrConfirm(
+  value: Uint8Array,
+  replace: () => Promise<boolean>,
+  read: () => Promise<Buffer | undefined>,
+): Promise<boolean> {
+  try {
+    return await replace();
+  } catch (error) {
+    if ((await withRetries(read))?.equals(value)) {
+      return true;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,231 @@
+import type { Static } from '@sinclair/typebox';
+import { VaultError } from '../core/errors.ts';
+import { objectOf } from '../http/audit.ts';
+import { compileJsonBody } from '../http/json-body.ts';
+import { replayHeader } from '../http/reply.ts';
+import { defineRoute } from '../http/route.ts';
+import { CaptureOrder } from '../proxy/schema.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { Message } from '../schema/common.ts';
+import { StoredObject } from '../vault/schema.ts';
+import {
+  Captured,
+  CaptureEndpoint,
+  CaptureQuery,
+  CaptureState,
+  CreateCaptureQuery,
+  SEALED_TYPE,
+  SealedCapture,
+  SealingKey,
+} from './capture-schema.ts';
+import type { CaptureInput } from './captures.ts';
+import { NO_QUERY, readyPage, shownOnce } from './link-routes.ts';
+import { EndpointList, EndpointListQuery, EndpointPath } from './schema.ts';
+
+const createCapture = defineRoute({
+  method: 'POST',
+  path: '/v1/capture',
+  operationId: 'createCaptureEndpoint',
+  scope: 'capture:write',
+  noun: 'capture',
+  summary: 'Create a capture endpoint',
+  description:
+    'Creates an endpoint that stores posted data, or with `token` adds it to one item, and can do nothing else. A webhook in the body is told of each capture. Give its URL and secret to the party that sends data. The rules are applied to the data before it is stored. With `Accept: text/html` the reply is a card form for this endpoint, ready to use.',
+  auth: 'basic',
+  query: CreateCaptureQuery,
+  passphrase: 'required',
+  body: { kind: 'stored', schema: CaptureOrder, bytesMax: BODY_BYTES.short, optional: true },
+  html: 'preferred',
+  response: CaptureEndpoint,
+  errors: [
+    'endpoint_exists',
+    'passphrase_wrong',
+    'key_not_found',
+    'key_changed',
+    'token_not_found',
+    'reference_required',
+    'destination_refused',
+    'integrity_failed',
+  ],
+  meter: ['capture_create'],
+  idempotent: false,
+  audit: {
+    action: 'endpoint.create',
+    of: 'all',
+    object: ({ query }) => objectOf('endpoint', query.unique_id),
+  },
+  handle: async ({ ctx, query, passphrase, body, request, services }) => {
+    const { rules = [], ...input } = query;
+    const made = await services.captures.create(ctx, { ...input, rules, passphrase, body });
+    const reply = readyPage({ request, services }, made) ?? { json: shownOnce(made) };
+    return { ...reply, object: objectOf('endpoint', made.unique_id) };
+  },
+});
+
+const listCaptures = defineRoute({
+  method: 'GET',
+  path: '/v1/capture',
+  operationId: 'listCaptureEndpoints',
+  scope: 'capture:write',
+  noun: 'capture',
+  summary: 'List capture endpoints',
+  description:
+    'Lists the capture endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
+  auth: 'basic',
+  query: EndpointListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: EndpointList,
+  errors: ['key_not_found', 'integrity_failed'],
+  meter: ['list'],
+  idempotent: false,
+  handle: async ({ ctx, query, services }) => ({
+    json: await services.endpoints.list(ctx, 'capture', query),
+  }),
+});
+
+const checkSealed = compileJsonBody(SealedCapture);
+
+function isSealed(contentType: string | undefined): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === SEALED_TYPE;
+}
+
+/** The parts of a sealed body; the ciphertext stays as it is until a thread opens it. */
+function readSealed(bytes: Uint8Array): Pick<CaptureInput, 'body' | 'sealed'> {
+  // Just checked against this very schema.
+  const { kid, enc, ct } = checkSealed(bytes) as Static<typeof SealedCapture>;
+  try {
+    const [half, body] = [enc, ct].map((text) => Uint8Array.fromBase64(text, { alphabet: 'base64url' }));
+    return { body: body ?? bytes, sealed: { kid, enc: half ?? bytes } };
+  } catch {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
+}
+
+const capture = defineRoute({
+  method: 'POST',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'capture',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Send data to a capture endpoint',
+  description:
+    'Stores the body as POST /vault does; the secret of the endpoint replaces account, key and passphrase. Where the endpoint is for one token, what is sent is merged into that item: it is sealed as it comes, and opens with the item. It works from any web page: the body is parsed as JSON for every content type. An unknown endpoint and a wrong secret give the same error.',
+  auth: 'capture_secret',
+  params: EndpointPath,
+  query: CaptureQuery,
+  passphrase: 'none',
+  body: {
+    kind: 'stored',
+    schema: StoredObject,
+    bytesMax: BODY_BYTES.item,
+    other: { type: SEALED_TYPE, schema: SealedCapture },
+  },
+  response: Captured,
+  errors: [
+    'not_allowed',
+    'number_missing',
+    'test_card',
+    'metadata_sensitive',
+    'token_exists',
+    'sealing_required',
+    'sealing_key_expired',
+    'token_not_found',
+    'endpoint_out_of_scope',
+    'patches_full',
+    'jobs_full',
+    'rule_not_found',
+    'rule_limit',
+    'integrity_failed',
+  ],
+  meter: ['capture'],
+  idempotent: true,
+  handle: async ({ ctx, params, secret, query, body, request, services }) => {
+    const contentType = request.headers.get('content-type') ?? undefined;
+    const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
+    const input = { ...query, unique_id: params.unique_id, secret, ...sent };
+    const { reply, replayed } = await services.captures.use(ctx, input);
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const checkCapture = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'checkCaptureEndpoint',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Ask whether a capture endpoint takes data',
+  description:
+    'Says that the secret is right and until when the endpoint takes data, so that a page can say so before somebody types. Nothing is stored, logged or billed; errors are recorded as those of a capture are.',
+  auth: 'capture_secret',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: CaptureState,
+  errors: ['integrity_failed'],
+  meter: [],
+  idempotent: false,
+  handle: async ({ ctx, params, secret, services }) => ({
+    json: await services.captures.check(ctx, { unique_id: params.unique_id, secret }),
+  }),
+});
+
+// A browser asks once an hour; a key is accepted for a day at least after it was given.
+const KEY_AGE_SECONDS = 3_600;
+
+const sealingKey = defineRoute({
+  method: 'GET',
+  path: '/v1/capture/{unique_id}/sealing-key',
+  operationId: 'getSealingKey',
+  scope: 'none',
+  noun: 'capture',
+  summary: 'Get the key to seal a capture to',
+  description:
+    'The key of the day, to which a browser can seal what it sends to a capture endpoint, so that nothing between it and the vault can read it. It is the same for every id, also for one that no endpoint has, so it says nothing about endpoints. May be cached for an hour.',
+  auth: 'public',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: SealingKey,
+  errors: ['integrity_failed'],
+  meter: [],
+  idempotent: false,
+  handle: async ({ services }) => ({
+    json: await services.sealing.current(),
+    headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
+  }),
+});
+
+const removeCapture = defineRoute({
+  method: 'DELETE',
+  path: '/v1/capture/{unique_id}',
+  operationId: 'deleteCaptureEndpoint',
+  scope: 'capture:write',
+  noun: 'capture',
+  summary: 'Delete a capture endpoint',
+  description:
+    'Deletes an endpoint of either kind immediately and releases its id. Data that it stored is kept.',
+  auth: 'basic',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['endpoint_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  audit: {
+    action: 'endpoint.delete',
+    of: 'all',
+    object: ({ params }) => objectOf('endpoint', params.unique_id),
+  },
+  handle: async ({ ctx, params, services }) => {
+    await services.endpoints.remove(ctx, params.unique_id);
+    return { json: { message: 'The endpoint was deleted.' } };
+  },
+});
+
+export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, sealingKey, removeCapture];

@@ -1,0 +1,105 @@
+import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
+import type { Session } from '../boot/open.ts';
+import { CommandError, defineCommand, type Output, operatorAgent, type Values } from '../cli/command.ts';
+import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
+import { VaultError } from '../core/errors.ts';
+import { compileJsonBody } from '../http/json-body.ts';
+import { actFor, createContext } from '../request/context.ts';
+import { ExportRequest } from '../vault/schema.ts';
+
+const OPTIONS = {
+  ...ACCOUNT,
+  user: { kind: 'text', value: 'NAME', help: 'the vault key whose items are exported' },
+  recipient: {
+    kind: 'list',
+    value: 'RECIPIENT',
+    help: 'an age recipient (age1…) who can open the file; can be repeated',
+  },
+  'reference-prefix': { kind: 'text', value: 'TEXT', help: 'items whose reference begins so (all)' },
+  'stored-after': { kind: 'text', value: 'TIME', help: 'items stored at or after YYYY-MM-DDThh:mm:ssZ' },
+  'stored-before': { kind: 'text', value: 'TIME', help: 'items stored before YYYY-MM-DDThh:mm:ssZ' },
+  ...PASSPHRASE_FILE,
+  out: { kind: 'text', value: 'FILE', help: 'a new file instead of standard output' },
+} as const;
+
+const readBody = compileJsonBody(ExportRequest, { refuseUnknown: true, parameters: [] });
+
+/** What the options ask for; rejects what the API would. */
+function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
+  const { user, recipient: recipients } = options;
+  const [reference_prefix, stored_after, stored_before] = [
+    options['reference-prefix'],
+    options['stored-after'],
+    options['stored-before'],
+  ];
+  const body = { user, recipients, reference_prefix, stored_after, stored_before };
+  try {
+    // Compiled from the schema of the type.
+    return readBody(Buffer.from(JSON.stringify(body))) as ExportRequest;
+  } catch (error) {
+    throw error instanceof VaultError ? new CommandError(error.message, 2) : error;
+  }
+}
+
+/** Writes the export, and tells how many items it has. */
+async function writeExport(
+  session: Session,
+  options: Values<typeof OPTIONS>,
+  output: Output,
+  report: (count: number) => void,
+): Promise<number> {
+  const { randomId, services } = session.vault;
+  const passphrase = await readPassphrase(options['passphrase-file']);
+  const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
+  const account = await accountOf(session, options);
+  if (!account.unmasked) {
+    throw new CommandError(
+      'This account sees numbers masked, and an export has them whole: allow that with vault account set NAME --unmasked.',
+      1,
+    );
+  }
+  const ctx = actFor(createContext(origin), account);
+  let items = 0;
+  const onItems = (count: number): void => {
+    items = count;
+    report(count);
+  };
+  const file = await services.vault.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
+  for await (const piece of file) {
+    await output.write(piece);
+  }
+  await output.commit();
+  return items;
+}
+
+/** `vault export`. A file has its name only when it is complete; before that it is `FILE.part-…`. */
+export const exportCommand = defineCommand({
+  words: ['export'],
+  options: OPTIONS,
+  summary: 'Writes the items of a vault key as a file in the age format, which only its recipients can open.',
+  audit: {
+    action: 'vault.export',
+    account: 'option',
+    object: ({ user }) => `key/${user}`,
+  },
+  opens: 'vault',
+  check({ options }) {
+    checkAccount(options);
+    requestOf(options);
+    if (options.out === undefined && process.stdout.isTTY) {
+      throw new CommandError('Give --out FILE, or redirect standard output: the file is no text.', 2);
+    }
+  },
+  async run({ options, output, progress }, session) {
+    const file = await output(options.out);
+    const shown = progress('Exporting', 'items');
+    const items = await told(() => writeExport(session, options, file, shown.at));
+    shown.end();
+    return options.out === undefined
+      ? undefined
+      : {
+          data: { file: options.out, items },
+          shown: `Exported ${items} ${items === 1 ? 'item' : 'items'} to ${options.out}.`,
+        };
+  },
+});

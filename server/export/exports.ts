@@ -1,0 +1,135 @@
+import { bindParts } from '../core/bind.ts';
+import { streamOf } from '../core/byte-stream.ts';
+import { mapAhead } from '../core/concurrency.ts';
+import { VaultError } from '../core/errors.ts';
+import type { SecretBytes } from '../core/secret.ts';
+import type { Crypto } from '../crypto/client.ts';
+import { CHUNK_BYTES, linesOf } from '../domain/text/lines.ts';
+import { parseFilterTime } from '../domain/text/time.ts';
+import { type Keys, namedInBody } from '../key/keys.ts';
+import { type AccountContext, confirmAccount } from '../request/context.ts';
+import { requireUnmasked } from '../request/permission.ts';
+import type { VaultTrees } from '../vault/list/list.ts';
+import type { TreeBranch } from '../vault/list/tree.ts';
+import type { ExportRequest } from '../vault/schema.ts';
+
+/** Pieces that are encrypted ahead of the one that is being sent. */
+const PIECES_AHEAD = 2;
+const encoder = new TextEncoder();
+
+/** What is exported, and to whom. */
+export interface ExportInput extends ExportRequest {
+  readonly passphrase: SecretBytes;
+  /** Told how many items are in what was encrypted so far. */
+  readonly onItems?: (count: number) => void;
+}
+
+interface ExportParts {
+  readonly crypto: Pick<Crypto, 'beginExport' | 'sealExport'>;
+  readonly keys: Pick<Keys, 'prove'>;
+  readonly trees: Pick<VaultTrees, 'openTree'>;
+}
+
+/** Plaintext of an export that is to be encrypted: whole chunks, and in the last one what is left. */
+interface Piece {
+  readonly chunk: number;
+  readonly isLast: boolean;
+  readonly text: Uint8Array;
+}
+
+/** Makes the exports of a server. */
+export function createVaultExport(parts: ExportParts) {
+  return bindParts(parts, { exportItems });
+}
+
+/** Exports of a server. */
+export type VaultExport = ReturnType<typeof createVaultExport>;
+
+function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined): number | undefined {
+  const time = text === undefined ? undefined : parseFilterTime(text);
+  if (text !== undefined && time === undefined) {
+    const expected = 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`';
+    throw new VaultError('invalid_request', { field: `body.${name}`, expected });
+  }
+  return time;
+}
+
+/**
+ * A file in the age format with a JSON line for each item, and a last one that counts and hashes them. Rejects callers who
+ * see numbers masked, and as `decryptAll` does before the reply starts; a change of the key after that aborts the stream,
+ * which then ends without its last chunk. An account's preferences for masks and metadata do not apply: what is exported is
+ * what was stored.
+ */
+async function exportItems(
+  { crypto, keys, trees }: ExportParts,
+  ctx: AccountContext,
+  { user, recipients, reference_prefix, passphrase, onItems, ...times }: ExportInput,
+): Promise<ReadableStream<Uint8Array>> {
+  await confirmAccount(ctx);
+  requireUnmasked(ctx.account);
+  const { aid } = ctx.account;
+  const stored_after = timeOf('stored_after', times.stored_after);
+  const stored_before = timeOf('stored_before', times.stored_before);
+  const { head, key: fileKey } = await crypto.beginExport({ aid, recipients });
+  const seal = ({ text, ...piece }: Piece): Promise<Uint8Array> =>
+    crypto.sealExport({ aid, key: fileKey, piece, text });
+  const { key, blob } = await namedInBody(keys.prove(ctx, user, passphrase));
+  const { stream } = await trees.openTree({
+    ctx,
+    route: 'POST /v1/vault/export',
+    filter: { user, reference_prefix, stored_after, stored_before, limit: -1 },
+    only: key,
+    opening: { kind: 'warm', blob, secret: passphrase },
+    view: { rules: [], forcedMask: false, maskFields: [], wantsCard: false },
+    operation: 'decrypt',
+    write: (branches, _, end) => streamOf(fileOf(head, branches, seal, onItems, end)),
+  });
+  return stream;
+}
+
+/** The bytes of the file. Nothing is given before the first items are encrypted, so that an error of theirs is a reply. */
+async function* fileOf(
+  head: Uint8Array,
+  branches: AsyncIterable<TreeBranch>,
+  seal: (piece: Piece) => Promise<Uint8Array>,
+  onItems: ExportInput['onItems'],
+  end: (() => void) | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    let before = head;
+    for await (const sealed of mapAhead(piecesOf(branches, onItems), PIECES_AHEAD, seal)) {
+      yield before.length === 0 ? sealed : Buffer.concat([before, sealed]);
+      before = new Uint8Array(0);
+    }
+  } finally {
+    end?.();
+  }
+}
+
+/** The text of the file, cut where its chunks end. */
+async function* piecesOf(
+  branches: AsyncIterable<TreeBranch>,
+  onItems: ExportInput['onItems'],
+): AsyncGenerator<Piece> {
+  const hash = new Bun.CryptoHasher('sha256');
+  let count = 0;
+  let chunk = 0;
+  let rest: Uint8Array = new Uint8Array(0);
+  for await (const { pages } of branches) {
+    for await (const texts of pages) {
+      const lines = linesOf(texts);
+      hash.update(lines);
+      count += texts.length;
+      onItems?.(count);
+      const text: Uint8Array = Buffer.concat([rest, lines]);
+      const whole = text.length - (text.length % CHUNK_BYTES);
+      rest = text.subarray(whole);
+      if (whole > 0) {
+        yield { chunk, isLast: false, text: text.subarray(0, whole) };
+        chunk += whole / CHUNK_BYTES;
+      }
+    }
+  }
+  const sum = encoder.encode(`${JSON.stringify({ count, sha256: hash.digest('hex') })}\n`);
+  yield { chunk, isLast: true, text: Buffer.concat([rest, sum]) };
+}

@@ -1,0 +1,43 @@
+import { NO_QUERY } from '../endpoint/link-routes.ts';
+import { objectOf } from '../http/audit.ts';
+import { defineRoute } from '../http/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { ExportFile, ExportRequest } from '../vault/schema.ts';
+
+const BYTES = 'application/octet-stream';
+
+/** The name of the file: that of the key, without what some systems allow in no name, or take for a hidden one. */
+function fileNameOf(user: string): string {
+  return `${user.replaceAll(':', '_').replace(/^[.-]/, '_')}.age`;
+}
+
+const exportItems = defineRoute({
+  method: 'POST',
+  path: '/v1/vault/export',
+  operationId: 'exportItems',
+  scope: 'vault:export',
+  noun: 'vault',
+  summary: 'Export the items of a key',
+  description:
+    'Streams all items of a key, or those that the filters match, as one file that only the recipients can open, with `age -d`. It holds a JSON line for each item (`token`, `reference`, `stored_at`, `metadata`, `data`) and a last line with `count` and `sha256`, the SHA-256 of all bytes before that line in hex. A file without that line is incomplete: its connection was aborted, and `age` rejects it. Needs an account, or a credential, that sees numbers unmasked. Each item is logged, and counts as a decryption.',
+  auth: 'basic',
+  query: NO_QUERY,
+  passphrase: 'required',
+  body: { kind: 'json', schema: ExportRequest, bytesMax: BODY_BYTES.short },
+  response: ExportFile,
+  file: BYTES,
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['decrypt'],
+  idempotent: false,
+  confirmsAccount: true,
+  audit: { action: 'vault.export', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ ctx, body, passphrase, services }) => ({
+    stream: await services.vault.exportItems(ctx, { ...body, passphrase }),
+    headers: {
+      'Content-Type': BYTES,
+      'Content-Disposition': `attachment; filename="${fileNameOf(body.user)}"`,
+    },
+  }),
+});
+
+export const EXPORT_ROUTES = [exportItems];

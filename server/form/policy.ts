@@ -1,0 +1,115 @@
+import { hashSource, inlineOf } from './inline.ts';
+import { parseFormLink } from './link.ts';
+import type { ShownFormSettings } from './schema.ts';
+
+/** What the headers of a form page depend on. */
+export interface FormPolicyParts {
+  readonly settings: ShownFormSettings;
+  /** The base URLs that the page may send requests to. */
+  readonly connect: readonly string[];
+  /** The URL of the script of the service. */
+  readonly script: string;
+  /** The hash source of the styles that the script adds. */
+  readonly styles: string;
+  /** Whether the page has an opaque origin, which is required on the origin of the API. */
+  readonly sandboxed: boolean;
+}
+
+/** Browser features that a form page never needs. */
+const OFF = [
+  'accelerometer',
+  'autoplay',
+  'camera',
+  'clipboard-read',
+  'display-capture',
+  'encrypted-media',
+  'fullscreen',
+  'gamepad',
+  'geolocation',
+  'gyroscope',
+  'hid',
+  'identity-credentials-get',
+  'idle-detection',
+  'local-fonts',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'otp-credentials',
+  'payment',
+  'picture-in-picture',
+  'publickey-credentials-create',
+  'publickey-credentials-get',
+  'screen-wake-lock',
+  'serial',
+  'storage-access',
+  'usb',
+  'xr-spatial-tracking',
+];
+
+const PERMISSIONS = [...OFF.map((feature) => `${feature}=()`), 'clipboard-write=*'].join(', ');
+
+/** The origins of the valid links. */
+function originsOf(links: readonly string[] | undefined): readonly string[] {
+  return (links ?? []).map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
+}
+
+/** A base URL as a source. Without a slash at its end, a path would match only itself. */
+function sourceOf(base: string): string {
+  const url = new URL(base);
+  return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
+}
+
+/** A directive of a Content-Security-Policy. */
+function directive(name: string, sources: readonly string[]): string {
+  return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
+}
+
+/**
+ * The policy of the page. Inline code is allowed by its hash, and files by their origin. A nonce could be read by any
+ * script of the page, which could then load anything with it.
+ */
+function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyParts): string {
+  const own = inlineOf(settings);
+  const code = [...own.callbacks, own.script ?? []].flat().map(hashSource);
+  const looks = own.style === undefined ? [styles] : [styles, hashSource(own.style)];
+  const sheets = originsOf(settings.css_links);
+  const ancestors = settings.frame_ancestors ?? [];
+  return [
+    "default-src 'none'",
+    directive('script-src', [script, ...code, ...originsOf(settings.js_links)]),
+    directive('style-src', [...looks, ...sheets]),
+    'img-src data:',
+    directive('font-src', sheets),
+    directive('connect-src', connect.map(sourceOf)),
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    directive('frame-ancestors', ancestors.length === 0 ? ['*'] : ancestors),
+    ...(sandboxed ? ['sandbox allow-scripts allow-forms'] : []),
+  ].join('; ');
+}
+
+/**
+ * A second policy, inside the page: files are loaded from the origins of the settings only. The first policy would
+ * also allow a file from anywhere whose integrity is a hash of the inline code.
+ */
+export function filePolicy({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string {
+  return [
+    directive('script-src', ["'unsafe-inline'", script, ...originsOf(settings.js_links)]),
+    directive('style-src', ["'unsafe-inline'", ...originsOf(settings.css_links)]),
+  ].join('; ');
+}
+
+/** The headers of a form page: what it may load, send and use, and which pages may embed it. */
+export function formHeaders(parts: FormPolicyParts): Readonly<Record<string, string>> {
+  return {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': contentPolicy(parts),
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'Permissions-Policy': PERMISSIONS,
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+    ...(parts.settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
+  };
+}

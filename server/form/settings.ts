@@ -1,0 +1,143 @@
+import { VaultError } from '../core/errors.ts';
+import { decodeFormText, logoUrl } from './code.ts';
+import { isFormAncestor, parseFormLink } from './link.ts';
+import {
+  FORM_FIELDS,
+  type FormSettings,
+  type FormTypeName,
+  type PageSettings,
+  POSTED_BESIDE,
+  SETTING_NAMES,
+  type ShownFormSettings,
+  THEME_NAMES,
+} from './schema.ts';
+
+/** Settings with code in base64. */
+const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
+/** Settings with links. */
+const LINKS = ['css_links', 'js_links'] as const;
+
+/** Rejects a setting at its place. */
+function reject(place: string, expected: string): never {
+  throw new VaultError('invalid_request', { field: `body.${place}`, expected });
+}
+
+/** The wanted members of an object that are present and not null. */
+function given<Name extends string>(
+  source: { readonly [Member in Name]?: unknown },
+  names: readonly Name[],
+): Record<string, unknown> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = Object.hasOwn(source, name) ? source[name] : undefined;
+      return value === undefined || value === null ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** All present settings in a fixed order, without unknown members. */
+function tidy(settings: FormSettings): ShownFormSettings {
+  const { additional_fields: fields, field_options: options, theme } = settings;
+  const shown = given(settings, SETTING_NAMES);
+  if (fields) {
+    shown['additional_fields'] = fields.map((field) =>
+      given(field, ['name', 'label', 'required', 'type', 'options']),
+    );
+  }
+  if (options) {
+    const plain = Object.entries(options).map(([name, option]) => [
+      name,
+      given(option ?? {}, ['validate', 'visible']),
+    ]);
+    shown['field_options'] = Object.fromEntries(plain);
+  }
+  if (theme) {
+    shown['theme'] = given(theme, THEME_NAMES);
+  }
+  // Each member was checked by its schema, and what may be null there is omitted here.
+  return shown as ShownFormSettings;
+}
+
+/** Rejects additional fields with the name of another field. */
+function checkFields(formType: FormTypeName, fields: ShownFormSettings['additional_fields'] = []): void {
+  const taken = new Set<string>([...FORM_FIELDS[formType], ...POSTED_BESIDE[formType]]);
+  for (const [i, { name, type, options }] of fields.entries()) {
+    if ((type === 'select') !== (options !== undefined)) {
+      reject(`additional_fields[${i}].options`, 'must be there for a `select`, and for no other type');
+    }
+    if (taken.has(name)) {
+      reject(`additional_fields[${i}].name`, 'must not be the name of another field');
+    }
+    taken.add(name);
+  }
+}
+
+/** Whether a form may lead to a URL: one of an origin that may embed it. */
+function isAllowed(text: string, origins: readonly string[] = []): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:/.test(url.href) && !/[@#\\\s]/.test(text) && origins.includes(url.origin);
+}
+
+/**
+ * The settings of a form without absent ones. Throws `invalid_request`, with the place, for what the schema cannot
+ * check: links that are not https URLs, invalid or too long base64, unknown image formats, duplicate field names.
+ */
+export function checkFormSettings(
+  formType: FormTypeName,
+  settings: FormSettings,
+  environment: 'staging' | 'production',
+): ShownFormSettings {
+  const shown = tidy(settings);
+  for (const name of LINKS) {
+    const wrong = shown[name]?.findIndex((link) => !parseFormLink(link)) ?? -1;
+    if (wrong !== -1) {
+      reject(`${name}[${wrong}]`, 'must be an https URL, which may end in a digest such as `#sha384-…`');
+    }
+  }
+  for (const name of CODES) {
+    const code = shown[name];
+    if (code !== undefined && decodeFormText(code) === undefined) {
+      reject(name, 'must be base64 of UTF-8, of at most the published size');
+    }
+  }
+  const stranger = shown.frame_ancestors?.findIndex((origin) => !isFormAncestor(origin, environment)) ?? -1;
+  if (stranger !== -1) {
+    reject(`frame_ancestors[${stranger}]`, 'must be an origin such as `https://shop.example`');
+  }
+  if (shown.success_url !== undefined && !isAllowed(shown.success_url, shown.frame_ancestors)) {
+    reject('success_url', 'must be a URL without user and fragment whose origin is one of `frame_ancestors`');
+  }
+  if (shown.theme?.logo_image !== undefined && logoUrl(shown.theme.logo_image) === undefined) {
+    reject('theme.logo_image', 'must be base64 of a PNG, JPEG, GIF, WebP or AVIF image');
+  }
+  checkFields(formType, shown.additional_fields);
+  return shown;
+}
+
+/** The settings for the page, with defaults for omitted ones. */
+export function toPageSettings(settings: ShownFormSettings): PageSettings {
+  const { style = 'vault', logo_image: logo, ...colours } = settings.theme ?? {};
+  const image = logo === undefined ? undefined : logoUrl(logo);
+  return {
+    display_mode: settings.display_mode ?? 'standalone',
+    force_keypad: settings.force_keypad ?? false,
+    hide_card: settings.hide_card ?? false,
+    highlight_fields: settings.highlight_fields ?? false,
+    disable_luhn: settings.disable_luhn ?? false,
+    strip_spaces: settings.strip_spaces ?? false,
+    field_options: settings.field_options ?? {},
+    additional_fields: (settings.additional_fields ?? []).map(
+      ({ name, label = name, required = false, type = 'text', options = [] }) => ({
+        ...{ name, label, required, type },
+        options: options.map((option) =>
+          typeof option === 'string' ? { value: option, label: option } : option,
+        ),
+      }),
+    ),
+    success_url: settings.success_url ?? '',
+    theme: { style, ...colours, ...(image === undefined ? {} : { logo_image: image }) },
+    color_mode: settings.color_mode ?? 'light',
+    locale: settings.locale ?? null,
+    frame_ancestors: settings.frame_ancestors ?? [],
+  };
+}

@@ -1,0 +1,364 @@
+import { type TSchema, Type } from '@sinclair/typebox';
+import type { MeterOperation } from '../account/schema.ts';
+import type { Credentials, Recalled } from '../account/sign-in.ts';
+import { VaultError } from '../core/errors.ts';
+import { Secret, type SecretBytes } from '../core/secret.ts';
+import { isCredentialId, isCredentialSecret } from '../domain/account.ts';
+import { networkOf, sourceOf } from '../domain/text/source.ts';
+import type { RequestSource } from '../request/context.ts';
+import { authorizeCall, authorizeRoute } from './authorize.ts';
+import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
+import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
+import { type ClientAddress, createClientAddress } from './client-address.ts';
+import type { Arrival, HttpContext } from './context.ts';
+import { compileQuery, type QueryDecoder } from './decode.ts';
+import type { HttpParts } from './deps.ts';
+import { compileRequestBody } from './json-body.ts';
+import { rejectOtherSites } from './other-sites.ts';
+import { PassphraseParameter, readPassphrase, secretBytes } from './passphrase.ts';
+import type { AuthRule, Call, Route, SecretRule } from './route.ts';
+
+/** A server as Bun makes it, as far as it is needed here; tests in process have none. */
+type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
+
+/** What the framework has found of a request beside the request itself. */
+export interface Found {
+  readonly server: AddressSource;
+  readonly params: PathParams;
+}
+
+/** The parameters of the path, percent-decoded; null for one that is not percent-encoded UTF-8. */
+type PathParams = Readonly<Record<string, string | null>> | undefined;
+
+/** Everything that the schemas of a route allow to be compiled for the reading of its requests. */
+export interface CallReader {
+  readonly route: Route;
+  readonly parts: HttpParts;
+  readonly clientAddress: ClientAddress;
+  readonly paramNames: readonly string[];
+  readonly secretHeader: string | undefined;
+  /** Which way it reaches data, unless it turns out to be used by a form. */
+  readonly source: RequestSource;
+  /** Whether it stores something, which goes before what reads. */
+  readonly isWrite: boolean;
+  readonly decodeQuery: QueryDecoder;
+  /** Gives a promise where a thread takes part. */
+  readonly decodeBody: (bytes: Uint8Array, aid: string) => unknown;
+}
+
+const LOOPBACK = '127.0.0.1';
+const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture']);
+/** A sign-in that began longer before the end of the body begins again. */
+const RECALLED_MS_MAX = 250;
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+function sourceOfRoute({ auth, noun }: Route): RequestSource {
+  if (auth === 'capture_secret') {
+    return 'capture';
+  }
+  if (auth === 'retrieve_secret') {
+    return 'retrieve';
+  }
+  return noun === 'proxy' ? 'proxy' : 'vault';
+}
+
+/** The names of an object's members, of all the options of a union. */
+function membersOf(schema: TSchema): readonly string[] {
+  return [
+    ...Object.keys(schema['properties'] ?? {}),
+    ...(schema['anyOf'] ?? []).flatMap((option: TSchema) => membersOf(option)),
+  ];
+}
+
+/** Compiles a route's schemas, once per route. Third parties add parameters of their own to public routes. */
+export function compileCallReader(route: Route, parts: HttpParts): CallReader {
+  const { body } = route;
+  const refuseUnknown = route.auth === 'basic' && parts.http.refuseUnknown;
+  const query =
+    route.passphrase === 'none'
+      ? route.query
+      : Type.Object({ ...route.query.properties, passphrase: PassphraseParameter });
+  return {
+    route,
+    parts,
+    clientAddress: createClientAddress(parts.http.trustedProxies),
+    paramNames: Object.keys(route.params.properties),
+    secretHeader: secretHeaderOf(route.auth),
+    source: sourceOfRoute(route),
+    isWrite: route.meter.some((operation) => WRITES.has(operation)),
+    decodeQuery: compileQuery(query, {
+      refuseUnknown,
+      members: body.kind === 'none' ? [] : membersOf(body.schema),
+    }),
+    decodeBody:
+      body.kind === 'json'
+        ? compileRequestBody(
+            body.schema,
+            { refuseUnknown, parameters: Object.keys(query.properties) },
+            parts.parseBody,
+          )
+        : (bytes) => bytes,
+  };
+}
+
+/** Where a request for a route has come from. */
+export function arrivalOf(
+  { route, clientAddress, source }: CallReader,
+  request: Request,
+  { server }: Found,
+): Arrival {
+  const socketAddress = server?.requestIP(request)?.address ?? LOOPBACK;
+  return { route: route.path, ip: clientAddress(socketAddress, request.headers), source };
+}
+
+/** The parameters that a route declares. One that cannot be decoded becomes empty, which no id is. */
+function readParams(names: readonly string[], params: PathParams): Readonly<Record<string, string>> {
+  if (names.length === 0) {
+    return NO_PARAMS;
+  }
+  const texts: Record<string, string> = {};
+  for (const name of names) {
+    texts[name] = params?.[name] ?? '';
+  }
+  return texts;
+}
+
+function readIdempotencyKey(headers: Headers): string | undefined {
+  const key = headers.get('idempotency-key');
+  if (key === null) {
+    return undefined;
+  }
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    const expected = 'must have 1 to 255 printable ASCII characters, without spaces at its ends';
+    throw new VaultError('invalid_request', { field: 'header.Idempotency-Key', expected });
+  }
+  return key;
+}
+
+/** Begins the sign-in of a request. Rejects credentials that are missing or malformed, before the body is read. */
+function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
+  const { headers } = ctx.request;
+  rejectOtherSites(ctx.request, parts.http.publicUrl);
+  const recalled = parts.accounts.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
+  if (recalled.known === undefined) {
+    readCredentials(headers);
+  }
+  ctx.hasCredentials = true;
+  return recalled;
+}
+
+/** What has come of a request: the beginning of its sign-in where an account is needed, and its body where it has one. */
+export interface Received {
+  readonly recalled: Recalled | undefined;
+  readonly bytes: Uint8Array | undefined;
+  /** The account in whose rate it was counted. A request that is handled again is not counted again. */
+  ratedAid: string | undefined;
+}
+
+/**
+ * Makes room for the body of a caller who has not proved who it is; one in chunks, whose `length` is undefined, gets more
+ * as it comes. The credentials of an account are verified before a long body is read.
+ */
+async function holdBody(
+  { parts }: CallReader,
+  ctx: HttpContext,
+  length: number | undefined,
+  recalled: Recalled | undefined,
+): Promise<void> {
+  ctx.held = parts.bodies.hold(networkOf(ctx.ip), length ?? 0);
+  if (recalled !== undefined && length !== undefined && isLong(length)) {
+    await parts.accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
+    releaseBody(ctx, parts);
+  }
+}
+
+/**
+ * Takes a request in: rate of the source, size limit, credentials present, body received. So a body over the limit never
+ * costs a password hash.
+ */
+export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
+  const { route, parts } = reader;
+  const { request } = ctx;
+  const { body } = route;
+  if (body.kind === 'none' && route.method !== 'GET' && hasLongBody(request.headers)) {
+    dropBody(request);
+  }
+  const rate = parts.rates.source(ctx.ip);
+  if (rate !== undefined) {
+    await rate;
+  }
+  const length = body.kind === 'none' ? 0 : rejectLargeBody(request.headers, body.bytesMax);
+  const recalled = route.auth === 'basic' ? recallCaller(reader, ctx) : undefined;
+  if (body.kind === 'none') {
+    return { recalled, bytes: undefined, ratedAid: undefined };
+  }
+  if (length !== 0 && request.headers.has('content-encoding')) {
+    throw new VaultError('content_encoding_unsupported', { field: 'header.Content-Encoding' });
+  }
+  if (recalled?.known === undefined && length !== 0) {
+    await holdBody(reader, ctx, length, recalled);
+  }
+  ctx.body = 'reading';
+  const beginMs = performance.now();
+  const bytes = await readBody(
+    request,
+    length,
+    body.bytesMax,
+    parts.http.bodyTimeoutMs,
+    (cut) => waitForBody(ctx, parts, ctx.account ?? recalled?.assumed?.account, length, cut),
+    length === undefined ? (arrived) => growBody(ctx, parts, arrived) : undefined,
+  );
+  ctx.body = 'read';
+  endWait(ctx, parts);
+  // Otherwise who has lost an account could act for it as long as a body may take.
+  const isOld = recalled !== undefined && performance.now() - beginMs > RECALLED_MS_MAX;
+  return {
+    recalled: isOld || ctx.account !== undefined ? recallCaller(reader, ctx) : recalled,
+    bytes,
+    ratedAid: undefined,
+  };
+}
+
+/**
+ * Lets a request in: credentials verified, rate of the account, admission. With `assumes`, an account that was verified
+ * lately is assumed to be unchanged, on routes that confirm it later.
+ */
+export async function admit(
+  { route, parts, isWrite }: CallReader,
+  ctx: HttpContext,
+  received: Received,
+  assumes: boolean,
+): Promise<void> {
+  const { recalled } = received;
+  if (recalled !== undefined) {
+    const { accounts, rates } = parts;
+    const assumed =
+      assumes && route.confirmsAccount === true ? accounts.assumeAccount(ctx, recalled) : undefined;
+    const { account } =
+      assumed ?? (await accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
+    authorizeRoute(route, ctx);
+    const rate = received.ratedAid === account.aid ? undefined : rates.account(account);
+    if (rate !== undefined) {
+      await rate;
+      received.ratedAid = account.aid;
+    }
+  }
+  // As everywhere, an owner of one address of an IPv6 network has them all, and no more places for it.
+  const owner = ctx.account?.aid ?? sourceOf(ctx.ip);
+  // Calls of third parties may take long, and have bounds of their own.
+  if (route.noun === 'proxy') {
+    parts.admission.ask(owner);
+  } else {
+    const place = parts.admission.enter(ctx, isWrite ? 'write' : 'read', owner);
+    if (place !== undefined) {
+      await place;
+    }
+  }
+}
+
+/**
+ * Decodes a request that was let in, so that a caller without an account learns nothing of a route's checks. The secret of
+ * an endpoint is only read here; its service verifies it. Gives a promise where a thread parses the body.
+ */
+export function readCall(
+  reader: CallReader,
+  ctx: HttpContext,
+  params: PathParams,
+  { bytes }: Received,
+): Call | Promise<Call> {
+  const { route, parts, secretHeader } = reader;
+  const { request } = ctx;
+  const { headers } = request;
+  const query = route.passesQuery === true ? {} : reader.decodeQuery(request.url);
+  const inQuery = query['passphrase'];
+  if (inQuery !== undefined) {
+    query['passphrase'] = undefined;
+  }
+  const passphrase = readPassphrase(route, typeof inQuery === 'string' ? inQuery : undefined, headers);
+  if (route.idempotent) {
+    ctx.idempotencyKey = readIdempotencyKey(headers);
+  }
+  const callWith = (body: unknown): Call => {
+    const made = {
+      ctx,
+      secret: secretHeader === undefined ? undefined : readEndpointSecret(secretHeader, headers),
+      params: readParams(reader.paramNames, params),
+      query,
+      passphrase,
+      body,
+      services: parts,
+      request,
+    };
+    // Query, body, passphrase and secret were made by the rules that the handler's type comes from.
+    const call = made as unknown as Call;
+    authorizeCall(route, call);
+    return call;
+  };
+  const body = bytes === undefined ? undefined : reader.decodeBody(bytes, ctx.account?.aid ?? '');
+  return body instanceof Promise ? body.then(callWith) : callWith(body);
+}
+
+const COLON = 0x3a;
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The secret of an API credential after `Bearer` (RFC 6750). */
+function readBearer(token: string, id?: string): Credentials {
+  if (!isCredentialSecret(token)) {
+    throw new VaultError('unauthenticated');
+  }
+  return { kind: 'credential', id, secret: new Secret(token) };
+}
+
+/** A name and a password after `Basic` (RFC 7617): strict base64, UTF-8, divided at the first colon. */
+function readBasic(encoded: string): Credentials {
+  const bytes = Uint8Array.fromBase64(encoded);
+  const text = decoder.decode(bytes);
+  const colon = text.indexOf(':');
+  if (colon < 1) {
+    throw new VaultError('unauthenticated');
+  }
+  const name = text.slice(0, colon);
+  return isCredentialId(name)
+    ? readBearer(text.slice(colon + 1), name)
+    : { kind: 'password', name, password: new Secret(bytes.slice(bytes.indexOf(COLON) + 1)) };
+}
+
+/** What the Authorization header says. Anything else, a missing header included, is `unauthenticated`. */
+function readCredentials(headers: Headers): Credentials {
+  const [, scheme, value = ''] =
+    /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(headers.get('authorization') ?? '') ??
+    /^(?:(bearer) +([\w-]+))$/i.exec(headers.get('authorization') ?? '') ??
+    [];
+  if (scheme === undefined) {
+    throw new VaultError('unauthenticated');
+  }
+  try {
+    return scheme.toLowerCase() === 'basic' ? readBasic(value) : readBearer(value);
+  } catch {
+    throw new VaultError('unauthenticated');
+  }
+}
+
+/** The headers that carry the secrets of endpoints. */
+export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
+  capture_secret: 'X-Vault-Capture-Secret',
+  retrieve_secret: 'X-Vault-Retrieve-Secret',
+};
+
+// Secrets are far shorter: a longer text is not encoded at all.
+const SECRET_CHARACTERS_MAX = 256;
+
+/** The header of the secret that a route is used with; undefined for a route that takes none. */
+export function secretHeaderOf(auth: AuthRule): string | undefined {
+  return auth === 'capture_secret' || auth === 'retrieve_secret' ? SECRET_HEADERS[auth] : undefined;
+}
+
+/**
+ * The secret of a request as UTF-8. A missing or an overlong one becomes empty, which no secret is: the service rejects
+ * every wrong secret with the same error.
+ */
+export function readEndpointSecret(header: string, headers: Headers): SecretBytes {
+  const text = headers.get(header) ?? '';
+  return secretBytes(text.length > SECRET_CHARACTERS_MAX ? '' : text);
+}

@@ -1,0 +1,37 @@
+/** Whether an API credential includes what a request asks for, as far as its route and its parameters say. */
+
+import type { RequestContext } from '../request/context.ts';
+import { outsideScope, requireKey, requireScope, requireSource } from '../request/permission.ts';
+import { type Call, type Route, scopesOf } from './route.ts';
+
+/** Rejects a credential that no request to this route is for, before anything of the request is decoded. */
+export function authorizeRoute({ scope }: Route, { account, ip }: RequestContext): void {
+  if (account?.credential === undefined) {
+    return;
+  }
+  requireSource(account, ip);
+  if (scope === 'password') {
+    throw outsideScope('this request: it needs the name and password of the account');
+  }
+  if (scope !== 'any' && scope !== 'none') {
+    requireScope(account, ...scopesOf(scope));
+  }
+}
+
+/** Rejects a credential that this request is not for: by its scope, where the route has several, and its vault key. */
+export function authorizeCall({ scope }: Route, call: Call): void {
+  const { account } = call.ctx as RequestContext;
+  if (account?.credential === undefined) {
+    return;
+  }
+  if (typeof scope === 'object') {
+    requireScope(account, scope.of(call));
+  }
+  for (const parameters of [call.query, call.body]) {
+    // Bodies have no prototype.
+    const user: unknown = Reflect.get(Object(parameters), 'user');
+    if (typeof user === 'string') {
+      requireKey(account, user);
+    }
+  }
+}

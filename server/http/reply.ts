@@ -1,0 +1,251 @@
+import type { VaultError } from '../core/errors.ts';
+import type { ErrorBody } from '../schema/common.ts';
+import type { Reply } from './route.ts';
+
+/** Header names and values, to be set on a reply. */
+export type HeaderList = Iterable<readonly [string, string]>;
+
+type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+const PIECE_BYTES = 65_536;
+
+const API_HEADERS = {
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+// One shared object, copied by each Response, costs half of what a literal per reply does.
+const JSON_HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': 'application/json' });
+
+/** A JSON reply with the headers that everything under `/v1` has. */
+export function jsonResponse(body: Body | null, requestId: string, status = 200): Response {
+  const response = new Response(body, { status, headers: JSON_HEADERS });
+  response.headers.set('X-Request-Id', requestId);
+  return response;
+}
+
+/** A reply without a body: 204, with the headers that everything under `/v1` has and those given. */
+export function emptyResponse(requestId: string, headers: HeaderList): Response {
+  const response = new Response(null, { status: 204, headers: API_HEADERS });
+  response.headers.set('X-Request-Id', requestId);
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
+  return response;
+}
+
+type StreamErrorHook = (error: unknown) => void;
+
+/** A stream that passes another one on and reports an error in it, which ends the connection. */
+function watch(
+  stream: ReadableStream<Uint8Array>,
+  onError: (error: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        try {
+          const step = await reader.read();
+          if (step.done) {
+            controller.close();
+          } else {
+            controller.enqueue(step.value);
+          }
+        } catch (error) {
+          onError(error);
+          // The runtime prints any other value to the standard error, message and code around it included.
+          controller.error(undefined);
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * Bytes that many callers may be reading, piece by piece as fast as each connection takes them. Given whole, the runtime
+ * keeps a copy for every caller who does not read.
+ */
+function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.slice(at, at + PIECE_BYTES));
+        at += PIECE_BYTES;
+        if (at >= bytes.length) {
+          controller.close();
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function bodyOf(reply: Reply, onStreamError: StreamErrorHook): Body {
+  if (reply.json !== undefined) {
+    return JSON.stringify(reply.json);
+  }
+  if (reply.html !== undefined) {
+    return reply.html;
+  }
+  if (reply.stream !== undefined) {
+    return watch(reply.stream, onStreamError);
+  }
+  if (reply.file !== undefined) {
+    return inPieces(reply.file.bytes);
+  }
+  // Services make these bytes themselves, never over shared memory.
+  return reply.jsonBytes as Uint8Array<ArrayBuffer>;
+}
+
+/** The 200 with a body, or without one, and with the headers of a handler's reply. */
+function okResponse(body: Body | null, reply: Reply, requestId: string): Response {
+  const response = jsonResponse(body, requestId);
+  if (reply.file !== undefined) {
+    const { type, name } = reply.file;
+    response.headers.set('Content-Type', type);
+    response.headers.set('Content-Disposition', `attachment; filename="${name}"`);
+  }
+  if (reply.headers !== undefined) {
+    for (const name in reply.headers) {
+      response.headers.set(name, reply.headers[name] ?? '');
+    }
+  }
+  return response;
+}
+
+/** Statuses whose replies have no body. */
+const BODILESS = [204, 205, 304];
+
+/**
+ * A third party's reply. A browser that shows it must not take it for a page of the vault's own origin. The id of the
+ * request has a header of its own where the third party has set the usual one.
+ */
+function relayedResponse(
+  { status, headers, body }: NonNullable<Reply['relayed']>,
+  requestId: string,
+  onStreamError: StreamErrorHook,
+): Response {
+  const isStream = body instanceof ReadableStream;
+  const isBodiless = BODILESS.includes(status);
+  if (isStream && isBodiless) {
+    body.cancel().catch(() => undefined);
+  }
+  const bytes = isStream && !isBodiless ? watch(body, onStreamError) : (body as Uint8Array<ArrayBuffer>);
+  const response = new Response(isBodiless ? null : bytes, { status });
+  for (const [name, value] of headers) {
+    response.headers.append(name, value);
+  }
+  response.headers.append('Content-Security-Policy', "sandbox; default-src 'none'");
+  response.headers.set('X-Content-Type-Options', 'nosniff');
+  response.headers.set('X-Vault-Request-Id', requestId);
+  for (const [name, value] of [
+    ['X-Request-Id', requestId],
+    ['Cache-Control', 'no-store'],
+  ] as const) {
+    if (!response.headers.has(name)) {
+      response.headers.set(name, value);
+    }
+  }
+  return response;
+}
+
+/** The reply that a handler's becomes; `onStreamError` is called when a stream fails half-way. */
+export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
+  if (reply.relayed !== undefined) {
+    return relayedResponse(reply.relayed, requestId, onStreamError);
+  }
+  return okResponse(bodyOf(reply, onStreamError), reply, requestId);
+}
+
+/** The length of a stream that ends within a piece. Of a longer one no more is read: undefined. */
+async function shortLength(stream: ReadableStream<Uint8Array>): Promise<number | undefined> {
+  const reader = stream.getReader();
+  let length = 0;
+  for (;;) {
+    const step = await reader.read();
+    if (step.done) {
+      return length;
+    }
+    length += step.value.byteLength;
+    if (length > PIECE_BYTES) {
+      await reader.cancel();
+      return undefined;
+    }
+  }
+}
+
+/**
+ * The 200 to HEAD (RFC 9110, 9.3.2): the headers of the reply to GET, without its body. Whoever asks so need not receive
+ * a long listing, so of a stream only the beginning is read, and its length is told only if that is all. Rejects with
+ * the error of the stream.
+ */
+export async function headResponse(reply: Reply, requestId: string): Promise<Response> {
+  const bytes = reply.file?.bytes ?? reply.jsonBytes;
+  const length =
+    reply.stream !== undefined
+      ? await shortLength(reply.stream)
+      : (bytes?.byteLength ?? Buffer.byteLength(reply.html ?? JSON.stringify(reply.json)));
+  const response = okResponse(null, reply, requestId);
+  // Without either, the runtime would say that the length is 0.
+  if (length === undefined) {
+    response.headers.set('Transfer-Encoding', 'chunked');
+  } else {
+    response.headers.set('Content-Length', String(length));
+  }
+  return response;
+}
+
+/** The header that carries the position of the next page, when more remains. */
+export function nextTokenHeader(nextToken: string | undefined): Readonly<Record<string, string>> {
+  return nextToken === undefined ? {} : { 'X-Vault-Next-Token': nextToken };
+}
+
+/** The header of a reply that was stored for an earlier request with the same idempotency key. */
+export function replayHeader(replayed: boolean): Readonly<Record<string, string>> {
+  return replayed ? { 'Idempotency-Replayed': 'true' } : {};
+}
+
+/** The challenge of every 401 (RFC 7617). */
+const CHALLENGE = 'Basic realm="vault"';
+
+/** The body of an error reply. The message of the error is the table's, or says what was expected. */
+function errorBody(error: VaultError, requestId: string): ErrorBody {
+  const body: ErrorBody = { error: error.message, code: error.code, request_id: requestId };
+  if (error.field !== undefined) {
+    body.field = error.field;
+  }
+  return body;
+}
+
+/** An error reply: its status, the one error body, and the headers of its code. */
+export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
+  const body = errorBody(error, requestId);
+  if (error.code === 'method_not_allowed') {
+    const [, allow] = [...headers].find(([name]) => name === 'Allow') ?? [];
+    body.error =
+      allow === undefined ? body.error : `This path does not support this method; it supports ${allow}.`;
+  }
+  const response = jsonResponse(JSON.stringify(body), requestId, error.status);
+  if (error.status === 401) {
+    response.headers.set('WWW-Authenticate', CHALLENGE);
+  }
+  if (error.scope !== undefined) {
+    const challenge = `Bearer error="insufficient_scope", scope="${error.scope}"`;
+    response.headers.set('WWW-Authenticate', challenge);
+  }
+  if (error.retryAfterSeconds !== undefined) {
+    response.headers.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  }
+  if (error.sentAs !== undefined) {
+    response.headers.set('X-Vault-Request-Id', error.sentAs);
+  }
+  for (const [name, value] of headers) {
+    response.headers.set(name, value);
+  }
+  return response;
+}

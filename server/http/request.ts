@@ -1,0 +1,324 @@
+import type { TSchema } from '@sinclair/typebox';
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
+import type { Elysia } from 'elysia';
+import { VaultError } from '../core/errors.ts';
+import { runAtTickEnd } from '../core/tick-end.ts';
+import { confirmAccount, hasAccount, rejectAbandoned } from '../request/context.ts';
+import {
+  admit,
+  arrivalOf,
+  type CallReader,
+  compileCallReader,
+  type Found,
+  type Received,
+  readCall,
+  receive,
+} from './arrival.ts';
+import { recordRejection, recordSuccess } from './audit.ts';
+import { dropBody, hasLongBody } from './body.ts';
+import { releaseBody } from './body-budget.ts';
+import {
+  beginRequest,
+  endRequest,
+  errorReply,
+  type HttpContext,
+  reportBrokenReply,
+  reportError,
+} from './context.ts';
+import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
+import type { HttpConfig, HttpParts } from './deps.ts';
+import { emptyResponse, type HeaderList, headResponse, replyResponse } from './reply.ts';
+import type { Call, Reply, Route } from './route.ts';
+
+/** A route with everything compiled that can be. */
+interface MountedRoute {
+  readonly route: Route;
+  readonly reader: CallReader;
+  readonly checkReply: ((reply: Reply) => void) | undefined;
+  readonly isOpen: boolean;
+  /** Whether the security log has an entry for each success. */
+  readonly isRecorded: boolean;
+}
+
+/** Schemas of replies are compiled once in a process, however many applications it builds. */
+const REPLY_CHECKS = new WeakMap<TSchema, TypeCheck<TSchema>>();
+
+function compileReplyCheck(route: Route): (reply: Reply) => void {
+  const schema = REPLY_CHECKS.get(route.response) ?? TypeCompiler.Compile(route.response);
+  REPLY_CHECKS.set(route.response, schema);
+  const decoder = new TextDecoder();
+  return (reply) => {
+    if (reply.json === undefined && reply.jsonBytes === undefined) {
+      return;
+    }
+    const value = reply.json ?? JSON.parse(decoder.decode(reply.jsonBytes));
+    if (!schema.Check(value)) {
+      throw new TypeError(`the reply of ${route.operationId} does not fit its schema`);
+    }
+  };
+}
+
+function compileRoute(route: Route, parts: HttpParts): MountedRoute {
+  return {
+    route,
+    reader: compileCallReader(route, parts),
+    checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
+    isOpen: isOpen(route),
+    isRecorded: route.audit?.of === 'all',
+  };
+}
+
+/** How far a request came. */
+interface Progress {
+  received: Received | undefined;
+  call: Call | undefined;
+  /** Set when the route has done its work. */
+  reply: Reply | undefined;
+}
+
+async function handle(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+  progress: Progress,
+  assumes: boolean,
+): Promise<Response> {
+  const { reader, route, isRecorded } = mounted;
+  const received = progress.received ?? (await receive(reader, ctx));
+  progress.received = received;
+  await admit(reader, ctx, received, assumes);
+  const read = readCall(reader, ctx, found.params, received);
+  const call = read instanceof Promise ? await read : read;
+  progress.call = call;
+  if (route.confirmsAccount !== true && route.auth === 'basic' && route.method !== 'GET') {
+    // What has come in one segment with the request was read by then. Other routes ask before their effect.
+    await new Promise<void>(runAtTickEnd);
+    rejectAbandoned(ctx.request);
+  }
+  const reply = await route.handle(call);
+  mounted.checkReply?.(reply);
+  progress.reply = reply;
+  if (ctx.accountCheck !== undefined) {
+    await confirmAccount({ accountCheck: ctx.accountCheck });
+  }
+  // What has changed something is recorded first. A reading is counted first: a Redis that is full takes records all the
+  // same, but no counts, and must not be filled further by somebody who reads again and again.
+  if (isRecorded && route.method !== 'GET') {
+    await recordSuccess(route, ctx, call, reply, parts);
+  }
+  if (hasAccount(ctx)) {
+    await parts.metering.request(ctx);
+  }
+  if (isRecorded && route.method === 'GET') {
+    await recordSuccess(route, ctx, call, reply, parts);
+  }
+  if (ctx.request.method === 'HEAD' && reply.relayed === undefined) {
+    return headResponse(reply, ctx.requestId);
+  }
+  // A stream that fails half-way is logged.
+  return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
+}
+
+/**
+ * The reply to a request that has failed. What was counted ahead of its outcome is taken back, here alone; a stream that
+ * will not be sent is cancelled; a rejection is recorded first. If that fails, the caller gets that error instead.
+ */
+async function fail(
+  { route }: MountedRoute,
+  ctx: HttpContext,
+  error: unknown,
+  progress: Progress,
+  parts: HttpParts,
+): Promise<Response> {
+  const { call, reply } = progress;
+  parts.metering.takeBack(ctx);
+  const failure = reportError(error, ctx, parts);
+  const isComing = ctx.body === 'reading' || (ctx.body === 'untouched' && hasLongBody(ctx.request.headers));
+  // A short one would be kept while its rejection is held back.
+  if (ctx.body === 'untouched' && (isComing || failure.code === 'overloaded')) {
+    dropBody(ctx.request);
+  }
+  if (reply !== undefined) {
+    const { relayed, stream = relayed?.body } = reply;
+    await (stream instanceof ReadableStream ? stream.cancel().catch(() => undefined) : undefined);
+    return errorReply(ctx, failure);
+  }
+  try {
+    await recordRejection(route, ctx, call, failure.code, parts);
+    if (failure.code === 'overloaded' && !isComing) {
+      // Its place and its body need not wait with it.
+      parts.admission.leave(ctx);
+      progress.received = undefined;
+      progress.call = undefined;
+      await parts.admission.holdBack();
+    }
+    return errorReply(ctx, failure);
+  } catch (unrecorded) {
+    return errorReply(ctx, reportError(unrecorded, ctx, parts));
+  }
+}
+
+/**
+ * Whether a request has failed that assumed another account than is stored now. It has had no effect. Rejects where that
+ * cannot be read: then the caller learns of no other error, which may be about an account that is no longer its own.
+ */
+async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
+  return accountCheck !== undefined && !(await accountCheck);
+}
+
+/** Handles a request again, with the account as it is stored now. */
+function handleAgain(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+  progress: Progress,
+): Promise<Response> {
+  parts.admission.leave(ctx);
+  Object.assign(ctx, {
+    account: undefined,
+    credentialId: undefined,
+    signInProof: undefined,
+    accountCheck: undefined,
+  });
+  Object.assign(progress, { call: undefined, reply: undefined });
+  return handle(mounted, ctx, found, parts, progress, false);
+}
+
+async function respond(
+  mounted: MountedRoute,
+  ctx: HttpContext,
+  found: Found,
+  parts: HttpParts,
+): Promise<Response> {
+  const progress: Progress = { received: undefined, call: undefined, reply: undefined };
+  let response: Response;
+  try {
+    try {
+      response = await handle(mounted, ctx, found, parts, progress, true);
+    } catch (error) {
+      if (!(await wasMistaken(ctx))) {
+        throw error;
+      }
+      response = await handleAgain(mounted, ctx, found, parts, progress);
+    }
+  } catch (error) {
+    response = await fail(mounted, ctx, error, progress, parts);
+  } finally {
+    parts.admission.leave(ctx);
+    releaseBody(ctx, parts);
+  }
+  if (mounted.isOpen) {
+    allowAnyOrigin(response.headers);
+  }
+  return endRequest(ctx, response, parts);
+}
+
+function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
+  const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
+  const { tracing } = parts;
+  ctx.span = tracing?.start(request.headers.get('traceparent'));
+  return tracing === undefined || ctx.span === undefined
+    ? respond(mounted, ctx, found, parts)
+    : tracing.within(ctx.span, () => respond(mounted, ctx, found, parts));
+}
+
+function answerPreflight(request: Request, route: string, headers: HeaderList, parts: HttpParts): Response {
+  const ctx = beginRequest(request, { route }, parts);
+  return endRequest(ctx, emptyResponse(ctx.requestId, headers), parts);
+}
+
+/** Where a request ended up that no route takes: a path without this method, or no path at all. */
+interface Unrouted {
+  readonly route: string;
+  /** The methods of the path, for 405; without them the reply is 404. */
+  readonly allow?: string;
+  /** What the framework threw, if it did. */
+  readonly error?: unknown;
+}
+
+/** Answers a request that no route takes, in the one error shape. */
+export function answerUnrouted(
+  request: Request,
+  { route, allow, error }: Unrouted,
+  parts: HttpParts,
+): Response {
+  const ctx = beginRequest(request, { route }, parts);
+  const code = allow === undefined ? 'not_found' : 'method_not_allowed';
+  const failure = error === undefined ? new VaultError(code) : reportError(error, ctx, parts);
+  return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), parts);
+}
+
+function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: HttpParts): void {
+  const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, parts)]));
+  const read = methods.get('GET');
+  if (read !== undefined) {
+    methods.set('HEAD', read);
+  }
+  const preflight = preflightOf(ofPath);
+  const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
+  const respondTo = ({ request, server, params }: Mounted): Response | Promise<Response> => {
+    const mounted = methods.get(request.method);
+    const isOpenMethod = mounted?.isOpen ?? (request.method === 'OPTIONS' && preflight !== undefined);
+    if (!isOpenMethod && isOnFormsHost(parts.http, request)) {
+      return answerUnrouted(request, { route: '(none)' }, parts);
+    }
+    if (mounted !== undefined) {
+      return answer(mounted, request, { server, params }, parts);
+    }
+    return request.method === 'OPTIONS' && preflight !== undefined
+      ? answerPreflight(request, path, preflight, parts)
+      : answerUnrouted(request, { route: path, allow }, parts);
+  };
+  for (const pattern of patternsOf(path)) {
+    mountAll(app, pattern, respondTo);
+  }
+}
+
+/** The patterns of a path for the framework. A path of third parties, at its end, may be empty and may have many segments. */
+function patternsOf(path: string): readonly string[] {
+  const [, base] = /^(.*)\/\{path\}$/.exec(path) ?? [];
+  const pattern = (base ?? path).replaceAll(/\{(\w+)\}/g, ':$1');
+  return base === undefined ? [pattern] : [pattern, `${pattern}/*`];
+}
+
+/** A request as the framework hands it on. */
+interface Mounted extends Found {
+  readonly request: Request;
+}
+
+/**
+ * Mounts a path for all methods. HEAD is named: without that the framework would read the body of any reply to it, to its
+ * end, only to count it. The runtime omits the body and knows its length.
+ */
+export function mountAll(
+  app: Elysia,
+  path: string,
+  respond: (mounted: Mounted) => Response | Promise<Response>,
+): void {
+  app.all(path, respond);
+  app.head(path, respond);
+}
+
+/**
+ * Mounts a table of routes. Each path is mounted once for all methods, with and without its trailing slash, so
+ * that no framework default answers for a method of ours: HEAD would run the GET handler, others would be 404.
+ * A literal path has precedence over a parameter in its place. The host that is for forms alone has only the open
+ * routes: nothing there ever takes the credentials of an account.
+ */
+export function mountRoutes(app: Elysia, routes: readonly Route[], parts: HttpParts): void {
+  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+    mountPath(app, path, ofPath, parts);
+  }
+}
+
+/** The host of a URL with its port, without default ports and a trailing dot; '' for text that is no URL. */
+function hostOf(url: string): string {
+  return (URL.parse(url)?.host ?? '').replace(/:(?:443|80)$/, '').replace(/\.(?=:|$)/, '');
+}
+
+/** Whether a request came in on the host that is for forms alone; never where there is none. */
+export function isOnFormsHost({ formsUrl }: HttpConfig, request: Pick<Request, 'url'>): boolean {
+  return formsUrl !== undefined && hostOf(request.url) === hostOf(formsUrl);
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
+import type { Session } from '../boot/open.ts';
+import {
+  type CommandCall,
+  CommandError,
+  defineCommand,
+  operatorAgent,
+  type Progress,
+  type Result,
+  type Table,
+  type Values,
+} from '../cli/command.ts';
+import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
+import { actFor, createContext } from '../request/context.ts';
+import { parseMap } from './columns.ts';
+import { checkRows, importRows, type RefusedRow, type Target } from './importer.ts';
+import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
+import { openJournal } from './state.ts';
+
+const OPTIONS = {
+  ...ACCOUNT,
+  user: { kind: 'text', value: 'NAME', help: 'the vault key that the items are stored under' },
+  format: { kind: 'text', value: 'FORMAT', help: 'csv, ndjson or age (by the name of FILE)' },
+  map: {
+    kind: 'list',
+    value: 'NAME=COLUMN,…',
+    help: 'which column of a CSV file becomes which part of an item (those of the same name)',
+  },
+  delimiter: { kind: 'text', value: 'CHARACTER', help: 'what separates the fields of a CSV file (,)' },
+  identity: { kind: 'text', value: 'FILE', help: 'the file of the age identity that opens FILE' },
+  tokens: { kind: 'text', value: 'keep', help: 'tokens of another vault stay as they are (new ones)' },
+  'dry-run': { kind: 'flag', help: 'checks all lines and stores nothing' },
+  state: { kind: 'text', value: 'PATH', help: 'writes PATH.import and PATH.errors (those of FILE)' },
+  ...PASSPHRASE_FILE,
+} as const;
+type Options = Values<typeof OPTIONS>;
+
+const FORMATS = ['csv', 'ndjson', 'age'] as const;
+/** Refused lines that a dry run shows. */
+const SHOWN_MAX = 20;
+
+/** What the command line asks for. Throws for what does not fit together. */
+function readOptions(path: string, options: Options): SourceOptions {
+  const { identity, delimiter = ',', map, tokens } = options;
+  const named = options.format ?? /\.([a-z]+)$/.exec(path)?.[1];
+  const format = FORMATS.find((known) => known === named);
+  const isInput = path === STANDARD_INPUT;
+  const rules: readonly (readonly [isMet: boolean, message: string])[] = [
+    [
+      (format === 'age') === (identity !== undefined),
+      'Give --identity FILE with an age file, and only with one.',
+    ],
+    [
+      format === 'csv' || (map === undefined && options.delimiter === undefined),
+      '--map and --delimiter are for CSV files.',
+    ],
+    [
+      [...delimiter].length === 1 && delimiter !== '"',
+      '--delimiter must be one character, such as ; or a tab.',
+    ],
+    [tokens === undefined || tokens === 'keep', '--tokens must be keep.'],
+    [
+      !isInput || options['passphrase-file'] !== undefined,
+      'Give --passphrase-file FILE: standard input is the file to import.',
+    ],
+    [
+      !isInput || options['dry-run'] === true || options.state !== undefined,
+      'Give --state PATH, where PATH.import and PATH.errors are written.',
+    ],
+  ];
+  if (format === undefined) {
+    throw new CommandError('Give the format with --format csv, ndjson or age.', 2);
+  }
+  const broken = rules.find(([isMet]) => !isMet);
+  if (broken) {
+    throw new CommandError(broken[1], 2);
+  }
+  return { path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) };
+}
+
+/** What an import that goes on must be asked for once more. */
+function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: Options): string {
+  const asked = { source, account: options.account, user: options.user, tokens: options.tokens };
+  return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
+}
+
+async function targetOf(session: Session, options: Options): Promise<Target> {
+  const { randomId, services } = session.vault;
+  const passphrase = await readPassphrase(options['passphrase-file']);
+  const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
+  const ctx = actFor(createContext(origin), await accountOf(session, options));
+  const imported = { keepsTokens: options.tokens === 'keep' };
+  return { vault: services.vault, ctx, input: { user: options.user ?? '', passphrase, imported } };
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en-GB')} ${what}${count === 1 ? '' : 's'}`;
+}
+
+function tableOf(refused: readonly RefusedRow[]): Table {
+  return {
+    columns: ['Line', 'Code', 'Reason'],
+    rows: refused.slice(0, SHOWN_MAX).map(({ line, refusal }) => [String(line), refusal.code, refusal.error]),
+  };
+}
+
+function checkResult({ rows, refused }: Awaited<ReturnType<typeof checkRows>>): Result {
+  const more = refused.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
+  return {
+    data: { rows, refused: refused.length },
+    shown:
+      refused.length === 0
+        ? `All ${counted(rows, 'row')} can be imported. Nothing was stored.`
+        : [
+            `${counted(refused.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`,
+            tableOf(refused),
+          ],
+    failed: refused.length > 0,
+  };
+}
+
+/** Shows how far an import is; the total is estimated from the part of the file that was read. */
+function reporter(shown: Progress, share: () => number | undefined): (rows: number) => void {
+  return (rows) => {
+    const read = share();
+    shown.at(rows, read === undefined || read === 0 ? undefined : Math.max(rows, Math.round(rows / read)));
+  };
+}
+
+async function runImport(
+  { argument: path, options, progress }: CommandCall<typeof OPTIONS>,
+  session: Session,
+): Promise<Result> {
+  const asked = readOptions(path, options);
+  const target = await targetOf(session, options);
+  const { rows, end, share } = await openSource(asked);
+  if (options['dry-run']) {
+    const shown = progress('Checking', 'rows');
+    const checked = await checkRows(target, rows, reporter(shown, share));
+    shown.end();
+    return checkResult(checked);
+  }
+  // A wrong key or passphrase is told before there is a file that another command line would have to fit.
+  await target.vault.checkMany(target.ctx, { ...target.input, items: [] });
+  const beside = options.state ?? path;
+  const journal = await openJournal(beside, digestOf(asked, options));
+  const shown = progress('Importing', 'rows');
+  await importRows(target, rows, journal, reporter(shown, share));
+  shown.end();
+  const { items, replaced, refused } = journal.state;
+  const replacedText =
+    replaced === 0 ? '' : `, ${replaced.toLocaleString('en-GB')} of them in place of another`;
+  const note =
+    asked.format !== 'csv' && !end.isWhole
+      ? ['FILE has no last line with a count: it may have been cut.']
+      : [];
+  return {
+    data: { items, replaced, refused, complete: asked.format === 'csv' || end.isWhole },
+    shown: [
+      `Imported ${counted(items, 'item')}${replacedText}.`,
+      ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${beside}.errors.`]),
+      ...note,
+    ].join('\n'),
+    failed: refused > 0,
+  };
+}
+
+/** `vault import FILE`. One that was stopped goes on when it is called again. */
+export const importCommand = defineCommand({
+  words: ['import'],
+  argument: 'FILE',
+  options: OPTIONS,
+  summary:
+    'Stores the rows of a CSV file, or the lines of an export, under a vault key; - is standard input.',
+  audit: {
+    action: 'vault.import',
+    account: 'option',
+    object: ({ user }) => `key/${user}`,
+  },
+  opens: 'vault',
+  check({ argument, options }) {
+    checkAccount(options);
+    if (options.user === undefined) {
+      throw new CommandError('Give the key with --user NAME.', 2);
+    }
+    readOptions(argument, options);
+  },
+  run: (call, session) => told(() => runImport(call, session)),
+});

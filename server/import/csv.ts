@@ -1,0 +1,222 @@
+/** Rows of CSV (RFC 4180), as spreadsheets and processors write it. */
+import { type Info, parse } from 'csv-parse';
+import { CommandError } from '../cli/command.ts';
+import { type ItemOf, itemFrom, type Mapped } from './columns.ts';
+import { LINE_BYTES_MAX, type Refusal, type Row } from './rows.ts';
+
+/** The longest record, such that no item is longer. */
+const RECORD_BYTES_MAX = 524_288;
+
+interface CsvOptions {
+  readonly delimiter: string;
+  readonly map: readonly Mapped[] | undefined;
+}
+
+const NOT_UTF8 =
+  'FILE is not UTF-8: convert it and pipe it in, for example with iconv -f WINDOWS-1252 -t UTF-8.';
+
+/** The text as the parser gets it, and which lines its records are. The parser does not count lines within quotes. */
+interface Text {
+  /** What no record has taken yet. */
+  ahead: Uint8Array;
+  /** Bytes before it. */
+  bytes: number;
+  /** The line where it begins. */
+  line: number;
+}
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+
+/** Behind the last line: the parser looks ahead before it gives a record. */
+const END = '\n'.repeat(16);
+
+/** The text in UTF-8, whose last line ends as the others. */
+async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    for await (const piece of bytes) {
+      yield Buffer.from(decoder.decode(piece, { stream: true }));
+    }
+    yield Buffer.from(decoder.decode() + END);
+  } catch (error) {
+    throw error instanceof TypeError ? new CommandError(NOT_UTF8, 1) : error;
+  }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === NEWLINE || byte === RETURN;
+}
+
+/** Whether a line that is not blank is complete. */
+function hasLine(text: Uint8Array): boolean {
+  const from = text.findIndex((byte) => !isBlank(byte));
+  return from !== -1 && text.includes(NEWLINE, from);
+}
+
+function linesIn(text: Uint8Array): number {
+  let lines = 0;
+  for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) {
+    lines++;
+  }
+  return lines;
+}
+
+/** Takes these bytes; gives the line of the first one that is in no blank line. */
+function take(text: Text, length: number): number {
+  const taken = text.ahead.subarray(0, length);
+  const start = taken.findIndex((byte) => !isBlank(byte));
+  const line = text.line + linesIn(taken.subarray(0, Math.max(0, start)));
+  text.ahead = text.ahead.subarray(length);
+  text.bytes += length;
+  text.line += linesIn(taken);
+  return line;
+}
+
+/** Bounds what waits for the end of its line, and is looked at again with each piece. Throws for a line that is too long. */
+function bound(text: Text): void {
+  if (text.ahead.every(isBlank)) {
+    take(text, text.ahead.length);
+  } else if (text.ahead.length > LINE_BYTES_MAX) {
+    throw new CommandError(`Line ${take(text, text.ahead.length)} of FILE is longer than 2 MB.`, 1);
+  }
+}
+
+/** A record and the byte where it ends; no record where the parser cannot go on. */
+interface Found {
+  readonly fields: readonly string[] | undefined;
+  readonly end: number;
+}
+
+/** Starts to read the records of a text; each call reads on, and gives what is complete. */
+function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[] {
+  let found: Found[] = [];
+  const parser = parse({
+    delimiter,
+    record_delimiter: ['\r\n', '\n'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+    skip_records_with_error: true,
+    max_record_size: RECORD_BYTES_MAX,
+    // Nothing is left to the stream of the parser, which would give its records later, and none behind a fault.
+    on_record(fields: readonly string[], { bytes }: Info) {
+      found.push({ fields, end: bytes });
+      return null;
+    },
+    // What follows is read anew behind the faulty line: to read it here too would take longer with each such line.
+    on_skip(): never {
+      found.push({ fields: undefined, end: 0 });
+      throw new Error('faulty record');
+    },
+  });
+  parser.on('error', () => undefined);
+  return (piece) => {
+    found = [];
+    parser.write(piece);
+    return found;
+  };
+}
+
+/** A line with fields, or one that has none. */
+interface Line {
+  readonly line: number;
+  readonly fields: readonly string[] | undefined;
+}
+
+/**
+ * The lines of records, and those that are faulty. The parser would take all that follows for a part of a faulty record, up
+ * to the next quote: it begins anew with the next line.
+ */
+async function* linesOf(
+  bytes: AsyncIterable<Uint8Array>,
+  delimiter: string,
+): AsyncGenerator<readonly Line[]> {
+  const text: Text = { ahead: new Uint8Array(0), bytes: 0, line: 1 };
+  let [read, start] = [createReader(delimiter), 0];
+  // Where the newest record is faulty, and the end of its line is not there yet.
+  let isFaulty = false;
+  const skipLine = (): Line => {
+    const from = text.ahead.findIndex((byte) => !isBlank(byte));
+    const line = take(text, text.ahead.indexOf(NEWLINE, from) + 1);
+    isFaulty = false;
+    [read, start] = [createReader(delimiter), text.bytes];
+    return { line, fields: undefined };
+  };
+  const readOn = (piece: Uint8Array): Line[] => {
+    const lines: Line[] = [];
+    for (let unread = piece; ; unread = text.ahead) {
+      if (isFaulty) {
+        if (!hasLine(text.ahead)) {
+          return lines;
+        }
+        lines.push(skipLine());
+        unread = text.ahead;
+      }
+      const found = read(unread);
+      const fault = found.findIndex(({ fields }) => fields === undefined);
+      for (const { fields, end } of fault === -1 ? found : found.slice(0, fault)) {
+        lines.push({ line: take(text, start + end - text.bytes), fields });
+      }
+      isFaulty = fault !== -1;
+      if (!isFaulty) {
+        return lines;
+      }
+    }
+  };
+  for await (const piece of textOf(bytes)) {
+    text.ahead = text.ahead.length === 0 ? piece : Buffer.concat([text.ahead, piece]);
+    yield readOn(piece);
+    bound(text);
+  }
+  while (text.ahead.some((byte) => !isBlank(byte))) {
+    yield [skipLine(), ...readOn(text.ahead)];
+  }
+}
+
+const FAULTY: Refusal = {
+  code: 'invalid_csv',
+  error: 'The line is not CSV: a field with a quote must stand in quotes, and the quote must be doubled.',
+};
+
+const ROUNDED: Refusal = {
+  code: 'invalid_csv',
+  error: 'The line has a number that a spreadsheet has rounded, such as 4.11E+15: its digits are lost.',
+};
+/** What a spreadsheet makes of a number of twelve digits and more. */
+const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d\d$/;
+
+/** The rows of a CSV text, whose first record names the columns. Throws for columns that do not fit, and other encodings. */
+export async function* csvRows(
+  bytes: AsyncIterable<Uint8Array>,
+  { delimiter, map }: CsvOptions,
+): AsyncGenerator<readonly Row[]> {
+  let columns = 0;
+  let itemOf: ItemOf | undefined;
+  for await (const lines of linesOf(bytes, delimiter)) {
+    const rows: Row[] = [];
+    for (const { line, fields } of lines) {
+      if (itemOf === undefined) {
+        columns = fields?.length ?? 0;
+        itemOf = itemFrom(fields ?? [], map);
+      } else if (fields === undefined) {
+        rows.push({ line, item: FAULTY });
+      } else if (fields.length !== columns) {
+        rows.push({ line, item: wrongCount(fields.length, columns) });
+      } else {
+        rows.push({
+          line,
+          item: fields.some((field) => ROUNDED_NUMBER.test(field)) ? ROUNDED : itemOf(fields),
+        });
+      }
+    }
+    yield rows;
+  }
+  if (itemOf === undefined) {
+    throw new CommandError('The first line of FILE must name the columns.', 1);
+  }
+}
+
+function wrongCount(has: number, columns: number): Refusal {
+  const error = `The line has ${has} fields, and the first line has ${columns}.`;
+  return { code: 'invalid_csv', error };
+}

@@ -1,0 +1,84 @@
+import { stat } from 'node:fs/promises';
+import { openAgeFile } from '../../workers/crypto/record/age-file.ts';
+import { CommandError } from '../cli/command.ts';
+import { readTextFile } from '../cli/file.ts';
+import { streamOf } from '../core/byte-stream.ts';
+import type { Mapped } from './columns.ts';
+import { csvRows } from './csv.ts';
+import { type FileEnd, jsonRows, type Row } from './rows.ts';
+
+/** The name of standard input. */
+export const STANDARD_INPUT = '-';
+
+/** What is read, and how. */
+export interface SourceOptions {
+  readonly path: string;
+  readonly format: 'csv' | 'ndjson' | 'age';
+  readonly delimiter: string;
+  readonly map: readonly Mapped[] | undefined;
+  /** A file of age identities. */
+  readonly identity: string | undefined;
+}
+
+/** The rows of a file, and how much of it has been read. */
+export interface Source {
+  readonly rows: AsyncIterable<readonly Row[]>;
+  readonly end: FileEnd;
+  /** 0 to 1; undefined for standard input. */
+  readonly share: () => number | undefined;
+}
+
+/** Reads the identities of a file that `age-keygen` wrote. */
+async function readIdentities(path: string): Promise<readonly string[]> {
+  const lines = (await readTextFile(path)).split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+async function* opened(bytes: AsyncGenerator<Uint8Array>, identity: string): AsyncGenerator<Uint8Array> {
+  const identities = await readIdentities(identity);
+  let isOpen = false;
+  try {
+    const stream = await openAgeFile(await streamOf(bytes), identities);
+    isOpen = true;
+    yield* stream;
+  } catch (error) {
+    if (error instanceof CommandError) {
+      throw error;
+    }
+    throw new CommandError(
+      isOpen
+        ? 'FILE is damaged, or ends too early. What could be read of it was imported.'
+        : 'FILE cannot be opened: it must be an age file that is not armored, and --identity one of its recipients’.',
+      1,
+    );
+  }
+}
+
+/** Opens what is imported. Throws for a file that cannot be read. */
+export async function openSource({ path, format, identity, ...csv }: SourceOptions): Promise<Source> {
+  const isInput = path === STANDARD_INPUT;
+  const size = isInput ? undefined : await sizeOf(path);
+  let read = 0;
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const piece of isInput ? Bun.stdin.stream() : Bun.file(path).stream()) {
+      read += piece.length;
+      yield piece;
+    }
+  }
+  const end: FileEnd = { isWhole: false };
+  const bytes = format === 'age' ? opened(counted(), identity ?? '') : counted();
+  return {
+    end,
+    rows: format === 'csv' ? csvRows(bytes, csv) : jsonRows(bytes, end),
+    share: () => (size === undefined ? undefined : read / Math.max(1, size)),
+  };
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || found.isDirectory()) {
+    throw new CommandError('FILE cannot be read.', 1);
+  }
+  // A pipe has no size.
+  return found.isFile() ? found.size : undefined;
+}

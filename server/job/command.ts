@@ -1,0 +1,129 @@
+import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
+import type { Session } from '../boot/open.ts';
+import { defineCommand, type Result, type Table, type Values } from '../cli/command.ts';
+import { type AccountContext, actFor, createContext } from '../request/context.ts';
+import type { Job } from './schema.ts';
+
+const LIST = {
+  ...ACCOUNT,
+  status: {
+    kind: 'text',
+    value: 'STATUS',
+    help: 'waiting, sending, reporting, done, failed, unknown or cancelled (all)',
+  },
+  limit: { kind: 'number', value: 'N', help: 'the newest of them (100)', minimum: 1, maximum: 10_000 },
+} as const;
+
+/** A request of the operator for an account. */
+async function contextOf(session: Session, options: Values<typeof ACCOUNT>): Promise<AccountContext> {
+  const { randomId } = session.vault;
+  const origin = { requestId: randomId(), ip: '', userAgent: '', source: 'proxy' } as const;
+  return actFor(createContext(origin), await accountOf(session, options));
+}
+
+function attemptText({ attempts }: Pick<Job, 'attempts'>): string {
+  const last = attempts.at(-1);
+  return last === undefined ? '0' : `${attempts.length}, last ${last.status_code ?? last.error ?? ''}`;
+}
+
+function tableOf(jobs: readonly Job[]): Table {
+  return {
+    columns: ['Job', 'Kind', 'Status', 'Host', 'Attempts', 'Webhook', 'Accepted'],
+    rows: jobs.map((job) => [
+      ...[job.id, job.kind, job.status, job.host, attemptText(job)],
+      ...[job.webhook === undefined ? '' : attemptText(job.webhook), job.created_at],
+    ]),
+    empty: 'There are no such jobs.',
+  };
+}
+
+function detailsOf(job: Job): readonly Table[] {
+  const { attempts, webhook } = job;
+  const rowsOf = (list: Job['attempts']) =>
+    list.map(({ at, ms, status_code, error }) => [at, `${ms} ms`, String(status_code ?? error ?? '')]);
+  const columns = ['Begun', 'Took', 'Outcome'];
+  return [
+    tableOf([job]),
+    { heading: 'Attempts', columns, rows: rowsOf(attempts), empty: 'No attempt has ended.' },
+    {
+      heading: 'Calls of the webhook',
+      columns,
+      rows: rowsOf(webhook?.attempts ?? []),
+      empty: 'No call has ended.',
+    },
+  ];
+}
+
+function resultOf(job: Job, shown: Result['shown']): Result {
+  return { data: job, shown, entry: { object: `job/${job.id}`, change: undefined } };
+}
+
+const listJobs = defineCommand({
+  words: ['job', 'list'],
+  options: LIST,
+  summary: 'Lists asynchronous requests and webhooks of captures of an account, newest first.',
+  opens: 'vault',
+  check: ({ options }) => checkAccount(options),
+  async run({ options }, session) {
+    const ctx = await contextOf(session, options);
+    const limit = options.limit ?? 100;
+    const status = options.status as Job['status'] | undefined;
+    const jobs: Job[] = [];
+    let nextToken: string | undefined;
+    do {
+      const query = { status, next_token: nextToken };
+      const page = await session.vault.services.jobListing.list(ctx, query, limit - jobs.length);
+      jobs.push(...page.jobs);
+      nextToken = page.nextToken;
+    } while (nextToken !== undefined && jobs.length < limit);
+    return { data: jobs, shown: tableOf(jobs) };
+  },
+});
+
+const showJob = defineCommand({
+  words: ['job', 'show'],
+  argument: 'ID',
+  options: ACCOUNT,
+  summary: 'Shows a job with its attempts.',
+  opens: 'vault',
+  check: ({ options }) => checkAccount(options),
+  async run({ argument: id, options }, session) {
+    const ctx = await contextOf(session, options);
+    const job = await told(() => session.vault.services.jobListing.read(ctx, id));
+    return resultOf(job, detailsOf(job));
+  },
+});
+
+const redeliverJob = defineCommand({
+  words: ['job', 'redeliver'],
+  argument: 'ID',
+  options: ACCOUNT,
+  summary: 'Delivers the report of a job that has ended again.',
+  audit: { action: 'job.redeliver', account: 'option' },
+  opens: 'vault',
+  check: ({ options }) => checkAccount(options),
+  async run({ argument: id, options }, session) {
+    const ctx = await contextOf(session, options);
+    const job = await told(() => session.vault.services.jobListing.redeliver(ctx, id));
+    return resultOf(job, `The report of job ${id} will be delivered again.`);
+  },
+});
+
+const cancelJob = defineCommand({
+  words: ['job', 'cancel'],
+  argument: 'ID',
+  options: ACCOUNT,
+  summary: 'Cancels a job of which nothing was begun.',
+  audit: { action: 'job.cancel', account: 'option' },
+  opens: 'vault',
+  check: ({ options }) => checkAccount(options),
+  async run({ argument: id, options }, session) {
+    const ctx = await contextOf(session, options);
+    const { jobListing } = session.vault.services;
+    await told(() => jobListing.cancel(ctx, id));
+    return resultOf(await jobListing.read(ctx, id), `Job ${id} was cancelled.`);
+  },
+});
+
+/** The commands `job list`, `show`, `redeliver` and `cancel`. */
+export const jobCommands = [listJobs, showJob, redeliverJob, cancelJob];

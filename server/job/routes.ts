@@ -1,0 +1,101 @@
+import { untilClosed } from '../core/byte-stream.ts';
+import { NO_QUERY } from '../endpoint/link-routes.ts';
+import { objectOf } from '../http/audit.ts';
+import { nextTokenHeader } from '../http/reply.ts';
+import { defineRoute } from '../http/route.ts';
+import { Message } from '../schema/common.ts';
+import { Job, JobList, JobPath, JobQuery } from './schema.ts';
+
+const COMMON = {
+  noun: 'job',
+  auth: 'basic',
+  passphrase: 'none',
+  body: { kind: 'none' },
+  meter: [],
+  idempotent: false,
+} as const;
+
+const listJobs = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/proxy/job',
+  operationId: 'listJobs',
+  scope: 'job:read',
+  summary: 'List jobs',
+  description:
+    'Lists asynchronous requests and webhooks of captures, newest first: those that go on, and those that have ended, for as long as the operator keeps them. A page may have fewer jobs than `limit`, or none: continue while the reply has X-Vault-Next-Token.',
+  query: JobQuery,
+  response: JobList,
+  errors: ['cursor_invalid', 'integrity_failed'],
+  meter: ['list'],
+  handle: async ({ ctx, query, services }) => {
+    const { limit, ...filter } = query;
+    if (limit < 0) {
+      const end = services.admission.start('list', ctx.account.aid);
+      try {
+        return { stream: untilClosed(await services.jobListing.listAll(ctx, filter), end) };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    }
+    const { jobs, nextToken } = await services.jobListing.list(ctx, filter, limit);
+    return { json: jobs, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+const readJob = defineRoute({
+  ...COMMON,
+  method: 'GET',
+  path: '/v1/proxy/job/{id}',
+  operationId: 'readJob',
+  scope: 'job:read',
+  summary: 'Read a job',
+  description: 'Returns one job: how far it is, and its attempts.',
+  params: JobPath,
+  query: NO_QUERY,
+  response: Job,
+  errors: ['job_not_found', 'integrity_failed'],
+  handle: async ({ ctx, params, services }) => ({ json: await services.jobListing.read(ctx, params.id) }),
+});
+
+const redeliverJob = defineRoute({
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/proxy/job/{id}/redeliver',
+  operationId: 'redeliverJob',
+  scope: 'job:write',
+  summary: 'Deliver the report of a job again',
+  description:
+    'Calls the webhook of a job that has ended once more, with the same body and the same id, repeatedly if it fails. The request itself is not sent again.',
+  params: JobPath,
+  query: NO_QUERY,
+  response: Job,
+  errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full', 'integrity_failed'],
+  audit: { action: 'job.redeliver', of: 'all', object: ({ params }) => objectOf('job', params.id) },
+  handle: async ({ ctx, params, services }) => ({
+    json: await services.jobListing.redeliver(ctx, params.id),
+  }),
+});
+
+const cancelJob = defineRoute({
+  ...COMMON,
+  method: 'DELETE',
+  path: '/v1/proxy/job/{id}',
+  operationId: 'cancelJob',
+  scope: 'job:write',
+  summary: 'Cancel a job',
+  description:
+    'Cancels a job of which nothing was begun: it will never be sent, and its webhook is not called. With an attempt begun: 409 `job_started`.',
+  params: JobPath,
+  query: NO_QUERY,
+  response: Message,
+  errors: ['job_not_found', 'job_started', 'integrity_failed'],
+  audit: { action: 'job.cancel', of: 'all', object: ({ params }) => objectOf('job', params.id) },
+  handle: async ({ ctx, params, services }) => {
+    await services.jobListing.cancel(ctx, params.id);
+    return { json: { message: 'The job was cancelled.' } };
+  },
+});
+
+export const JOB_ROUTES = [listJobs, readJob, redeliverJob, cancelJob];

@@ -1,0 +1,129 @@
+import { Type } from '@sinclair/typebox';
+import { objectOf } from '../http/audit.ts';
+import { secretBytes } from '../http/passphrase.ts';
+import { nextTokenHeader, replayHeader } from '../http/reply.ts';
+import { defineRoute } from '../http/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { Message } from '../schema/common.ts';
+import type { NewPassphrase } from './keys.ts';
+import {
+  ChangePassphraseBody,
+  CreateKeyBody,
+  KeyList,
+  KeyListQuery,
+  KeyRemoveQuery,
+  KeyWithPassphrase,
+} from './schema.ts';
+
+function shown({ user, passphrase }: NewPassphrase) {
+  return { user, passphrase: passphrase.expose() };
+}
+
+function secretOf(text: string | undefined) {
+  return text === undefined ? undefined : secretBytes(text);
+}
+
+const createKey = defineRoute({
+  method: 'POST',
+  path: '/v1/key',
+  operationId: 'createKey',
+  scope: 'key:write',
+  noun: 'key',
+  summary: 'Create a key',
+  description:
+    'Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'none',
+  body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES.short },
+  response: KeyWithPassphrase,
+  errors: ['key_exists', 'idempotency_passphrase_required'],
+  meter: ['key'],
+  idempotent: true,
+  audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ ctx, body, services }) => {
+    const { reply, replayed } = await services.keys.create(ctx, {
+      user: body.user,
+      passphrase: secretOf(body.passphrase),
+      summary: body.summary,
+    });
+    return { json: shown(reply), headers: replayHeader(replayed) };
+  },
+});
+
+const listKeys = defineRoute({
+  method: 'GET',
+  path: '/v1/key',
+  operationId: 'listKeys',
+  scope: 'key:read',
+  noun: 'key',
+  summary: 'List keys',
+  description: 'Lists the identifiers of the keys of the account.',
+  auth: 'basic',
+  query: KeyListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: KeyList,
+  errors: ['cursor_invalid'],
+  meter: ['key'],
+  idempotent: false,
+  handle: async ({ ctx, query, services }) => {
+    const { keys, nextToken } = await services.keys.list(ctx, query);
+    return { json: keys, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+const changePassphrase = defineRoute({
+  method: 'PUT',
+  path: '/v1/key',
+  operationId: 'changePassphrase',
+  scope: 'key:write',
+  noun: 'key',
+  summary: 'Change the passphrase of a key',
+  description:
+    'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.',
+  auth: 'basic',
+  query: Type.Object({}),
+  passphrase: 'none',
+  body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
+  response: KeyWithPassphrase,
+  errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['key'],
+  idempotent: false,
+  audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  handle: async ({ ctx, body, services }) => ({
+    json: shown(
+      await services.keys.changePassphrase(ctx, {
+        user: body.user,
+        passphrase: secretBytes(body.passphrase),
+        new_passphrase: secretOf(body.new_passphrase),
+      }),
+    ),
+  }),
+});
+
+const removeKey = defineRoute({
+  method: 'DELETE',
+  path: '/v1/key',
+  operationId: 'deleteKey',
+  scope: 'key:write',
+  noun: 'key',
+  summary: 'Delete a key',
+  description:
+    'Deletes an empty key. With safe=false, deletes the key and makes all its data permanently unreadable.',
+  auth: 'basic',
+  query: KeyRemoveQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['key_not_found', 'key_not_empty', 'key_changed'],
+  meter: ['key'],
+  idempotent: false,
+  audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
+  handle: async ({ ctx, query, services }) => {
+    await services.keys.remove(ctx, query);
+    return { json: { message: 'The key was deleted.' } };
+  },
+});
+
+export const KEY_ROUTES = [createKey, listKeys, changePassphrase, removeKey];

@@ -1,0 +1,219 @@
+/** The connection to a Redis Cluster: the library finds the node of each command and follows redirections. */
+import { type Cluster, Command, type Redis } from 'ioredis';
+import { VaultError } from '../core/errors.ts';
+import { runAtTickEnd } from '../core/tick-end.ts';
+import {
+  isRefusal,
+  isUnknownScript,
+  type LinkOptions,
+  type RedisLink,
+  type RedisNode,
+  type Script,
+  toVaultError,
+} from './client.ts';
+import { refreshSlots } from './cluster.ts';
+import { type ClusterTarget, connectCluster, waitUntilReady, watchLink } from './connect.ts';
+import { createReplicaWait } from './replica-wait.ts';
+import { asList, asOptionalBytes } from './reply.ts';
+import { type Argument, CommandWriter } from './resp.ts';
+
+function asArgument(value: Argument): string | number | Buffer {
+  if (typeof value !== 'object' || Buffer.isBuffer(value)) {
+    return value;
+  }
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+function nodesOf(client: Cluster): readonly RedisNode[] {
+  const node = (redis: Redis, isReplica: boolean): RedisNode => ({
+    name: redis.options.path ?? `${redis.options.host}:${redis.options.port}`,
+    isReplica,
+    async command(name, args) {
+      try {
+        return await redis.callBuffer(name, ...args.map(asArgument));
+      } catch (error) {
+        throw isRefusal(name, error) ? error : toVaultError(error);
+      }
+    },
+  });
+  return [
+    ...client.nodes('master').map((redis) => node(redis, false)),
+    ...client.nodes('slave').map((redis) => node(redis, true)),
+  ];
+}
+
+type Stream = Redis['stream'];
+
+/** The reply to a command, and the connection that it used. */
+interface SentReply {
+  readonly reply: unknown;
+  readonly redis: Redis;
+  readonly stream: Stream;
+}
+
+/** Sends one command to the node of its key; the reply has binary parts. */
+type Send = (name: string, args: readonly (string | number | Buffer)[]) => Promise<SentReply>;
+
+/**
+ * Delays writes to a connection until the end of this tick. So the commands of many requests are one write, and one fsync in
+ * Redis (group commit).
+ */
+function createWriteBatching(): (redis: Redis) => void {
+  const corked = new WeakSet<Stream>();
+  return ({ status, stream }) => {
+    if (status !== 'ready' || corked.has(stream)) {
+      return;
+    }
+    corked.add(stream);
+    stream.cork();
+    // After commands that other callbacks send at the end of this tick.
+    runAtTickEnd(() =>
+      runAtTickEnd(() => {
+        corked.delete(stream);
+        stream.uncork();
+      }),
+    );
+  };
+}
+
+function sendToCluster(client: Cluster): Send {
+  const delayWrites = createWriteBatching();
+  // Only the connection of a node shows which node has answered, after all redirections.
+  const servedBy = new WeakMap<Command, Redis>();
+  client.on('+node', (node: Redis) => {
+    const { sendCommand } = node;
+    node.sendCommand = (command, stream) => {
+      delayWrites(node);
+      servedBy.set(command, node);
+      return sendCommand.call(node, command, stream);
+    };
+  });
+  return async (name, args) => {
+    if (client.status !== 'ready') {
+      throw new Error('no node is connected');
+    }
+    const command = new Command(name, [...args], { replyEncoding: null });
+    try {
+      client.sendCommand(command);
+      const reply: unknown = await command.promise;
+      const redis = servedBy.get(command);
+      if (redis === undefined) {
+        throw new Error('no node has answered');
+      }
+      return { reply, redis, stream: redis.stream };
+    } catch (error) {
+      refreshSlots(client);
+      throw error;
+    }
+  };
+}
+
+/** Whether the replicas of the node that has answered have its writes; a wait for each connection. */
+function createNodeWaits(replicas: number, onCall: LinkOptions['onCall']) {
+  const waits = new WeakMap<Stream, () => Promise<boolean>>();
+  return ({ redis, stream }: SentReply): Promise<boolean> => {
+    const askCount = async (timeoutMs: number): Promise<number> => {
+      if (redis.status !== 'ready' || redis.stream !== stream) {
+        throw new Error('the connection was lost');
+      }
+      return Number(await redis.call('WAIT', replicas, timeoutMs));
+    };
+    const wait = waits.get(stream) ?? createReplicaWait(replicas, askCount, onCall);
+    waits.set(stream, wait);
+    return wait();
+  };
+}
+
+interface Link {
+  readonly send: Send;
+  readonly onCall: LinkOptions['onCall'];
+  /** Whether the replicas have a write; undefined where none has to. */
+  readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
+}
+
+/** Sends a command and waits for its reply, and for the replicas with `isDurable`. A script that Redis lacks is sent in full. */
+async function execute(
+  link: Link,
+  name: string,
+  args: readonly Argument[],
+  isDurable: boolean,
+  wanted?: Script,
+): Promise<unknown> {
+  const { send, onCall, waitForReplicas } = link;
+  const label = wanted?.name ?? name;
+  const startedAt = performance.now();
+  let sent: SentReply;
+  try {
+    sent = await send(name, args.map(asArgument));
+    onCall?.(label, startedAt, false);
+  } catch (error) {
+    const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
+    onCall?.(label, startedAt, !isUnknown);
+    if (isUnknown) {
+      return await execute(link, 'EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
+    }
+    throw toVaultError(error, wanted);
+  }
+  if (isDurable && waitForReplicas !== undefined && !(await waitForReplicas(sent).catch(() => false))) {
+    throw new VaultError('store_unavailable');
+  }
+  return sent.reply;
+}
+
+function scriptArguments({ sha }: Script, keys: readonly string[], args: readonly Argument[]): Argument[] {
+  return [sha, keys.length, ...keys, ...args];
+}
+
+function readEach(link: Link, commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
+  return Promise.all(commands.map(([name, ...args]) => execute(link, String(name), args, false)));
+}
+
+/** The replies of `readLists` in RESP2 once more: a list of byte strings is written as a command is. */
+async function readLists(
+  link: Link,
+  commands: readonly (readonly Argument[])[],
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const writer = new CommandWriter();
+  for (const reply of await readEach(link, commands)) {
+    writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
+  }
+  return writer.size > bytesMax ? undefined : writer.take();
+}
+
+/** Opens a Cluster. Throws a `StartError` if it does not answer in time. */
+export async function openClusterLink(target: ClusterTarget, options: LinkOptions): Promise<RedisLink> {
+  const client = connectCluster(target);
+  const { onCall, replicas } = options;
+  const link: Link = {
+    send: sendToCluster(client),
+    onCall,
+    waitForReplicas: replicas === 0 ? undefined : createNodeWaits(replicas, onCall),
+  };
+  const ping = async (): Promise<void> => {
+    if (client.status !== 'ready') {
+      throw new Error('no node is connected');
+    }
+    await client.call('PING');
+    // Otherwise the first requests would wait for the connections to their nodes.
+    await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
+  };
+  await waitUntilReady(client, ping, target);
+  const watch = watchLink(client, options.onLink);
+  return {
+    command: (name, args) => execute(link, name, args, false),
+    readEach: (commands) => readEach(link, commands),
+    readLists: (commands, bytesMax) => readLists(link, commands, bytesMax),
+    write: (name, args) => execute(link, name, args, true),
+    run: (wanted, keys, args) => execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), true, wanted),
+    runUnreplicated: (wanted, keys, args) =>
+      execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), false, wanted),
+    nodes: () => nodesOf(client),
+    isCluster: true,
+    isConnected: () => client.status === 'ready',
+    close: async () => {
+      watch.end();
+      client.disconnect();
+    },
+  };
+}

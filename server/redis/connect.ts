@@ -1,0 +1,274 @@
+import './tracing-channel.ts';
+import { rootCertificates } from 'node:tls';
+import Redis, { type Cluster } from 'ioredis';
+import { StartError } from '../core/errors.ts';
+import { type NodeOptions, openCluster } from './cluster.ts';
+import { describeConnectionError, isLasting } from './connection-error.ts';
+import { PrimaryConnector } from './primary-connector.ts';
+
+/** Texts in PEM for TLS: authorities besides the built-in ones, and the certificate of this client with its key. */
+export interface TlsFiles {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** User name and password; an empty text where there is none. */
+interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Sentinels, and the name of the primary that they watch. */
+interface SentinelTarget {
+  readonly kind: 'sentinel';
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly name: string;
+  readonly database: number;
+  /** Whether Sentinels and servers use TLS. */
+  readonly isTls: boolean;
+  readonly credentials: Credentials;
+  /** Undefined: the Sentinels are given those of the servers when they ask for any. */
+  readonly sentinelCredentials?: Credentials | undefined;
+  readonly tls?: TlsFiles | undefined;
+}
+
+/** The nodes of a Cluster that are known from the start; one is enough. */
+export interface ClusterTarget {
+  readonly kind: 'cluster';
+  readonly urls: readonly string[];
+  readonly tls?: TlsFiles | undefined;
+}
+
+/** The address of Redis: one server (by URL, Unix socket or Sentinels), or some nodes of a Cluster. */
+export type RedisTarget =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string; readonly tls?: TlsFiles | undefined }
+  | SentinelTarget
+  | ClusterTarget;
+
+/** A connection with the client of the library, for the job queue. */
+export interface RawRedis {
+  readonly client: Redis | Cluster;
+  /** Closes the connection permanently, even while Redis is unreachable. */
+  close(): void;
+}
+
+function reconnectMs(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 5), 1_000);
+}
+
+const COMMON = {
+  protocol: 2,
+  // A command that cannot be sent, or has no reply in time, fails. It is never sent again automatically: a write whose
+  // reply was lost may have been executed.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  commandTimeout: 2_000,
+  connectTimeout: 2_000,
+  socketTimeout: 6_000,
+  keepAlive: 5_000,
+  retryStrategy: reconnectMs,
+} satisfies NodeOptions;
+
+/** For blocking commands, of at most ten seconds, that are sent when Redis is reachable again. */
+const PATIENT = {
+  connectTimeout: COMMON.connectTimeout,
+  keepAlive: COMMON.keepAlive,
+  maxRetriesPerRequest: null,
+  socketTimeout: 15_000,
+} satisfies NodeOptions;
+
+/** The address of one server. */
+export type ServerTarget = Exclude<RedisTarget, ClusterTarget>;
+
+/** The options of the library for TLS. */
+function tlsOptions({ ca, cert, key }: TlsFiles = {}): NonNullable<NodeOptions['tls']> {
+  return {
+    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+  };
+}
+
+/** User name and password as the library takes them; none where the texts are empty. */
+function authOptions({ username, password }: Credentials): Pick<NodeOptions, 'username' | 'password'> {
+  return { ...(username && { username }), ...(password && { password }) };
+}
+
+/** A Sentinel that asks for a password gets that of the servers, if it has none of its own: many have one for all. */
+function signInToSentinels(client: Redis, { credentials, sentinelCredentials }: SentinelTarget): void {
+  client.on('sentinelError', (error: unknown) => {
+    if (sentinelCredentials === undefined && String(error).includes('NOAUTH')) {
+      client.options.sentinelUsername = credentials.username;
+      client.options.sentinelPassword = credentials.password;
+    }
+  });
+}
+
+function connectBySentinels(target: SentinelTarget, options: NodeOptions): Redis {
+  const { sentinels, name, database, isTls, credentials, sentinelCredentials } = target;
+  const tls = tlsOptions(target.tls);
+  const client = new Redis({
+    ...options,
+    ...authOptions(credentials),
+    ...{ sentinels: sentinels.map((sentinel) => ({ ...sentinel })), name, db: database },
+    ...(isTls ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true } : {}),
+    ...(sentinelCredentials && {
+      sentinelUsername: sentinelCredentials.username,
+      sentinelPassword: sentinelCredentials.password,
+    }),
+    sentinelCommandTimeout: COMMON.commandTimeout,
+    sentinelRetryStrategy: options.retryStrategy ?? reconnectMs,
+  });
+  signInToSentinels(client, target);
+  return client;
+}
+
+/** Opens a connection to one server; it does not wait for Redis. */
+export function connectServer(target: ServerTarget, options: NodeOptions = COMMON): Redis {
+  switch (target.kind) {
+    case 'socket':
+      return new Redis({ ...options, path: target.path });
+    case 'sentinel':
+      return connectBySentinels(target, options);
+    case 'url': {
+      const tls = target.url.startsWith('rediss:') ? { tls: tlsOptions(target.tls) } : {};
+      return new Redis(target.url, { ...options, ...tls, Connector: PrimaryConnector });
+    }
+  }
+}
+
+/** Opens the connections to a Cluster; it does not wait for them. */
+export function connectCluster({ urls, tls }: ClusterTarget, options: NodeOptions = COMMON): Cluster {
+  return openCluster(urls, options, tlsOptions(tls));
+}
+
+/** Whether connections to Redis use TLS. */
+function isTlsTarget(target: RedisTarget): boolean {
+  switch (target.kind) {
+    case 'socket':
+      return false;
+    case 'sentinel':
+      return target.isTls;
+    case 'url':
+      return target.url.startsWith('rediss:');
+    case 'cluster':
+      return target.urls[0]?.startsWith('rediss:') === true;
+  }
+}
+
+/** Reports changes of the connection, once each, however many errors belong to one change. */
+export function watchLink(
+  client: Redis | Cluster,
+  report: ((state: 'disconnected' | 'reconnected') => void) | undefined,
+) {
+  let state: 'reconnected' | 'disconnected' | 'closed' = 'reconnected';
+  const change = (to: 'disconnected' | 'reconnected'): void => {
+    if (state !== 'closed' && state !== to) {
+      state = to;
+      report?.(to);
+    }
+  };
+  client.on('close', () => change('disconnected'));
+  client.on('ready', () => change('reconnected'));
+  return {
+    end: () => {
+      state = 'closed';
+    },
+  };
+}
+
+/**
+ * Opens a separate connection and does not wait for Redis. With `patient`, commands wait for Redis and may block; otherwise
+ * they fail within two seconds. Errors are events of the client.
+ */
+export function openRawRedis(target: RedisTarget, patient: boolean): RawRedis {
+  let isClosed = false;
+  const options: NodeOptions = {
+    ...(patient ? PATIENT : COMMON),
+    // A client that is closed without a socket would wait for one forever: its next attempt must fail.
+    retryStrategy: (times) => (isClosed ? null : reconnectMs(times)),
+    // After a failover without a lost connection: the next connection is to the new primary.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  };
+  const client = target.kind === 'cluster' ? connectCluster(target, options) : connectServer(target, options);
+  client.on('error', () => undefined);
+  return {
+    client,
+    close() {
+      isClosed = true;
+      client.once('ready', () => client.disconnect());
+      if (client.status === 'ready') {
+        client.disconnect();
+      }
+    },
+  };
+}
+
+/** How long a start waits for Redis to be reachable. One that says it is loading its data is given longer. */
+const REACHABLE_MS = 6_000;
+const LOADED_MS = 30_000;
+
+/** Remembers why there is no connection. That Redis was silent on the last one is not forgotten when it accepts another. */
+function rememberErrors(client: Redis | Cluster): () => unknown {
+  let cause: unknown;
+  client.on('error', (error) => {
+    // That of the last Sentinel says more.
+    if (!String(error).includes('All sentinels are unreachable')) {
+      cause = error;
+    }
+  });
+  client.on('sentinelError', (error) => {
+    cause = error;
+  });
+  client.on('connect', () => {
+    if (!/Command timed out|Socket timeout/.test(String(cause))) {
+      cause = undefined;
+    }
+  });
+  return () => cause;
+}
+
+/** The error for a start without Redis. */
+function unreachable(client: Redis | Cluster, reason: string): StartError {
+  client.disconnect();
+  const hint = reason.includes('VAULT_') ? '' : ' Check VAULT_REDIS_URL.';
+  return new StartError(`Redis does not answer: ${reason}.${hint}`);
+}
+
+/**
+ * Resolves when Redis answers. Retries for 6 s, and for 30 s while Redis loads its data, then throws a `StartError`. A reason
+ * that will not change is not retried.
+ */
+export async function waitUntilReady(
+  client: Redis | Cluster,
+  ping: () => Promise<unknown>,
+  target: RedisTarget,
+): Promise<void> {
+  const startedAt = Date.now();
+  const causeOf = rememberErrors(client);
+  for (;;) {
+    const failure = await ping().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    const cause = causeOf();
+    const reasons = [cause, failure?.error].map((error) =>
+      describeConnectionError(error, isTlsTarget(target)),
+    );
+    const lasting = reasons.find(isLasting);
+    if (lasting !== undefined) {
+      throw unreachable(client, lasting);
+    }
+    if (failure === undefined) {
+      return;
+    }
+    const isLoading = cause === undefined && client.status === 'connect';
+    if (Date.now() - startedAt > (isLoading ? LOADED_MS : REACHABLE_MS)) {
+      const unknown = isLoading ? 'it is still loading its data' : 'it is not ready';
+      throw unreachable(client, reasons.find((reason) => reason !== undefined) ?? unknown);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,60 @@
+import { StartError } from '../core/errors.ts';
+import type { LinkOptions, RedisLink } from './client.ts';
+import { openClusterLink } from './cluster-link.ts';
+import type { RedisTarget } from './connect.ts';
+import { infoField } from './info.ts';
+import { asText } from './reply.ts';
+import { openServerLink } from './server-link.ts';
+
+/** The mode that a server reports: `standalone`, `cluster` or `sentinel`; undefined if it hides it. */
+async function modeOf(link: RedisLink): Promise<string | undefined> {
+  const info = asText(await link.command('INFO', ['server']).catch(() => ''));
+  // Valkey has renamed the field.
+  return infoField(info, 'redis_mode') ?? infoField(info, 'server_mode');
+}
+
+/** The Cluster behind one address, such as the configuration endpoint of a managed one. */
+function clusterBehind(target: RedisTarget): Extract<RedisTarget, { kind: 'cluster' }> {
+  if (target.kind !== 'url') {
+    throw new StartError(
+      'This Redis is part of a Cluster. Name its host in VAULT_REDIS_URL: redis://host:port.',
+    );
+  }
+  if (!/^\/?0?$/.test(new URL(target.url).pathname)) {
+    throw new StartError('This Redis is part of a Cluster, which has no databases. Check VAULT_REDIS_URL.');
+  }
+  return { kind: 'cluster', urls: [target.url], tls: target.tls };
+}
+
+/** The Redis that was opened, and its address, of which a Cluster may have been found to be one. */
+export interface OpenRedis {
+  readonly redis: RedisLink;
+  readonly target: RedisTarget;
+}
+
+/**
+ * Opens a connection and waits until Redis answers; one address that belongs to a Cluster opens the Cluster. Throws a
+ * `StartError` if Redis does not answer in time, or is of another kind than the address says.
+ */
+export async function findRedis(given: RedisTarget, options: LinkOptions): Promise<OpenRedis> {
+  if (given.kind === 'cluster') {
+    return { redis: await openClusterLink(given, options), target: given };
+  }
+  const redis = await openServerLink(given, options);
+  const mode = await modeOf(redis);
+  if (mode !== 'cluster' && mode !== 'sentinel') {
+    return { redis, target: given };
+  }
+  await redis.close();
+  if (mode === 'sentinel') {
+    throw new StartError('This is a Sentinel. VAULT_REDIS_URL must be redis+sentinel://host:port/name.');
+  }
+  const target = clusterBehind(given);
+  return { redis: await openClusterLink(target, options), target };
+}
+
+/** Like `findRedis`, for callers that need no second connection. */
+export async function openRedis(target: RedisTarget, options: LinkOptions): Promise<RedisLink> {
+  const { redis } = await findRedis(target, options);
+  return redis;
+}

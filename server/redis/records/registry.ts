@@ -1,0 +1,383 @@
+import type { DirectoryEntry, Flaw, Owner, RecordKind, Seal, Sealed, Stored } from './kind.ts';
+import {
+  accountName,
+  accountNames,
+  bucketName,
+  bucketNames,
+  idName,
+  idNames,
+  vaultName,
+  vaultNames,
+} from './name.ts';
+
+/** The nonce of an attempt that no process makes any more: whether its request was sent is unknown. */
+const UNKNOWN_FLIGHT = 'restored';
+
+const keyDirectory = accountName('keys');
+const jobDirectory = accountName('j');
+const endedJobDirectory = accountName('y');
+const endpointDirectory = accountName('e');
+const formDirectory = accountName('h');
+const csrs = accountName('q');
+const csrKeys = accountName('qk');
+
+function bad(label: string, what: string): Flaw {
+  return { label, what, state: 'bad' };
+}
+
+function unfinished(label: string, what: string): Flaw {
+  return { label, what, state: 'unfinished' };
+}
+
+function sealOf(label: string, { aid, id }: Owner): Seal {
+  return { label, place: { purpose: 'record', account: aid, kind: label, path: [id] } };
+}
+
+/** Every field of the hash is a record of this kind, with the field name as its id. */
+function entriesOf(label: string): Sealed {
+  return { kind: 'entries', seal: (owner) => sealOf(label, owner) };
+}
+
+/** These fields of a hash are records of the kinds given with them; `others` are read as well. */
+function fieldsOf(labels: Readonly<Record<string, string>>, ...others: readonly string[]): Sealed {
+  return {
+    kind: 'fields',
+    reads: [...Object.keys(labels), ...others],
+    seals: (owner) => Object.entries(labels).map(([field, label]) => ({ field, ...sealOf(label, owner) })),
+  };
+}
+
+/** One field of a hash of the vault is a record, with an id of its own. */
+function onlyField(field: string, label: string, id: string): Sealed {
+  const seal = { field, ...sealOf(label, { aid: '', id }) };
+  return { kind: 'fields', reads: [field], seals: () => [seal] };
+}
+
+/**
+ * The entries of a security log have their sequence number as field name. Two of the other fields are encrypted as
+ * well.
+ */
+function auditSeal({ aid, id }: Owner): Seal | undefined {
+  const mark = { h: 'head', o: 'start' }[id];
+  const label = 'security log';
+  if (mark !== undefined) {
+    return { label, place: { purpose: 'audit', account: aid, kind: `${label} ${mark}`, path: [mark] } };
+  }
+  return /^\d+$/.test(id)
+    ? { label, place: { purpose: 'audit', account: aid, kind: label, path: [id] } }
+    : undefined;
+}
+
+/** The next step of a job, and the reply of its last attempt if that is stored. */
+function jobSeals({ aid, id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
+  const of = (field: string, label: string, phase: string) => ({
+    field,
+    label,
+    place: { purpose: 'job', account: aid, kind: `proxy ${phase}`, path: [id] } as const,
+  });
+  return [of('r', 'job', stored.get('p')?.toString() ?? ''), of('l', 'job reply', 'tell')];
+}
+
+function jobFlaw(stored: Stored): Flaw | undefined {
+  const [phase, attempts] = [stored.get('p')?.toString() ?? '', stored.get('n')?.toString() ?? ''];
+  return ['send', 'tell'].includes(phase) && /^\d{1,15}$/.test(attempts)
+    ? undefined
+    : bad('job', 'its phase or its attempts are not what a server writes');
+}
+
+/** Replies of versions that did not store the account are omitted; they expire. */
+function replySeals({ id }: Owner, stored: Stored): readonly (Seal & { readonly field: string })[] {
+  const account = stored.get('a')?.toString();
+  return account === undefined
+    ? []
+    : [{ field: 'r', label: 'reply', place: { purpose: 'idem', account, kind: 'reply', path: [id] } }];
+}
+
+/**
+ * A restored job that waits to be sent. Whether it was sent after the copy is unknown. It looks like an interrupted
+ * attempt, so it is sent again only if a repetition is harmless.
+ */
+function interrupted(stored: Stored): Stored {
+  if (stored.get('p')?.toString() !== 'send') {
+    return stored;
+  }
+  const attempts = Math.max(1, Number(stored.get('n') ?? 0));
+  return new Map([...stored, ['f', Buffer.from(UNKNOWN_FLIGHT)], ['n', Buffer.from(String(attempts))]]);
+}
+
+/**
+ * A restored idempotency key. Without a reply it looks as if a request had been sent, so a repetition does not send
+ * it again.
+ */
+function maybeSent(stored: Stored): Stored {
+  return stored.has('r') || stored.has('o')
+    ? stored
+    : new Map([...stored, ['o', Buffer.from(UNKNOWN_FLIGHT)]]);
+}
+
+/** An entry of the endpoint directory, see `endpoint/store.ts`. */
+function endpointEntry(member: string): (DirectoryEntry & { readonly kid: string }) | undefined {
+  const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
+  return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
+    ? undefined
+    : { kid, nonce, id };
+}
+
+/** The key that an endpoint belongs to: live endpoints are grouped by it. */
+function liveEntry(member: string): DirectoryEntry | undefined {
+  const kid = endpointEntry(member)?.kid;
+  return kid === undefined ? undefined : { id: kid, nonce: '' };
+}
+
+/** An entry of the form directory, see `form/store.ts`. */
+function formEntry(member: string): DirectoryEntry | undefined {
+  const [nonce = '', id, ...rest] = member.split(' ');
+  return id === undefined || rest.length > 0 ? undefined : { nonce, id };
+}
+
+/**
+ * Every kind of key in Redis. Names, verification, re-encryption, backup and census follow from an entry. A new kind
+ * is an entry here, and the store that reads and writes it. In a backup, kinds of one phase are copied in this order.
+ */
+export const RECORD_KINDS = {
+  /** Hash: facts fixed when the vault was first opened (`root`, `buckets`), and `restoring`. */
+  installation: {
+    name: vaultName('vault'),
+    sealed: onlyField('root', 'root', 'root'),
+    last: true,
+    backup: 'own',
+  },
+  /** Hash: id of a running server -> end of its lease in ms, and its entry. */
+  servers: { name: vaultName('servers'), backup: 'none' },
+  /**
+   * Hash: which expired or dropped verification codes are no longer in the append-only files, see
+   * `vault/store/sad-rewrite.ts`.
+   */
+  rewrite: { name: vaultName('rewrite'), backup: 'none' },
+  /** String: the server that rewrites now. */
+  rewriteLease: { name: vaultName('rewrite', 'lease'), backup: 'none' },
+  /** String: when the newest complete backup began, in ms. A restored vault has had none. */
+  lastBackup: { name: vaultName('backup'), backup: 'none' },
+  /** Hash: account name -> sealed account record. */
+  accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
+  /** Set: ids of deleted accounts whose keys are still being removed. */
+  goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
+  /**
+   * Strings: wrong passwords for one account name, or wrong passphrases of one key, from one source or network, and a
+   * success of the source; all names are hashes.
+   */
+  guesses: { name: idNames('f'), backup: 'none' },
+  /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
+  sourceRate: { name: idName('s'), backup: 'none' },
+  /** String: the same for an account. */
+  accountRate: { name: accountName('m'), backup: 'none' },
+  /** String: sealed key record. */
+  keyRecord: {
+    name: accountNames('k:'),
+    sealed: { kind: 'value', seal: (owner) => sealOf('key', owner) },
+    listed: {
+      directory: keyDirectory,
+      order: 'member',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: bad('key', 'the directory names it, and it is not there'),
+    },
+    backup: 'own',
+  },
+  /** String: sealed recovery of a key; only of keys that have one. */
+  recovery: {
+    name: accountNames('kr:'),
+    sealed: { kind: 'value', seal: (owner) => sealOf('recovery', owner) },
+    listed: { directory: keyDirectory, order: 'member', entryOf: (id) => ({ id, nonce: '' }) },
+    backup: 'own',
+  },
+  /** Sorted set: the account's key identifiers. */
+  keyDirectory: { name: keyDirectory, backup: 'own' },
+  /** Set: ids of deleted keys whose buckets are not empty yet. They have no record, so nothing of them is copied. */
+  purge: { name: accountName('purge'), backup: 'none' },
+  /** Set: passphrase changes whose fences and endpoints may be unfinished, as `kid gen`. A restore finishes all. */
+  keyChanges: { name: accountName('c'), backup: 'none' },
+  /** Hash: operation -> count, for one month (`YYYY-MM`). */
+  usage: { name: accountNames('u:'), backup: 'own' },
+  /** Hash: the account's security log: sequence -> sealed entry, and `h` head, `o` start, `w` writers. */
+  auditChain: {
+    name: accountName('log'),
+    sealed: { kind: 'entries', seal: auditSeal },
+    outlives: true,
+    backup: 'own',
+  },
+  /** Hash: account id of every security log -> its newest checkpoint, or empty. */
+  auditChains: { name: vaultName('audit'), backup: 'own' },
+  /**
+   * Hash: key id -> its buckets' recorded heads of logs, `!` and key id -> proof of its deletion, `m` sealed mark. None
+   * of it is copied, nor what buckets have of it: a restored vault records its logs anew.
+   */
+  accountHeads: { name: accountName('heads'), backup: 'none' },
+  /** Hash: account id -> newest checkpoint of the heads of its logs. */
+  headsCheckpoints: { name: vaultName('audit', 'heads'), backup: 'none' },
+  /** Hash: account id of a security log -> sequence number of its last entry that was delivered to the sink. */
+  sinkPositions: { name: vaultName('sink'), backup: 'none' },
+  /** Set: buckets that may have entries to deliver, as `aid kid number`. */
+  sinkBuckets: { name: vaultName('sink', 'buckets'), backup: 'none' },
+  /** String: the server that delivers. */
+  sinkLease: { name: vaultName('sink', 'lease'), backup: 'none' },
+  /** String: changes of the account's password within a minute. */
+  passwordChanges: { name: accountName('w'), backup: 'none' },
+  /** Hash: rule id -> sealed rule. */
+  rules: { name: accountName('r'), sealed: entriesOf('rule'), backup: 'whole' },
+  /** Hash: connection id -> sealed connection. */
+  connections: { name: accountName('cn'), sealed: entriesOf('connection'), backup: 'whole' },
+  /** Hash: id -> sealed API credential. */
+  credentials: { name: accountName('v'), sealed: entriesOf('credential'), backup: 'whole' },
+  /** Hash: id of a credential -> when it was used last, in ms. */
+  credentialUses: { name: accountName('vu'), backup: 'whole' },
+  /** Hash: digest of a credential's secret -> account id, credential id, time in ms. Copied last: each record's is there. */
+  credentialSecrets: { name: vaultName('credentials'), backup: 'whole' },
+  /** Hash: id -> sealed certificate signing request. */
+  csrs: {
+    name: csrs,
+    sealed: entriesOf('csr'),
+    pair: { name: csrKeys, flaw: bad('csr', 'its private key is not there') },
+    backup: 'whole',
+  },
+  /** Hash: id of a request -> its sealed private key. */
+  csrKeys: {
+    name: csrKeys,
+    sealed: entriesOf('csr key'),
+    pair: { name: csrs, flaw: bad('csr key', 'its request is not there') },
+    backup: 'whole',
+  },
+  /** Hash: id -> sealed client certificate. */
+  certificates: { name: accountName('qc'), sealed: entriesOf('certificate'), backup: 'whole' },
+  /** Sorted set: the account's jobs by their time of creation, in ms. */
+  jobDirectory: { name: jobDirectory, backup: 'directory' },
+  /** Hash: a job, or with `k` alone the reserved id of a finished one. With an empty id the common prefix. */
+  job: {
+    name: accountNames('j:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n', 'l'], seals: jobSeals },
+    listed: {
+      directory: jobDirectory,
+      order: 'score',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: bad('job directory', 'an entry has no job'),
+    },
+    check: jobFlaw,
+    backup: 'listed',
+    isUnlisted: true,
+    restored: interrupted,
+  },
+  /** Sorted set: the account's jobs that have ended, by their time of creation, in ms. */
+  endedJobDirectory: { name: endedJobDirectory, backup: 'directory' },
+  /** Hash: a job that has ended. With an empty id the common prefix. */
+  endedJob: {
+    name: accountNames('y:'),
+    sealed: { kind: 'fields', reads: ['p', 'r', 'n'], seals: jobSeals },
+    listed: {
+      directory: endedJobDirectory,
+      order: 'score',
+      entryOf: (id) => ({ id, nonce: '' }),
+      missing: unfinished('job directory', 'an entry has no job'),
+    },
+    check: jobFlaw,
+    backup: 'listed',
+  },
+  /** Prefix of the keys of the job queue; all in one slot. */
+  jobQueue: { name: vaultNames('jobs', ''), backup: 'none' },
+  /** Sorted set: the account's endpoints by the time of their next check, in ms. */
+  endpointDirectory: { name: endpointDirectory, backup: 'directory' },
+  /** Sorted set: a key's endpoints that were not stopped, by generation. */
+  liveEndpoints: {
+    name: accountNames('l:'),
+    listed: {
+      directory: endpointDirectory,
+      order: 'score',
+      entryOf: liveEntry,
+    },
+    backup: 'listed',
+  },
+  /** Hash: an endpoint, or the reservation of its id. */
+  endpoint: {
+    name: idName('e'),
+    sealed: fieldsOf({ p: 'endpoint', w: 'endpoint wrap' }, 'n', 'a', 'x'),
+    listed: {
+      directory: endpointDirectory,
+      order: 'score',
+      entryOf: endpointEntry,
+      missing: unfinished('endpoint directory', 'an entry has no endpoint'),
+      foreign: bad('endpoint directory', 'the endpoint is another account’s'),
+    },
+    check: (stored) =>
+      stored.has('w') || stored.has('x')
+        ? undefined
+        : bad('endpoint wrap', 'it is gone, and the endpoint was not stopped'),
+    backup: 'listed',
+  },
+  /**
+   * Hash: day since 1970 -> sealed key that browsers seal captures to. Nothing stored is under one, so a backup has none:
+   * who sealed to one that is gone seals again.
+   */
+  sealingKeys: { name: vaultName('sealing'), sealed: entriesOf('sealing key'), backup: 'none' },
+  /** Sorted set: the account's forms by the time of their next check, in ms. */
+  formDirectory: { name: formDirectory, backup: 'directory' },
+  /** Hash: a hosted form, or the reservation of its id. */
+  form: {
+    name: idName('h'),
+    sealed: fieldsOf({ s: 'form' }, 'n', 'a'),
+    listed: {
+      directory: formDirectory,
+      order: 'score',
+      entryOf: formEntry,
+      missing: unfinished('form directory', 'an entry has no form'),
+    },
+    backup: 'listed',
+  },
+  /** Hash: one idempotency key of one scope, both inside the digest. */
+  idempotency: {
+    name: idName('d'),
+    sealed: { kind: 'fields', reads: ['a', 'r'], seals: replySeals },
+    backup: 'scanned',
+    restored: maybeSent,
+  },
+  /** String: version of the active BIN table. */
+  binVersion: { name: vaultName('bin', 'v'), backup: 'own' },
+  /** Sorted set: segment starts -> JSON of the segment's end and issuers. */
+  binTable: { name: vaultNames('bin', 't:'), backup: 'own' },
+  /** Hash: the operator's certificate of compliance, sealed (`r`), and its version (`v`). */
+  compliance: {
+    name: vaultName('pci'),
+    sealed: onlyField('r', 'compliance', 'pci-dss'),
+    backup: 'whole',
+  },
+  /**
+   * Hash: an item with its log. It is verified, re-encrypted and copied together with its other keys in the bucket.
+   */
+  item: { name: bucketNames('i'), backup: 'own' },
+  /** String: the item's sensitive authentication data. */
+  sad: { name: bucketNames('s'), backup: 'own' },
+  /** Sorted set: token by stored_at in ms. */
+  times: { name: bucketName('t'), backup: 'own' },
+  /** Sorted set: encoded references. A backup creates it again from the items. */
+  references: { name: bucketName('r'), backup: 'own' },
+  /** Sorted set: digests of names and texts of metadata, each with its token. A backup creates it again from the items. */
+  metadata: { name: bucketName('y'), backup: 'own' },
+  /** Sorted set: token by the time of its expiry in ms. */
+  expiries: { name: bucketName('e'), backup: 'own' },
+  /** Hash: generation and state of the bucket. */
+  fence: { name: bucketName('f'), backup: 'own' },
+  /** Hash: `a` the recorded heads of the bucket's logs. */
+  logHeads: { name: bucketName('h'), backup: 'none' },
+  /** Set: tokens whose logs have changed since their heads were recorded. */
+  changedLogs: { name: bucketName('d'), backup: 'none' },
+  /** Hash: token -> proven note of a log that was removed since its head was recorded. */
+  removedLogs: { name: bucketName('g'), backup: 'none' },
+  /** Hash: token -> entries of its log that were delivered to the sink, while more than these are recorded. */
+  undelivered: { name: bucketName('u'), backup: 'none' },
+  /** List: entries of removed logs that were not delivered, see `lua/sink/prelude.lua`. */
+  outbox: { name: bucketName('o'), backup: 'none' },
+  /** String: bytes that items captured together have alike, under their digest; for two minutes. */
+  shared: { name: bucketNames('q'), backup: 'none' },
+  /** Hash: token that may clash -> tag of the number that it stands for. */
+  identities: { name: bucketName('x'), backup: 'whole' },
+} as const satisfies Readonly<Record<string, RecordKind>>;
+
+/** The registry, or an extended one. */
+export type RecordKinds = Readonly<Record<keyof typeof RECORD_KINDS, RecordKind>>;

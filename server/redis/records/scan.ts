@@ -1,0 +1,138 @@
+/** Reads large keys, and all key names, in steps that block Redis only briefly. */
+
+import { isForbiddenCommand, mastersOf, type RedisLink } from '../client.ts';
+import { asBytes, asList, asPairs, asText } from '../reply.ts';
+import { redisKeys } from './keys.ts';
+import type { Bucket } from './name.ts';
+
+/** Fields per step: values may be large. */
+const FIELDS_STEP = 50;
+/** Names per step. */
+const NAMES_STEP = 1_000;
+
+/** Follows the cursor of a SCAN command to its end. */
+async function* scan(
+  call: (cursor: string) => Promise<unknown>,
+): AsyncGenerator<readonly unknown[], void, void> {
+  let cursor = '0';
+  do {
+    const [next, found] = asList(await call(cursor));
+    cursor = asText(next);
+    yield asList(found);
+  } while (cursor !== '0');
+}
+
+/** Fields of a hash with their values. A field that exists throughout is returned at least once. */
+export async function* scanHash(
+  redis: RedisLink,
+  key: string,
+  step = FIELDS_STEP,
+): AsyncGenerator<readonly { readonly field: string; readonly value: Buffer }[], void, void> {
+  for await (const flat of scan((cursor) => redis.command('HSCAN', [key, cursor, 'COUNT', step]))) {
+    yield asPairs(flat).map(([field, value]) => ({ field: asText(field), value: asBytes(value) }));
+  }
+}
+
+/**
+ * Members of a sorted set in the order of their scores, up to one score. A member whose score grows during the scan
+ * is returned at its new position. Any number of members may have the same score.
+ */
+export async function* scanByScore(
+  redis: RedisLink,
+  key: string,
+  step: number,
+  upTo = '+inf',
+  first = '-inf',
+): AsyncGenerator<readonly string[], void, void> {
+  let from = first;
+  // Returned members with the score at which the scan continues.
+  let given = new Set<string>();
+  for (;;) {
+    const limit = step + given.size;
+    const args = [key, from, upTo, 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES'];
+    // RESP3 nests each member with its score; RESP2 gives one flat list.
+    const flat = asList(await redis.command('ZRANGE', args))
+      .flat()
+      .map(String);
+    const members = flat.filter((_, i) => i % 2 === 0);
+    const fresh = members.filter((member) => !given.has(member));
+    if (fresh.length > 0) {
+      yield fresh;
+    }
+    const last = flat.at(-1);
+    if (members.length < limit || last === undefined) {
+      return;
+    }
+    from = last;
+    given = new Set(members.filter((_, i) => flat[2 * i + 1] === last));
+  }
+}
+
+/** Members of a sorted set with equal scores, in the order of their bytes. */
+export async function* scanByMember(
+  redis: RedisLink,
+  key: string,
+  step: number,
+): AsyncGenerator<readonly Buffer[], void, void> {
+  let start: Buffer | string = '-';
+  for (;;) {
+    const args = [key, start, '+', 'BYLEX', 'LIMIT', 0, step];
+    const members = asList(await redis.command('ZRANGE', args)).map(asBytes);
+    if (members.length > 0) {
+      yield members;
+    }
+    const last = members.at(-1);
+    if (members.length < step || last === undefined) {
+      return;
+    }
+    start = Buffer.concat([Buffer.from('('), last]);
+  }
+}
+
+/**
+ * All key names that match a pattern, on every master of a Cluster. A key that exists throughout is returned at least once.
+ * Throws if Redis forbids SCAN.
+ */
+export async function* scanNames(
+  redis: RedisLink,
+  pattern = '*',
+): AsyncGenerator<readonly Buffer[], void, void> {
+  for (const node of mastersOf(redis)) {
+    for await (const found of scan((cursor) =>
+      node.command('SCAN', [cursor, 'MATCH', pattern, 'COUNT', NAMES_STEP]),
+    )) {
+      if (found.length > 0) {
+        yield found.map(asBytes);
+      }
+    }
+  }
+}
+
+/** Whether Redis allows SCAN. */
+export async function canScan(redis: RedisLink): Promise<boolean> {
+  try {
+    await Promise.all(mastersOf(redis).map((node) => node.command('SCAN', ['0', 'COUNT', 1])));
+    return true;
+  } catch (error) {
+    if (isForbiddenCommand(error)) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+/** The indexes whose members end with their token: by references, and by metadata. */
+export type MemberIndex = 'references' | 'metadata';
+
+/**
+ * The tokens of a bucket in the order of the time index, then those of which expiry has left the log alone. One that is
+ * written meanwhile may come twice.
+ */
+export async function* scanTokens(
+  redis: RedisLink,
+  bucket: Bucket,
+  step: number,
+): AsyncGenerator<readonly string[], void, void> {
+  yield* scanByScore(redis, redisKeys.times(bucket), step);
+  yield* scanByScore(redis, redisKeys.expiries(bucket), step, '(0');
+}

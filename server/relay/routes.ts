@@ -1,0 +1,96 @@
+import { Type } from '@sinclair/typebox';
+import { VaultError } from '../core/errors.ts';
+import { NO_QUERY } from '../endpoint/link-routes.ts';
+import { objectOf } from '../http/audit.ts';
+import { defineRoute, type Method, type Route } from '../http/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { Identifier } from '../schema/common.ts';
+import { withoutSecretsInPassing } from './relay.ts';
+
+/** Of the body as it comes. */
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const USER_HEADER = 'x-vault-user';
+/** The base of a relayed URL, its path from the slash behind the connection's name on, and its query with the question mark. */
+const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
+
+/** What follows the connection's name in a URL. */
+function restOf(url: string): { readonly path: string; readonly query: string } {
+  const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
+  return { path, query };
+}
+
+function userOf(headers: Headers): string {
+  const user = headers.get(USER_HEADER);
+  if (user === null || user === '') {
+    throw new VaultError('invalid_request', {
+      field: 'header.X-Vault-User',
+      expected: 'is missing: the name of the vault key',
+    });
+  }
+  return user;
+}
+
+function relayBy(method: Method): Route {
+  const name = `${method.charAt(0)}${method.slice(1).toLowerCase()}`;
+  return defineRoute({
+    method,
+    path: '/v1/relay/{connection}/{path}',
+    operationId: `relay${name}`,
+    scope: 'proxy:send',
+    noun: 'proxy',
+    summary: `Send a request on (${method})`,
+    description:
+      'Sends the request to the third party of a connection, with the headers of the connection, and with the stored value for each placeholder `{{vault:TOKEN:FIELD}}` or `{{vault:TOKEN:FIELD:REFERENCE}}` in body, query and header values. The header `X-Vault-User` names the vault key. The reply comes back as it is, with the numbers that were sent replaced by their placeholders; to a credential without `vault:read` its status comes back, and the members that the connection names in `reply`, with `X-Vault-Withheld`. The request is sent once; its Idempotency-Key is for the third party.',
+    auth: 'basic',
+    params: Type.Object({
+      connection: Identifier('The id of the connection.'),
+      path: Type.String({ description: 'What follows the base URL of the connection.' }),
+    }),
+    query: NO_QUERY,
+    passesQuery: true,
+    passphrase: 'required',
+    body: {
+      kind: 'stored',
+      schema: Type.Any({ description: 'What the third party takes.' }),
+      bytesMax: BODY_BYTES.long,
+      optional: true,
+      type: '*/*',
+    },
+    response: Type.Any({ description: 'What the third party has replied, with its own status.' }),
+    errors: [
+      ...([
+        'connection_not_found',
+        'placeholder_unknown',
+        'template_limit',
+        'certificate_not_found',
+      ] as const),
+      'path_invalid',
+      ...(['passphrase_wrong', 'key_not_found', 'integrity_failed', 'destination_refused'] as const),
+      ...(['target_unreachable', 'target_timeout', 'outcome_unknown'] as const),
+      ...(['reply_too_large', 'reply_too_complex'] as const),
+    ],
+    meter: ['proxy_attempt'],
+    idempotent: false,
+    confirmsAccount: true,
+    audit: {
+      action: 'proxy.send',
+      of: 'errors',
+      object: ({ params }) => objectOf('connection', params.connection),
+    },
+    handle: async ({ ctx, params, passphrase, body, request, services }) => {
+      const { status, secrets, ...reply } = await services.relay.relay(ctx, {
+        connection: params.connection,
+        ...restOf(request.url),
+        method: request.method,
+        headers: [...request.headers],
+        user: userOf(request.headers),
+        passphrase,
+        body,
+      });
+      return { relayed: { status, ...withoutSecretsInPassing(reply, secrets?.expose() ?? []) } };
+    },
+  });
+}
+
+/** The relay takes any method; HEAD is answered as GET is. */
+export const RELAY_ROUTES = METHODS.map(relayBy);

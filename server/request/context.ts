@@ -1,0 +1,191 @@
+import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
+import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
+import type { Scope } from '../account/credential/schema.ts';
+import type { MeterOperation, Preferences } from '../account/schema.ts';
+import { VaultError } from '../core/errors.ts';
+
+/** What an API credential may do, beside the account's own limits. One object serves many requests and is never changed. */
+export interface CredentialRights {
+  readonly id: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Vault keys that it may use, by `user`; undefined = all. */
+  readonly keys: ReadonlySet<string> | undefined;
+  /** CIDRs that it may be used from; undefined = any. */
+  readonly ips: readonly string[] | undefined;
+  /** Hosts that it may send data to; undefined = those of the account. */
+  readonly hosts: readonly string[] | undefined;
+  /** When it ends, milliseconds since 1970; `Infinity` if it does not. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * An account with its rights as they were when it was read, limited to those of the credential that acts for it. One
+ * object serves many requests and is never changed. `aid` is its internal id and never leaves the server.
+ */
+export interface Account {
+  readonly aid: string;
+  readonly name: string;
+  /** Whether the operator has enabled unmasked output. */
+  readonly unmasked: boolean;
+  readonly paying: boolean;
+  /** Hosts that the account may send data to; empty = any. */
+  readonly hosts: readonly string[];
+  /** How it wants to be served where a request does not say. */
+  readonly preferences: Preferences;
+  /** The API credential that acts for it; undefined where its password was used. */
+  readonly credential?: CredentialRights | undefined;
+}
+
+/** Who acts, as the security log and jobs name it. */
+export function actorNameOf({ name, credential }: Pick<Account, 'name' | 'credential'>): string {
+  return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
+}
+
+/**
+ * Whose connections to third parties a request may use again: those of the API credential that acts for an account, or those
+ * of its password.
+ */
+export function senderOf(aid: string, credentialId: string | undefined): string {
+  return credentialId === undefined ? aid : `${aid}/${credentialId}`;
+}
+
+/** How a request reaches data, as action logs name it. */
+export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+
+/** Who sent a request, and by which way it came. */
+export interface RequestOrigin {
+  readonly requestId: string;
+  /** The address of its client. */
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly source: RequestSource;
+}
+
+/** Counts that were handed over to be stored before the outcome of their request was known. */
+export interface UsageAhead {
+  readonly aid: string;
+  readonly day: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly stored: Promise<void>;
+  /** The operation that metrics count once the request has succeeded. */
+  operation: MeterOperation | undefined;
+}
+
+/** The place of a request among the short work in flight. */
+export interface InFlightSlot {
+  readonly work: 'write' | 'read';
+  /** The account that it is taken for, or the source where no account is known. */
+  readonly account: string;
+  /** The name of its queue. */
+  readonly queue: string;
+}
+
+/** What a request has counted for its account. Only metering reads and changes it. */
+export interface RequestUsage {
+  /** Operations that are not handed over yet. */
+  counted: Map<string, number> | undefined;
+  ahead: UsageAhead | undefined;
+}
+
+/** One request, from its arrival to its log line: all that is known of it in one object, passed on explicitly. */
+export interface RequestContext extends RequestOrigin {
+  /** Which way data is reached is known only when the request is read. */
+  source: RequestSource;
+  /** Id of the endpoint whose secret it has shown. */
+  endpointId: string | undefined;
+  /** Id of the API credential that it acts with. */
+  credentialId: string | undefined;
+  /** The account that the request acts for, as it was at sign-in; undefined before that. */
+  account: Account | undefined;
+  /** The password hash that its sign-in was checked against: what a change of the password replaces. */
+  signInProof: string | undefined;
+  /**
+   * Whether the account is stored as the request assumes it, while that is still being read; undefined where nothing was
+   * assumed, or it was confirmed. See `confirmAccount`.
+   */
+  accountCheck: Promise<boolean> | undefined;
+  readonly usage: RequestUsage;
+  /** What the request has changed of a record whose rollback is to be found: for its entry in the security log. */
+  change: RecordChange | undefined;
+  /** Tells whether its caller still waits for the answer; undefined where no caller does. */
+  readonly request?: { readonly signal: AbortSignal };
+  /** Its Idempotency-Key, on a route that takes one. */
+  idempotencyKey: string | undefined;
+  /** Taken and given back by admission alone, once. */
+  slot: InFlightSlot | undefined;
+}
+
+/** A request that acts for an account. */
+export type AccountContext = RequestContext & { readonly account: Account };
+
+/** Makes the context of work that no account is known for yet. */
+export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
+  return {
+    requestId,
+    ip,
+    userAgent,
+    source,
+    endpointId: undefined,
+    credentialId: undefined,
+    account: undefined,
+    signInProof: undefined,
+    accountCheck: undefined,
+    usage: { counted: undefined, ahead: undefined },
+    change: undefined,
+    idempotencyKey: undefined,
+    slot: undefined,
+  };
+}
+
+/** Whether a request acts for an account. */
+export function hasAccount<Context extends RequestContext>(
+  ctx: Context,
+): ctx is Context & { readonly account: Account } {
+  return ctx.account !== undefined;
+}
+
+/** Lets a request act for an account from now on; it is the same object. */
+export function actFor(ctx: RequestContext, account: Account): AccountContext {
+  ctx.account = account;
+  ctx.credentialId = account.credential?.id;
+  return ctx as AccountContext; // It has one from here on.
+}
+
+/** The account is no longer what a request assumed, which has had no effect yet: it starts again. */
+export class AccountChangedError extends Error {
+  override readonly name = 'AccountChangedError';
+}
+
+/**
+ * Makes sure that the account is stored as the request assumes it: its password, its rights and its preferences. To be
+ * awaited before the first effect of the request, and before anything of its data is shown. With `request`, also makes sure
+ * that its caller still waits: a request without an answer has no effect.
+ */
+export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
+  const { accountCheck } = ctx;
+  if (accountCheck !== undefined) {
+    if (!(await accountCheck)) {
+      throw new AccountChangedError();
+    }
+    ctx.accountCheck = undefined;
+  }
+  rejectAbandoned(ctx.request);
+}
+
+/**
+ * Rejects a request whose connection has been closed. The runtime closes one on which a second request arrives before the
+ * first is answered, and answers neither.
+ */
+export function rejectAbandoned(request: RequestContext['request']): void {
+  if (request?.signal.aborted === true) {
+    throw new VaultError('connection_closed');
+  }
+}
+
+/** Who acts and when, as recorded in the action log. */
+export function actorOf(
+  { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
+  now: number,
+): ActorParams {
+  return { ip, ua: userAgent, source, endpointId, credentialId, requestId, now };
+}

@@ -1,0 +1,78 @@
+import type { OpenedEvent, StreamedEntry } from '../../workers/jobs/audit/jobs.ts';
+
+/** An event as a sink gets it. */
+export interface SinkEvent {
+  /** When it happened, ms since 1970; undefined for an entry that does not open. */
+  readonly timeMs: number | undefined;
+  /** One JSON object of ASCII characters, without a line end. */
+  readonly text: string;
+}
+
+/** The log that an entry is in. The names are those that account and key have now, or their ids. */
+export interface LogName {
+  readonly aid: string;
+  readonly account: string;
+}
+
+/** The log of an item. */
+export interface ItemLogName extends LogName {
+  readonly kid: string;
+  readonly key: string;
+  readonly token: string;
+}
+
+/** JSON in ASCII: collectors differ in what they make of other characters. */
+function eventOf(timeMs: number | undefined, members: object): SinkEvent {
+  const text = JSON.stringify(members).replaceAll(
+    /[\u007f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return { timeMs, text };
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** Key and token of the name of an item; none of anything else. */
+function itemOf(object: string): { readonly key?: string; readonly token?: string } {
+  const [noun, key, token] = object.split('/');
+  return noun === 'item' && key !== undefined && token !== undefined ? { key, token } : {};
+}
+
+/** An entry of a security log; one that does not open, or is not there, has the outcome `damaged`. */
+export function securityEventOf(
+  { aid, account }: LogName,
+  sequence: number,
+  entry: OpenedEvent | null,
+): SinkEvent {
+  const log = { log: 'security', sequence, account, account_id: aid };
+  if (entry === null) {
+    return eventOf(undefined, { ...log, outcome: 'damaged' });
+  }
+  const { timeMs, action, outcome, actor, ip, userAgent, requestId, object, count } = entry;
+  return eventOf(timeMs, {
+    ...log,
+    time: timeOf(timeMs),
+    ...{ action, outcome, actor, ip, user_agent: userAgent, request_id: requestId },
+    ...(object === '' ? {} : { object, ...itemOf(object) }),
+    ...(count === 1 ? {} : { count }),
+  });
+}
+
+/** An entry of the action log of an item; one that does not open, or is not there, has the outcome `damaged`. */
+export function itemEventOf(name: ItemLogName, sequence: number, entry: StreamedEntry | null): SinkEvent {
+  const { aid, account, kid, key, token } = name;
+  const log = { log: 'item', sequence, account, account_id: aid, key, key_id: kid, token };
+  if (entry === null) {
+    return eventOf(undefined, { ...log, outcome: 'damaged' });
+  }
+  const { timeMs, action, source, outcome, credential, endpoint, requestId, ip, userAgent } = entry;
+  return eventOf(timeMs, {
+    ...log,
+    time: timeOf(timeMs),
+    ...{ action, source, outcome, actor: credential === '' ? account : `${account}/${credential}` },
+    ...(endpoint === '' ? {} : { endpoint }),
+    ...{ request_id: requestId, ip, user_agent: userAgent },
+  });
+}

@@ -1,9 +1,0 @@
-import { RECORD_KINDS } from '../records/registry.ts';
-
-type Kinds = typeof RECORD_KINDS;
-
-/** How a key of each kind is named: a text, or a function that builds one. */
-export const redisKeys = Object.fromEntries(
-  Object.entries(RECORD_KINDS).map(([kind, { name }]) => [kind, name.make]),
-  // `fromEntries` loses which kind has which name.
-) as unknown as { readonly [Kind in keyof Kinds]: Kinds[Kind]['name']['make'] };

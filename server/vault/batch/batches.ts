@@ -1,0 +1,342 @@
+import type { Opening } from '../../../workers/jobs/key/jobs.ts';
+import type { ItemFault, Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import { bindParts } from '../../core/bind.ts';
+import { streamOf } from '../../core/byte-stream.ts';
+import type { Clock } from '../../core/clock.ts';
+import { mapAhead, recover } from '../../core/concurrency.ts';
+import { type ErrorCode, VaultError } from '../../core/errors.ts';
+import type { SecretBytes } from '../../core/secret.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import { type Keys, namedInBody } from '../../key/keys.ts';
+import type { KeyRef } from '../../key/opener.ts';
+import type { Admission } from '../../limits/admission.ts';
+import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
+import type { IdempotencyService, Repeatable } from '../../request/idempotency.ts';
+import type { MeteringService } from '../../request/metering.ts';
+import type { Rules } from '../../rule/rules.ts';
+import { logPage, RULED_ITEMS_MAX, readPageAgain } from '../list/list.ts';
+import { textAt } from '../list/packed.ts';
+import { type ItemPage, type ItemPageParts, readItemPages } from '../list/page.ts';
+import type { Range } from '../list/range.ts';
+import { type ReadView, type View, viewOf } from '../reader.ts';
+import type { Rejections } from '../rejections.ts';
+import type { RemovedOrNot, Removing } from '../remover.ts';
+import type { ItemStore } from '../store/items.ts';
+import type { BatchItem, DeleteBatchReply } from './schema.ts';
+import { errorOf } from './write-batch.ts';
+
+/** Items of a first piece: two pieces make a large batch, of which one is opened while the other is read or logged. */
+const PIECE_ITEMS = 512;
+/** A batch of no more items is as short as any request, and needs no place beside those of its class. */
+const SHORT_ITEMS = 64;
+/** Refused items of a piece that are noted in their logs: one batch must not use up what an account may have noted. */
+const NOTED_MAX = 100;
+/** Pieces that are read, opened or logged at once. */
+const PIECES_AHEAD = 3;
+
+/** Items of one key, as a batch names them: each well-formed or an error. */
+interface BatchInput {
+  readonly user: string;
+  readonly items: readonly (BatchItem | Error)[];
+}
+
+/** What became of items, for the security log: the codes of those that failed, `success` for others. */
+export type ItemOutcomes = readonly { readonly token: string; readonly outcome: ErrorCode | 'success' }[];
+
+interface DecryptBatchInput extends BatchInput, Pick<View, 'mask_fields'> {
+  readonly rules?: readonly string[] | undefined;
+  readonly passphrase: SecretBytes;
+  /** Called with items that were refused, before their errors are sent. */
+  readonly onRefused: (items: ItemOutcomes) => Promise<void>;
+}
+
+interface DeleteBatchInput extends BatchInput {
+  /** Called with all items, behind their deletion and before the reply. */
+  readonly onDone: (items: ItemOutcomes) => Promise<void>;
+}
+
+interface BatchParts {
+  readonly crypto: Pick<Crypto, 'decryptItems'>;
+  readonly itemStore: ItemPageParts['itemStore'] & Pick<ItemStore, 'appendLog' | 'bucketOf'>;
+  readonly admission: ItemPageParts['admission'] & Pick<Admission, 'open'>;
+  readonly metering: Pick<MeteringService, 'count' | 'settle'>;
+  readonly idempotency: Pick<IdempotencyService, 'run'>;
+  readonly keys: Pick<Keys, 'find' | 'prove'>;
+  readonly rules: Pick<Rules, 'find'>;
+  readonly rejections: Pick<Rejections, 'record'>;
+  readonly removing: Removing;
+  readonly now: Clock;
+}
+
+/** A decryption of a batch whose key is open. */
+interface OpenBatch {
+  readonly ctx: AccountContext;
+  readonly key: KeyRef;
+  readonly opening: Opening;
+  readonly view: ReadView;
+  readonly input: DecryptBatchInput;
+  /** The items that are well-formed. */
+  readonly named: readonly BatchItem[];
+  /** Whether these are all. */
+  readonly isWhole: boolean;
+}
+
+const encoder = new TextEncoder();
+const COMMA = encoder.encode(',');
+
+function namedOf(items: BatchInput['items']): readonly BatchItem[] {
+  return items.flatMap((item) => (item instanceof Error ? [] : [item]));
+}
+
+/** The items as a page of a listing that has picked them. */
+function rangeOf({ itemStore }: BatchParts, key: KeyRef, named: readonly BatchItem[]): Range {
+  const picked = named.map(({ token }) => ({
+    ...{ token, storedAt: 0 },
+    bucket: itemStore.bucketOf(key.kid, token).number,
+  }));
+  return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
+}
+
+/** Opens the items of a piece; what seems to be damaged is read once more, each item as it is at one moment. */
+async function openPiece(
+  parts: BatchParts,
+  { ctx, key, opening, view, named }: OpenBatch,
+  page: ItemPage,
+  from: number,
+) {
+  const { aid, kid } = key;
+  const { rules, ...masks } = view;
+  const references = named.slice(from, from + page.places.length).map(({ reference }) => reference ?? null);
+  const params = { aid, kid, ...actorOf(ctx, parts.now()), ...masks, named: references };
+  const decrypt = async (fields: PageFields) => {
+    const opened = await parts.crypto.decryptItems({ params, opening, rules, page: fields });
+    if (opened.kind === 'warm_miss') {
+      throw new VaultError('key_changed');
+    }
+    return opened;
+  };
+  const opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
+  const isWhole = opened?.failed.every(({ code }) => code !== 'integrity_failed') === true;
+  return isWhole ? opened : decrypt(await readPageAgain(parts, key, page));
+}
+
+/** The texts of items that were opened and are logged; `failed` gets those that were deleted meanwhile. */
+function textsOf(
+  { buckets }: ItemPage,
+  texts: Packed,
+  present: readonly (readonly boolean[])[],
+  failed: readonly ItemFault[],
+): (Uint8Array | ErrorCode)[] {
+  const results: (Uint8Array | ErrorCode)[] = Array.from(texts.ends, () => 'token_not_found');
+  for (const [n, { indexes }] of buckets.entries()) {
+    for (const [i, index] of indexes.entries()) {
+      if (present[n]?.[i]) {
+        results[index] = textAt(texts, index);
+      }
+    }
+  }
+  for (const { index, code } of failed) {
+    results[index] = code;
+  }
+  return results;
+}
+
+/** Opens a piece, logs and counts what was opened, and gives the results of its items; one text of all where they are. */
+async function resultsOf(
+  parts: BatchParts,
+  batch: OpenBatch,
+  page: ItemPage,
+  from: number,
+): Promise<readonly Uint8Array[]> {
+  const { ctx, key, input, named } = batch;
+  const { texts, logEntries, failed } = await openPiece(parts, batch, page, from);
+  const present = await logPage(parts, key, page, logEntries);
+  const logged = present.reduce((sum, flags) => sum + flags.filter(Boolean).length, 0);
+  if (logged > 0) {
+    parts.metering.count(ctx, 'decrypt', logged);
+    await parts.metering.settle(ctx);
+  }
+  if (logged === page.places.length && batch.isWhole) {
+    return [texts.bytes];
+  }
+  const results = textsOf(page, texts, present, failed);
+  const refused = results.flatMap((outcome, i) =>
+    typeof outcome === 'string' ? [{ token: named[from + i]?.token ?? '', outcome }] : [],
+  );
+  noteAll(parts, ctx, refused, { kid: key.kid });
+  await input.onRefused(refused);
+  return results.map((result) =>
+    typeof result === 'string' ? encoder.encode(JSON.stringify(errorOf(new VaultError(result)))) : result,
+  );
+}
+
+/** Puts refused attempts into the logs of their items. */
+function noteAll(
+  { rejections }: BatchParts,
+  ctx: AccountContext,
+  refused: readonly { readonly token: string; readonly outcome: ErrorCode }[],
+  key: { readonly kid: string } | { readonly user: string },
+  action: 'decrypt' | 'encrypt' = 'decrypt',
+): void {
+  for (const { token, outcome } of refused.slice(0, NOTED_MAX)) {
+    rejections.record(ctx, { token, ...key }, action, new VaultError(outcome));
+  }
+}
+
+async function* pieces(
+  parts: BatchParts,
+  batch: OpenBatch,
+): AsyncGenerator<{ readonly page: ItemPage; readonly from: number }> {
+  const { key, named, view } = batch;
+  const itemsMax = view.rules.length > 0 ? RULED_ITEMS_MAX : PIECE_ITEMS;
+  const options = { part: 'full', itemsFirst: PIECE_ITEMS, itemsMax } as const;
+  let from = 0;
+  for await (const page of readItemPages(parts, rangeOf(parts, key, named), options)) {
+    yield { page, from };
+    from += page.places.length;
+  }
+}
+
+/** Adds the errors of the malformed items from a place on, up to the next one that is well-formed; gives its place. */
+function addMalformed(items: BatchInput['items'], from: number, texts: Uint8Array[]): number {
+  let place = from;
+  for (let item = items[place]; item instanceof Error; item = items[place]) {
+    texts.push(encoder.encode(JSON.stringify(errorOf(item))));
+    place += 1;
+  }
+  return place;
+}
+
+/** The reply, piece by piece, in the order of the items. */
+async function* chunks(
+  parts: BatchParts,
+  batch: OpenBatch,
+  end: () => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { items } = batch.input;
+  const opened = mapAhead(pieces(parts, batch), PIECES_AHEAD, ({ page, from }) =>
+    resultsOf(parts, batch, page, from),
+  );
+  let place = 0;
+  let lead = '{"results":[';
+  try {
+    for await (const results of opened) {
+      const texts: Uint8Array[] = [];
+      for (const result of results) {
+        place = addMalformed(items, place, texts) + 1;
+        texts.push(result);
+      }
+      yield joined(lead, texts);
+      lead = ',';
+    }
+    const rest: Uint8Array[] = [];
+    addMalformed(items, place, rest);
+    yield joined(rest.length > 0 || lead !== ',' ? lead : '', rest);
+    yield encoder.encode(']}');
+  } finally {
+    end();
+  }
+}
+
+function joined(lead: string, texts: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat([
+    encoder.encode(lead),
+    ...texts.flatMap((text, i) => (i === 0 ? [text] : [COMMA, text])),
+  ]);
+}
+
+/**
+ * Decrypts items, each as a single request would. Rejects with `passphrase_wrong`, `key_not_found` and `rule_not_found`
+ * before the reply starts; a change of the key after that aborts the stream.
+ */
+async function decryptBatch(
+  parts: BatchParts,
+  ctx: AccountContext,
+  input: DecryptBatchInput,
+): Promise<ReadableStream<Uint8Array>> {
+  const { admission, keys, rules } = parts;
+  const { account } = ctx;
+  const { user, mask_fields, passphrase } = input;
+  const named = namedOf(input.items);
+  const isWhole = named.length === input.items.length;
+  await confirmAccount(ctx);
+  try {
+    const wanted = { mask_fields, rules: input.rules ?? [], return_card_metadata: false };
+    const view = await viewOf(rules, account, wanted, 'body.rules');
+    const { key, blob } = await namedInBody(keys.prove(ctx, user, passphrase));
+    const opening = { kind: 'warm', blob, secret: passphrase } as const;
+    const end = named.length > SHORT_ITEMS ? await admission.open(account.aid) : () => undefined;
+    return await streamOf(chunks(parts, { ctx, key, opening, view, input, named, isWhole }, end));
+  } catch (error) {
+    const outcome = error instanceof VaultError ? error.code : 'internal';
+    noteAll(
+      parts,
+      ctx,
+      named.map(({ token }) => ({ token, outcome })),
+      { user },
+    );
+    throw error;
+  }
+}
+
+/** What a batch of deletions says of each item. */
+function deletedOrNot(item: BatchItem | Error, outcome: RemovedOrNot | undefined) {
+  if (item instanceof Error) {
+    return errorOf(item);
+  }
+  return outcome === 'removed'
+    ? { token: item.token, deleted: true as const }
+    : errorOf(new VaultError(outcome ?? 'internal'));
+}
+
+async function deleteItems(
+  parts: BatchParts,
+  ctx: AccountContext,
+  { user, items, onDone }: DeleteBatchInput,
+): Promise<DeleteBatchReply> {
+  const named = namedOf(items);
+  const outcomes = await namedInBody(parts.removing.remove(ctx, user, named, parts.now()));
+  const refused = outcomes.flatMap((outcome, i) =>
+    outcome === 'removed' ? [] : [{ token: named[i]?.token ?? '', outcome }],
+  );
+  noteAll(parts, ctx, refused, { user }, 'encrypt');
+  await onDone(
+    named.map(({ token }, i) => {
+      const outcome = outcomes[i] ?? 'internal';
+      return { token, outcome: outcome === 'removed' ? 'success' : outcome };
+    }),
+  );
+  let at = 0;
+  return {
+    results: items.map((item) => deletedOrNot(item, item instanceof Error ? undefined : outcomes[at++])),
+  };
+}
+
+/**
+ * Deletes items with their logs, each as a single request would. Rejects with `key_not_found`. A repeat under the same
+ * Idempotency-Key gets the first reply.
+ */
+async function deleteBatch(
+  parts: BatchParts,
+  ctx: AccountContext,
+  input: DeleteBatchInput,
+): Promise<Repeatable<DeleteBatchReply>> {
+  const { idempotencyKey } = ctx;
+  if (idempotencyKey === undefined) {
+    return { reply: await deleteItems(parts, ctx, input), replayed: false };
+  }
+  const { kid } = await namedInBody(parts.keys.find(ctx.account, input.user));
+  const items = input.items.map((item) =>
+    item instanceof Error ? String(errorOf(item).field) : [item.token, item.reference],
+  );
+  return parts.idempotency.run(
+    ctx,
+    { key: idempotencyKey, route: 'POST /v1/vault/batch/delete', parts: [kid, JSON.stringify(items)] },
+    () => deleteItems(parts, ctx, input),
+  );
+}
+
+/** Batches of a server that open or delete items. */
+export function createBatches(parts: BatchParts) {
+  return bindParts(parts, { decryptBatch, deleteBatch });
+}

@@ -1,0 +1,61 @@
+import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
+import type { Session } from '../boot/open.ts';
+import { CommandError, defineCommand, type Values } from '../cli/command.ts';
+import { actFor, createContext } from '../request/context.ts';
+
+const OPTIONS = {
+  ...ACCOUNT,
+  user: { kind: 'text', value: 'NAME', help: 'the vault key whose items are deleted' },
+  reference: { kind: 'text', value: 'TEXT', help: 'the reference of the items, exactly' },
+  yes: { kind: 'flag', help: 'confirms the deletion' },
+} as const;
+
+/** Deletes the items of a reference page by page; tells after each how many are gone. */
+async function eraseAll(
+  session: Session,
+  { user = '', reference = '', ...options }: Values<typeof OPTIONS>,
+  report: (deleted: number) => void,
+): Promise<number> {
+  const { randomId, services } = session.vault;
+  const origin = { requestId: randomId(), ip: '', userAgent: '', source: 'vault' } as const;
+  const ctx = actFor(createContext(origin), await accountOf(session, options));
+  let deleted = 0;
+  let nextToken: string | undefined;
+  do {
+    const erased = await services.vault.erase(ctx, { user, reference, next_token: nextToken });
+    await services.metering.settle(ctx);
+    deleted += erased.deleted;
+    nextToken = erased.nextToken;
+    report(deleted);
+  } while (nextToken !== undefined);
+  return deleted;
+}
+
+/** `vault erase`. A command that was interrupted goes on when it is called again. */
+export const eraseCommand = defineCommand({
+  words: ['erase'],
+  options: OPTIONS,
+  summary: 'Deletes all items of a reference with their logs, such as those of one customer.',
+  audit: { action: 'item.delete', account: 'option' },
+  opens: 'vault',
+  check({ options }) {
+    checkAccount(options);
+    const { user, reference, yes } = options;
+    if (user === undefined || reference === undefined || reference === '') {
+      throw new CommandError('Give the key with --user NAME and the reference with --reference TEXT.', 2);
+    }
+    if (yes !== true) {
+      throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
+    }
+  },
+  async run({ options, progress }, session) {
+    const shown = progress('Erasing', 'items');
+    const deleted = await told(() => eraseAll(session, options, shown.at));
+    shown.end();
+    return {
+      data: { user: options.user, deleted },
+      shown: `Deleted ${deleted} ${deleted === 1 ? 'item' : 'items'} of the reference.`,
+      entry: { object: `items/${options.user ?? ''}/${deleted}`, change: undefined },
+    };
+  },
+});

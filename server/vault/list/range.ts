@@ -1,0 +1,249 @@
+import type { MetadataPair } from '../../domain/mask/metadata.ts';
+import type { KeyRef } from '../../key/opener.ts';
+import type { Bucket } from '../../redis/records/name.ts';
+import type { MemberIndex } from '../../redis/records/scan.ts';
+import type { ItemStore } from '../store/items.ts';
+import type { Position } from '../store/position.ts';
+
+/** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
+const STEP_FIRST = 16;
+const STEP_MAX = 1_024;
+/** Picked items that are given at once. */
+const PICKED_STEP = 4_096;
+
+/** The items that a listing covers. `limit` -1 means no limit; times are milliseconds since 1970. */
+export interface ListFilter {
+  readonly user?: string | undefined;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly reference_prefix?: string | undefined;
+  readonly stored_after?: number | undefined;
+  readonly stored_before?: number | undefined;
+  readonly metadata?: readonly MetadataPair[] | undefined;
+  readonly expires_before?: number | undefined;
+  readonly limit: number;
+  readonly next_token?: string | undefined;
+}
+
+/** A position and the number of the bucket that holds it. */
+export interface Placed extends Position {
+  readonly bucket: number;
+}
+
+/** A part of one key's items. Times are milliseconds since 1970, one for each bucket. */
+export interface Range {
+  readonly key: KeyRef;
+  /** Where the range begins in each bucket, exclusive. */
+  readonly after: readonly number[];
+  /** The newest item of each bucket when the range was made. */
+  readonly start: readonly number[];
+  /** The end of the range, inclusive. */
+  readonly until: number;
+  /** The items themselves, in order, where a limit or a reference filter has picked them. */
+  readonly picked?: readonly Placed[];
+}
+
+/** Which items of a key a listing selects: all of them, none, or those that an index names, which may name too many. */
+export type Selection =
+  | { readonly kind: 'all' | 'none' }
+  | { readonly kind: 'indexed'; readonly index: MemberIndex; readonly prefixes: readonly Uint8Array[] }
+  | { readonly kind: 'expiring'; readonly before: number };
+
+/** The walk through one bucket of a range. */
+interface BucketWalk {
+  readonly number: number;
+  /** The time up to which positions have been read. */
+  at: number;
+  /** How many positions the next read asks for. */
+  step: number;
+  /** Positions that were read and not given yet, in order. */
+  waiting: readonly Position[];
+  done: boolean;
+}
+
+function bucketsOf({ buckets }: Pick<ItemStore, 'buckets'>, kid: string): readonly Bucket[] {
+  return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
+}
+
+/** The order of every listing within a key. */
+function compare(a: Placed, b: Placed): number {
+  return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
+}
+
+async function readOn(
+  itemStore: Pick<ItemStore, 'positions'>,
+  { key, until, start }: Range,
+  walk: BucketWalk,
+): Promise<void> {
+  const bucket: Bucket = { kid: key.kid, number: walk.number };
+  const { step } = walk;
+  walk.step = Math.min(2 * step, STEP_MAX);
+  const found = await itemStore.positions(bucket, walk.at, until, step);
+  const last = found.at(-1);
+  walk.done = found.length < step;
+  walk.waiting = walk.waiting.concat(found);
+  if (last && !walk.done && last.storedAt >= (start[walk.number] ?? 0)) {
+    // The walk has reached the time of its start. One read takes the rest: items that moved meanwhile are in it,
+    // and the walk does not wait for later ones.
+    walk.waiting = walk.waiting.concat(await itemStore.positions(bucket, last.storedAt, until, -1));
+    walk.done = true;
+  }
+  walk.at = walk.waiting.at(-1)?.storedAt ?? walk.at;
+}
+
+/** Takes the positions that nothing unread can come before: up to where every bucket is known. */
+function takeKnown(walks: readonly BucketWalk[]): Placed[] {
+  let knownUntil = Number.POSITIVE_INFINITY;
+  for (const { done, at } of walks) {
+    knownUntil = done ? knownUntil : Math.min(knownUntil, at);
+  }
+  const known: Placed[] = [];
+  for (const walk of walks) {
+    const { number, waiting } = walk;
+    let taken = 0;
+    for (const { token, storedAt } of waiting) {
+      if (storedAt > knownUntil) {
+        break;
+      }
+      known.push({ token, storedAt, bucket: number });
+      taken += 1;
+    }
+    walk.waiting = waiting.slice(taken);
+  }
+  return known.sort(compare);
+}
+
+/**
+ * Merges the buckets of a range into the order of the listing, some items at a time. It reads each bucket
+ * `firstStep` positions at first, then more at a time.
+ */
+export async function* mergePositions(
+  itemStore: Pick<ItemStore, 'positions'>,
+  range: Range,
+  firstStep = STEP_FIRST,
+): AsyncGenerator<readonly Placed[]> {
+  if (range.picked) {
+    // There may be as many as the key has items.
+    for (let at = 0; at < range.picked.length; at += PICKED_STEP) {
+      yield range.picked.slice(at, at + PICKED_STEP);
+    }
+    return;
+  }
+  const walks = range.after.map(
+    (at, number): BucketWalk => ({
+      ...{ number, at, step: firstStep, waiting: [], done: false },
+    }),
+  );
+  for (;;) {
+    // Those that will be needed next are read beside those that are needed now.
+    const unread = walks.filter(({ waiting, step, done }) => 2 * waiting.length < step && !done);
+    await Promise.all(unread.map((walk) => readOn(itemStore, range, walk)));
+    const known = takeKnown(walks);
+    if (known.length > 0) {
+      yield known;
+    } else if (walks.every(({ done }) => done)) {
+      return;
+    }
+  }
+}
+
+/**
+ * The items within the bounds that an index names, in order. While the root is rotated the reference index has two prefixes,
+ * and entries move from the first to the second: each bucket is read under one after the other.
+ */
+async function pickIndexed(
+  itemStore: ItemStore,
+  { key, after, until }: Range,
+  readAll: (bucket: Bucket) => AsyncIterable<readonly Position[]>,
+): Promise<readonly Placed[]> {
+  const picked: Placed[] = [];
+  const pick = async (bucket: Bucket): Promise<void> => {
+    const { number } = bucket;
+    const seen = new Set<string>();
+    for await (const positions of readAll(bucket)) {
+      for (const { token, storedAt } of positions) {
+        if (storedAt > (after[number] ?? 0) && storedAt <= until && !seen.has(token)) {
+          seen.add(token);
+          picked.push({ token, storedAt, bucket: number });
+        }
+      }
+    }
+  };
+  await Promise.all(bucketsOf(itemStore, key.kid).map(pick));
+  return picked.sort(compare);
+}
+
+/** The selected items of a key that exist now; with `floor`, those behind this position in each bucket. */
+export async function rangeOf(
+  itemStore: ItemStore,
+  key: KeyRef,
+  { stored_after = 1, stored_before = Number.MAX_SAFE_INTEGER }: ListFilter,
+  selection: Selection,
+  floor: readonly number[] = [],
+): Promise<Range> {
+  const buckets = bucketsOf(itemStore, key.kid);
+  const range = {
+    key,
+    after: buckets.map(({ number }) => Math.max(stored_after - 1, floor[number] ?? 0)),
+    start: await Promise.all(buckets.map((bucket) => itemStore.newest(bucket))),
+    until: stored_before - 1,
+  };
+  switch (selection.kind) {
+    case 'all':
+      return range;
+    case 'none':
+      return { ...range, picked: [] };
+    case 'expiring': {
+      const { before } = selection;
+      const picked = await pickIndexed(itemStore, range, (bucket) =>
+        itemStore.positionsByExpiry(bucket, before),
+      );
+      return { ...range, picked };
+    }
+    default: {
+      const { index, prefixes } = selection;
+      const readAll = async function* (bucket: Bucket) {
+        for (const prefix of prefixes) {
+          yield* itemStore.positionsByMember(bucket, index, prefix);
+        }
+      };
+      return { ...range, picked: await pickIndexed(itemStore, range, readAll) };
+    }
+  }
+}
+
+/** The range of one item; it is empty if the item does not exist. */
+export async function rangeOfOne(
+  itemStore: Pick<ItemStore, 'read' | 'bucketOf'>,
+  key: KeyRef,
+  token: string,
+): Promise<Range> {
+  const read = await itemStore.read(key.kid, token);
+  const bucket = itemStore.bucketOf(key.kid, token).number;
+  const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
+  return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
+}
+
+/** The first `limit` items of a range, in order. */
+export async function firstOf(itemStore: ItemStore, range: Range, limit: number): Promise<readonly Placed[]> {
+  const places: Placed[] = [];
+  // Tokens are spread evenly: a bucket's share and three standard deviations are seldom too little.
+  const share = limit / itemStore.buckets;
+  const step = Math.min(STEP_MAX, Math.ceil(share + 3 * Math.sqrt(share)) + 2);
+  for await (const some of mergePositions(itemStore, range, step)) {
+    places.push(...some.slice(0, limit - places.length));
+    if (places.length === limit) {
+      break;
+    }
+  }
+  return places;
+}
+
+/** The position in each bucket behind these items of a range: that of the last one of them. */
+export function positionsAfter(range: Range, places: readonly Placed[]): readonly number[] {
+  const after = [...range.after];
+  for (const { bucket, storedAt } of places) {
+    after[bucket] = Math.max(after[bucket] ?? 0, storedAt);
+  }
+  return after;
+}

@@ -1,0 +1,244 @@
+import type { Static } from '@sinclair/typebox';
+import { VaultError } from '../core/errors.ts';
+import { objectOf } from '../http/audit.ts';
+import { nextTokenHeader, replayHeader } from '../http/reply.ts';
+import { defineRoute, type ScopeRule } from '../http/route.ts';
+import { BODY_BYTES } from '../schema/body-bytes.ts';
+import {
+  ItemsReply,
+  LogEntries,
+  LogQuery,
+  ReadQuery,
+  Removal,
+  RemoveQuery,
+  StoredObject,
+  StoreQuery,
+  TokenInfo,
+  UpdateObject,
+  UpdateQuery,
+} from './schema.ts';
+
+function needed<Value>(value: Value | undefined, field: string): Value {
+  if (value === undefined) {
+    throw new VaultError('invalid_request', { field, expected: 'is missing' });
+  }
+  return value;
+}
+
+/** Whether a request for items decrypts, or only lists. */
+const READING: ScopeRule = {
+  anyOf: ['vault:list', 'vault:read'],
+  of: ({ query: { token, decrypt_all: decryptAll }, passphrase }) =>
+    decryptAll === true || (token !== undefined && passphrase !== undefined) ? 'vault:read' : 'vault:list',
+};
+
+const storeItem = defineRoute({
+  method: 'POST',
+  path: '/v1/vault',
+  operationId: 'storeItem',
+  scope: 'vault:store',
+  noun: 'vault',
+  summary: 'Store an object',
+  description:
+    'Encrypts and stores a JSON object under a key and returns its token. The same number and reference under the same key give the same token (except with `uuid`); storing again replaces the data.',
+  auth: 'basic',
+  query: StoreQuery,
+  passphrase: 'required',
+  body: { kind: 'stored', schema: StoredObject, bytesMax: BODY_BYTES.item },
+  response: TokenInfo,
+  errors: [
+    'number_missing',
+    'test_card',
+    'metadata_sensitive',
+    'passphrase_wrong',
+    'key_not_found',
+    'integrity_failed',
+  ],
+  meter: ['store'],
+  idempotent: true,
+  confirmsAccount: true,
+  audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
+  handle: async ({ ctx, query, passphrase, body, services }) => {
+    const { reply, replayed } = await services.vault.store(ctx, {
+      ...query,
+      passphrase,
+      body,
+    });
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const readItems = defineRoute({
+  method: 'GET',
+  path: '/v1/vault',
+  operationId: 'readItems',
+  scope: READING,
+  noun: 'vault',
+  summary: 'Decrypt an item, or list items',
+  description:
+    'With `token` and the passphrase, returns the stored object. Otherwise returns a tree of items that match the filters; with `decrypt_all`, `user` and the passphrase each item includes its data. Numbers are masked unless the operator has enabled unmasked output for the account.',
+  auth: 'basic',
+  query: ReadQuery,
+  passphrase: 'optional',
+  body: { kind: 'none' },
+  response: ItemsReply,
+  errors: [
+    'reference_required',
+    'cursor_invalid',
+    'passphrase_wrong',
+    'key_not_found',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'key_changed',
+    'integrity_failed',
+  ],
+  meter: ['decrypt', 'list'],
+  idempotent: false,
+  confirmsAccount: true,
+  audit: {
+    action: 'item.decrypt',
+    of: 'errors',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ ctx, query, passphrase, services }) => {
+    const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
+    const view = { mask_fields, rules, return_card_metadata };
+    if (token !== undefined) {
+      needed(user, 'query.user');
+    }
+    if (user !== undefined && token !== undefined && passphrase !== undefined) {
+      const address = { user, token, reference: query.reference };
+      return { jsonBytes: await services.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
+    }
+    const { stream, nextToken } = decrypt_all
+      ? await services.vault.decryptAll(ctx, {
+          ...filter,
+          ...view,
+          user: needed(user, 'query.user'),
+          passphrase: needed(passphrase, 'query.passphrase'),
+        })
+      : await services.vault.list(ctx, { ...filter, user, token });
+    return { stream, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+/** Rejects parameters of a deletion that say different things of what to delete. */
+function checkRemoval({ all, token, next_token }: Static<typeof RemoveQuery>): void {
+  if (all && token !== undefined) {
+    throw new VaultError('invalid_request', { field: 'query.token', expected: 'cannot be sent with `all`' });
+  }
+  if (!all && next_token !== undefined) {
+    const expected = 'can be sent with `all` only';
+    throw new VaultError('invalid_request', { field: 'query.next_token', expected });
+  }
+}
+
+const removeItem = defineRoute({
+  method: 'DELETE',
+  path: '/v1/vault',
+  operationId: 'deleteItem',
+  scope: 'vault:delete',
+  noun: 'vault',
+  summary: 'Delete an item, or all items of a reference',
+  description:
+    'With `token`, deletes an item with its log. Its token is never used for another number. With `all` and `reference`, deletes all items of the reference, at most 10,000 a call: the reply has X-Vault-Next-Token while there are more. Each item is billed as one deletion.',
+  auth: 'basic',
+  query: RemoveQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Removal,
+  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  audit: {
+    action: 'item.delete',
+    of: 'all',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ ctx, query, services }) => {
+    checkRemoval(query);
+    const { user, reference, all, next_token } = query;
+    if (!all) {
+      const token = needed(query.token, 'query.token');
+      await services.vault.remove(ctx, { user, token, reference });
+      return { json: { message: 'The item was deleted.' } };
+    }
+    const { deleted, nextToken } = await services.vault.erase(ctx, {
+      ...{ user, next_token },
+      reference: needed(reference, 'query.reference'),
+    });
+    return {
+      json: { message: 'The items of the reference were deleted.', deleted },
+      headers: nextTokenHeader(nextToken),
+      object: objectOf('items', user, `${deleted}`),
+    };
+  },
+});
+
+const updateItem = defineRoute({
+  method: 'POST',
+  path: '/v1/vault/update',
+  operationId: 'updateItem',
+  scope: 'vault:update',
+  noun: 'vault',
+  summary: 'Update an item',
+  description:
+    'Merges the given members into the stored object, first level only, and sets stored_at to the current time. The number of an item cannot be changed. With `ttl` or `metadata` the body may be empty.',
+  auth: 'basic',
+  query: UpdateQuery,
+  passphrase: 'required',
+  body: { kind: 'stored', schema: UpdateObject, bytesMax: BODY_BYTES.item, optional: true },
+  response: TokenInfo,
+  errors: [
+    'reference_required',
+    'passphrase_wrong',
+    'key_not_found',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'metadata_sensitive',
+    'integrity_failed',
+  ],
+  meter: ['update'],
+  idempotent: true,
+  audit: {
+    action: 'item.update',
+    of: 'errors',
+    object: ({ query }) => objectOf('item', query.user, query.token),
+  },
+  handle: async ({ ctx, query, passphrase, body, services }) => {
+    const { reply, replayed } = await services.vault.update(ctx, {
+      ...query,
+      rules: query.rules ?? [],
+      passphrase,
+      body,
+    });
+    return { json: reply, headers: replayHeader(replayed) };
+  },
+});
+
+const readLog = defineRoute({
+  method: 'GET',
+  path: '/v1/vault/metadata',
+  operationId: 'readLog',
+  scope: 'vault:log',
+  noun: 'vault',
+  summary: 'Read the action log of an item',
+  description: 'One entry for each encryption and decryption of the item, newest first.',
+  auth: 'basic',
+  query: LogQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: LogEntries,
+  errors: ['reference_required', 'cursor_invalid', 'token_not_found', 'key_not_found', 'integrity_failed'],
+  meter: ['log'],
+  idempotent: false,
+  audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
+  handle: async ({ ctx, query, services }) => {
+    const { entries, nextToken } = await services.vault.log(ctx, query);
+    return { json: entries, headers: nextTokenHeader(nextToken) };
+  },
+});
+
+export const VAULT_ROUTES = [storeItem, readItems, removeItem, updateItem, readLog];

@@ -1,0 +1,243 @@
+/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { splitSad } from '../../../server/domain/card/sad.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { keepNumbers } from '../../../server/domain/mask/merge.ts';
+import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
+import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
+import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
+import {
+  openCaptureWrap,
+  openPolicy,
+  openRetrieveWrap,
+  policyDigest,
+  sealEndpoint,
+} from '../../crypto/endpoint/record.ts';
+import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
+import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
+import type { OpenedMeta } from '../../crypto/item/meta.ts';
+import { sealPatch } from '../../crypto/item/patch.ts';
+import { throwawayKey } from '../../crypto/key/vault-key.ts';
+import { EMPTY, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
+import type { In } from '../define.ts';
+import { openedOrNot } from '../failure.ts';
+import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
+import type { ParsedOrder } from '../proxy/order.ts';
+import { hostOf, sealReport } from '../proxy/record.ts';
+import { applyRulesBeforeStorage } from '../rule/handlers.ts';
+import type { ThreadRules } from '../rule/jobs.ts';
+import {
+  checkLive,
+  checkReference,
+  logEntry,
+  metadataDigests,
+  metadataOf,
+  metaOf,
+  referenceMember,
+  sadAt,
+  sealNew,
+} from '../vault/records.ts';
+import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams, SealedPolicy } from './jobs.ts';
+
+/** The key id of endpoints that stand in for unknown ones. */
+const DECOY_KID = 'decoy';
+const DECOY_POLICY = {
+  ...{ account: '', user: '', kid: DECOY_KID, gen: 1 },
+  ...{ expiresAt: null, rules: [], wantsCard: false },
+};
+
+/** Patches of one item that its owner has not merged yet: reading it costs as many key agreements. */
+const PATCHES_MAX = 32;
+
+/** The card in a body of any format, with the body around it. */
+function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
+  const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
+  if (object === undefined) {
+    throw new VaultError('number_missing');
+  }
+  return object;
+}
+
+/** The webhook of an order, as a policy has it. */
+function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
+  const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
+  return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
+}
+
+/** A policy as the server sees it. */
+function withoutWebhook(json: Uint8Array): Uint8Array {
+  const { webhook, ...policy } = parseOwn<SealedPolicy>(json);
+  return webhook === undefined ? json : toJsonBytes({ ...policy, isTold: true } satisfies EndpointPolicy);
+}
+
+/** Gives `use` the body as its sender wrote it. One that was sealed is opened for that, and wiped afterwards. */
+function withOpened<T>(
+  { sealer }: ThreadContext,
+  { endpoint: { id } }: CaptureParams | PatchParams,
+  { sealed, body }: Pick<In<typeof ENDPOINT_JOBS.captureItem>, 'body' | 'sealed'>,
+  use: (body: Uint8Array) => T,
+): T {
+  if (sealed === undefined) {
+    return use(body);
+  }
+  const { kid, ...names } = sealed.names;
+  using pair = openSealingKey(sealer, kid.split('-')[0] ?? '', sealed.key);
+  if (pair.kid !== kid) {
+    throw new VaultError('sealing_key_expired');
+  }
+  const opened = openedOrNot(() =>
+    openSealedBody(pair, { enc: sealed.enc, ciphertext: body }, { id, ...names }),
+  );
+  if (opened === undefined) {
+    throw new VaultError('invalid_request', { field: 'body' });
+  }
+  try {
+    return use(opened);
+  } finally {
+    wipe(opened);
+  }
+}
+
+/** What is sent to a capture endpoint, as it is to be stored. */
+function readBody(
+  context: ThreadContext,
+  params: CaptureParams | PatchParams,
+  rules: ThreadRules,
+  body: Uint8Array,
+): JsonObject {
+  const { smartParse: smart, bytesMax } = params;
+  const sent = smart ? readAnything(body, smart.contentType) : parseStoredObject(body);
+  if (rules.length === 0) {
+    return sent;
+  }
+  const object = applyRulesBeforeStorage(context, params, rules, sent);
+  if (encodeJson(object).length > bytesMax) {
+    throw new VaultError('body_too_large');
+  }
+  return object;
+}
+
+/** The summary of an item that has one, after a patch. */
+function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): string | undefined {
+  return summary === undefined
+    ? undefined
+    : JSON.stringify(patchedSummary(parseOwn<CardSummary>(utf8(summary)), changes));
+}
+
+/** The handlers of `ENDPOINT_JOBS`. */
+export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
+  createEndpoint(context, { params, blob, passphrase, policy, order }) {
+    const key = openWarmKey(context, params, blob, passphrase);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const place = { env: context.env, ...params };
+    const { secret, policyRecord, wrapRecord, gen, digest } = sealEndpoint(
+      context.sealer,
+      place,
+      toJsonBytes({ ...policy, ...webhookOf(order) }),
+      key,
+    );
+    if (gen !== params.gen) {
+      throw new VaultError('key_changed');
+    }
+    return { kind: 'created', secret, policy: policyRecord, wrap: wrapRecord, digest };
+  },
+
+  describeEndpoint({ env, sealer }, { place, policy }) {
+    return withoutWebhook(openPolicy(sealer, { env, ...place }, policy).json);
+  },
+
+  endpointDigest({ env, sealer }, { place, policy }) {
+    return policyDigest(openPolicy(sealer, { env, ...place }, policy).hash);
+  },
+
+  checkEndpoint({ env, sealer }, { place, policy: record, wrap, secret }) {
+    const policy = openPolicy(sealer, { env, ...place }, record);
+    if (!checkEndpointSecret({ env, ...place }, policy, secret)) {
+      throw new EndpointSecretError();
+    }
+    if (wrap) {
+      const { kid, gen } = parseOwn<EndpointPolicy>(policy.json);
+      const openWrap = place.kind === 'capture' ? openCaptureWrap : openRetrieveWrap;
+      openWrap(sealer, { env, ...place, kid, gen }, policy, wrap, secret)[Symbol.dispose]();
+    }
+    return withoutWebhook(policy.json);
+  },
+
+  decoyEndpoint({ env, sealer }, { place }) {
+    const policy: EndpointPolicy = { kind: place.kind, ...DECOY_POLICY };
+    using key = throwawayKey(DECOY_KID);
+    const made = sealEndpoint(sealer, { env, ...place, kid: DECOY_KID }, toJsonBytes(policy), key);
+    return { policy: made.policyRecord, wrap: made.wrapRecord };
+  },
+
+  createSealingKey({ sealer }, { day }) {
+    return newSealingKey(sealer, day);
+  },
+
+  describeSealingKey({ sealer }, { day, record }) {
+    using pair = openSealingKey(sealer, day, record);
+    return { kid: pair.kid, publicKey: new Uint8Array(pair.publicKey) };
+  },
+
+  captureItem(context, { params, records, secret, rules, ...sent }) {
+    const key = openCapture(context, params, { use: params.endpoint, ...records, secret });
+    return withOpened(context, params, sent, (body) =>
+      sealNew(context, params, readBody(context, params, rules, body), key),
+    );
+  },
+
+  patchItem(context, { params, records, secret, rules, item: stored, ...sent }) {
+    const { token, reference, now, sadExpiresAt } = params;
+    const owner = openCapture(context, params, { use: params.endpoint, ...records, secret });
+    const meta = metaOf(context, params, token, stored.meta);
+    checkLive(meta, now);
+    checkReference(meta, reference, 'check');
+    // The number that the token stands for is no patch's to change.
+    const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
+    const object = keepNumbers(new Map(), read);
+    const { part0, part1 } = splitSad(object);
+    const metadata = metadataOf(meta);
+    const patched = sealPatch({
+      ...{ env: context.env, aid: params.aid, kid: params.kid, token, sealer: context.sealer, owner },
+      ...{ item: stored.item, meta, ...sadAt(stored.sad, now) },
+      ...{ names: [...object.keys()], part0, summary: patchedSummaryText(meta, object) },
+      part1: part1 && { bytes: part1, expiresAtMs: sadExpiresAt },
+    });
+    const { item, sad = EMPTY, gen, sadExpiresAtMs } = patched;
+    if (patched.patches > PATCHES_MAX) {
+      throw new VaultError('patches_full');
+    }
+    if (item.length + sad.length > params.bytesMax) {
+      throw new VaultError('body_too_large');
+    }
+    return {
+      ...{ kind: 'stored', item, sad, meta: patched.meta, identity: EMPTY },
+      facts: {
+        ...{ token, gen, candidate: 0, sadExpiresAt: sadExpiresAtMs, reference },
+        ...{ expiresAt: meta.expiresAtMs, metadata },
+      },
+      digests: metadataDigests(context, params.aid, metadata),
+      refMember: referenceMember(context, params.aid, reference, token),
+      logEntry: logEntry(context, params, token, 'encrypt', stored.logTail),
+    };
+  },
+
+  reportCapture(context, { place, policy, report: { id, requestId, captured } }) {
+    const { json } = openPolicy(context.sealer, { env: context.env, ...place }, policy);
+    const { account, webhook } = parseOwn<SealedPolicy>(json);
+    if (webhook === undefined) {
+      throw new VaultError('internal');
+    }
+    const { metadata, ...target } = webhook;
+    const parts = { kind: 'capture', captured: parseStoredObject(toJsonBytes(captured)) } as const;
+    const added = metadata === undefined ? undefined : parseStoredObject(utf8(metadata));
+    const { token, reference } = captured;
+    const summary = { actor: `endpoint/${place.id}`, host: hostOf(target.url), token, reference };
+    const facts = { account, requestId, summary };
+    return sealReport(context, { aid: place.aid, id }, facts, target, webhookBody(parts, added));
+  },
+};

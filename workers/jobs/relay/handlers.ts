@@ -1,0 +1,183 @@
+/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { isUtf8 } from 'node:buffer';
+import { VaultError } from '../../../server/core/errors.ts';
+import { headerIn } from '../../../server/core/headers.ts';
+import type { Connection } from '../../../server/domain/connection/connection.ts';
+import { secretTexts } from '../../../server/domain/connection/secrets.ts';
+import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
+import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
+import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
+import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
+import { type SentNumber, showReply } from '../../../server/domain/relay/sight.ts';
+import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
+import type { LogOutcome } from '../../crypto/log/outcome.ts';
+import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import { openConnection } from '../connection/handlers.ts';
+import { connectedHeaders } from '../connection/outgoing.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { In } from '../define.ts';
+import { fillFailure } from '../failure.ts';
+import { openKey, WARM_MISS } from '../key/open.ts';
+import { isOver, logEntry, metaOf, openText } from '../vault/records.ts';
+import type { FillRelayParams, RELAY_JOBS } from './jobs.ts';
+
+type Input = In<(typeof RELAY_JOBS)['fillRelay']>;
+
+/** One item of a request; undefined where it is over. */
+interface OpenedItem {
+  readonly reference: string | undefined;
+  readonly object: JsonObject;
+}
+
+/** The items that exist, by token. All are opened before anything is done with one. */
+function openItems(
+  context: ThreadContext,
+  { params, items }: Input,
+  key: UnlockedKey,
+): Map<string, OpenedItem> {
+  const opened = new Map<string, OpenedItem>();
+  for (const [at, { token }] of params.items.entries()) {
+    const sealed = items[at];
+    if (sealed === undefined) {
+      continue;
+    }
+    const meta = metaOf(context, params, token, sealed.meta);
+    if (!isOver(meta, params.now)) {
+      const text = openText(context, params, token, key, { ...sealed, meta }, params.now);
+      opened.set(token, { reference: meta.reference, object: parseStoredObject(text) });
+    }
+  }
+  return opened;
+}
+
+/** The value of a placeholder. An item or a field that is not there is the caller's own mistake, told at its place. */
+function createValues(items: ReadonlyMap<string, OpenedItem>) {
+  return ({ token, field: name, reference }: Placeholder, field: string): JsonValue => {
+    const item = items.get(token);
+    if (item === undefined || item.reference !== reference) {
+      const expected = 'has a placeholder whose token does not exist, or has another reference';
+      throw new VaultError('placeholder_unknown', { field, expected });
+    }
+    const value = readPath(item.object, parseSteps(name));
+    if (value === undefined) {
+      throw new VaultError('placeholder_unknown', {
+        field,
+        expected: 'has a placeholder of a field that its item does not have',
+      });
+    }
+    return value;
+  };
+}
+
+/** The path, query, headers and body that go out. */
+function outgoing(
+  connection: Connection,
+  { params }: Input,
+  filled: Omit<FilledRelay, 'body'> & { readonly body: Uint8Array },
+  codings: string | undefined,
+) {
+  const { method, path } = params;
+  const url = `${connection.baseUrl}${path}${filled.query}`;
+  const headers =
+    codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
+  const { body } = filled;
+  return {
+    head: { method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
+    body: body.length === 0 ? undefined : body,
+  };
+}
+
+/** The codings to ask a third party for; undefined where its reply is not read, and so is the caller's to decide. */
+function codingsFor({ headers }: FillRelayParams, secrets: readonly string[], isRead: boolean) {
+  if (isRead) {
+    // Of the header as it came: a text that is remembered must not be a filled one.
+    return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
+  }
+  // What is passed on as it comes is not decoded.
+  return secrets.length > 0 ? 'identity' : undefined;
+}
+
+function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, OpenedItem>) {
+  const { params, connection: record } = input;
+  const { aid, connection: id, sight } = params;
+  const connection = openConnection(context, { aid, id }, record);
+  const { text, encode } = bodyOf(input.body);
+  const sent = new Map<string, SentNumber>();
+  const valueIn = createValues(items);
+  const filled = fillRelay(params, text, (placeholder, field) => {
+    const value = valueIn(placeholder, field);
+    const number = sentNumber(placeholder, value);
+    if (number !== undefined) {
+      sent.set(number.digits, number);
+    }
+    return value;
+  });
+  const secrets = secretTexts(connection);
+  const showing = {
+    sight,
+    numbers: sight === 'all' ? [] : [...items.values()].flatMap(({ object }) => storedNumbers(object)),
+    sent: sight === 'all' ? [...sent.values()] : [],
+    paths: connection.reply ?? [],
+    secrets,
+  };
+  const isRead = sight !== 'all' || sent.size > 0;
+  return {
+    request: outgoing(
+      connection,
+      input,
+      { ...filled, body: encode(filled.body) },
+      codingsFor(params, secrets, isRead),
+    ),
+    showing,
+  };
+}
+
+/**
+ * The text of a body, and what makes its bytes again. One that is not UTF-8 is read byte by byte: it may pass through, but
+ * nothing can be put into it.
+ */
+function bodyOf(body: Uint8Array) {
+  const encoding = isUtf8(body) ? 'utf8' : 'latin1';
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString(encoding);
+  if (encoding === 'latin1' && findPlaceholders(text, 'body', 'encoded').length > 0) {
+    throw new VaultError('invalid_request', { field: 'body', expected: 'must be text in UTF-8' });
+  }
+  return { text, encode: (filled: string): Uint8Array => Buffer.from(filled, encoding) };
+}
+
+/** The handlers of `RELAY_JOBS`. */
+export const RELAY_HANDLERS: ThreadHandlers<typeof RELAY_JOBS> = {
+  fillRelay(context, input) {
+    const { params, opening } = input;
+    const key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const items = openItems(context, input, key);
+    const entriesOf = (outcome: LogOutcome) =>
+      params.items.map(({ token, seen }, at) =>
+        items.has(token)
+          ? logEntry(
+              context,
+              { ...params, seen },
+              token,
+              'decrypt',
+              input.items[at]?.logTail ?? EMPTY,
+              outcome,
+            )
+          : EMPTY,
+      );
+    try {
+      return { kind: 'ready', ...fill(context, input, items), logEntries: entriesOf('ok') };
+    } catch (error) {
+      const failure = fillFailure(error, params.sight !== 'all');
+      return { kind: 'rejected', logEntries: entriesOf(failure.code), error: failure };
+    }
+  },
+
+  showRelay(_context, { showing, status, headers, body }) {
+    return showReply({ status, headers, body }, showing);
+  },
+};

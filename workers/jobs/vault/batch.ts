@@ -1,0 +1,216 @@
+/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { numberText } from '../../../server/domain/card/number.ts';
+import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { splitList, splitObject } from '../../../server/domain/json/split.ts';
+import { DURATION_MS_MAX } from '../../../server/domain/text/duration.ts';
+import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
+import { parseFilterTime } from '../../../server/domain/text/time.ts';
+import { unknownName } from '../../../server/domain/text/unknown-name.ts';
+import { EMPTY } from '../../crypto/primitives/bytes.ts';
+import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
+import { toFailure } from '../failure.ts';
+import { openWarmKey, WARM_MISS } from '../key/open.ts';
+import {
+  type BATCH_JOBS,
+  type BatchFacts,
+  type ItemFailure,
+  STORED_STRINGS,
+  type StoreItemsParams,
+} from './batch-jobs.ts';
+import type { StoredParts, StoreParams } from './jobs.ts';
+import { createPacking, endString, packed, writeBytes } from './page.ts';
+import { type ItemWriter, sealNew } from './records.ts';
+
+const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
+const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
+/** Where a line of an export says more than an item of a batch; `stored_at` and `card` are made anew. */
+const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
+const REFERENCE_MAX = 255;
+/** What an item has beside its content. */
+const STRINGS_BYTES = 768;
+
+function invalid(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
+}
+
+type Members = ReadonlyMap<string, Uint8Array>;
+
+function refuseUnknown(place: string, members: Members, known: readonly string[]): void {
+  for (const name of members.keys()) {
+    if (!known.includes(name)) {
+      throw unknownName(place, name, known);
+    }
+  }
+}
+
+function flagOf(members: Members, name: string): boolean | undefined {
+  const text = members.get(name);
+  const value = text === undefined ? null : parseJson(text);
+  if (value !== null && typeof value !== 'boolean') {
+    throw invalid(`body.${name}`, 'must be `true` or `false`');
+  }
+  return value ?? undefined;
+}
+
+/** A text of an item; a missing one and null are the same. */
+function textOf(members: Members, name: string): string | undefined {
+  const text = members.get(name);
+  const value = text === undefined ? null : parseJson(text);
+  if (value !== null && typeof value !== 'string') {
+    throw invalid(`query.${name}`, 'must be a text');
+  }
+  return value ?? undefined;
+}
+
+function referenceOf(members: Members): string | undefined {
+  const reference = textOf(members, 'reference');
+  if (
+    reference !== undefined &&
+    (reference === '' || reference.length > REFERENCE_MAX || !reference.isWellFormed())
+  ) {
+    throw invalid('query.reference', 'must have 1 to 255 characters');
+  }
+  return reference;
+}
+
+/** When an item of an export expires. */
+function expiryOf(members: Members, now: number): number | undefined {
+  const text = textOf(members, 'expires_at');
+  const at = text === undefined ? undefined : parseFilterTime(text);
+  if (text !== undefined && (at === undefined || at <= now || at > now + DURATION_MS_MAX)) {
+    throw invalid('query.expires_at', 'must be a time in the future, at most ten years ahead');
+  }
+  return at;
+}
+
+/** The text of a number beside the data, under the condition of one that is in it. */
+function numberOf(members: Members): string | undefined {
+  const text = members.get('number');
+  return text && numberText(parseJson(text));
+}
+
+/** Where a fault of an item is, from where the fault of a single one would be. */
+function placeOf(field: string | undefined, item: number): string | undefined {
+  const place = `body.items[${item}]`;
+  const [, part = '', rest = ''] = /^(query|body)?(.*)$/s.exec(field ?? '') ?? [];
+  return field === undefined ? undefined : `${place}${part === 'body' ? '.data' : ''}${rest}`;
+}
+
+function failureOf(error: unknown, item: number): ItemFailure {
+  const { code, field, expected } = toFailure(error);
+  if (code === 'internal') {
+    throw error;
+  }
+  return { failed: code, field: placeOf(field, item), expected };
+}
+
+/** The parameters of one item after the other: a copy of all for each would take a tenth of a batch's time. */
+type OwnParams = { -readonly [Name in keyof StoreParams]: StoreParams[Name] };
+
+function sealOne(
+  context: ThreadContext,
+  params: StoreItemsParams,
+  text: Uint8Array,
+  index: number,
+  key: ItemWriter,
+  own: OwnParams,
+): StoredParts & { readonly facts: BatchFacts } {
+  const { imported } = params;
+  if (imported) {
+    // A batch was read as a whole; a line is read here for the first time.
+    parseJson(text);
+  }
+  const members = splitObject(text);
+  const data = members?.get('data');
+  if (members === undefined || data === undefined) {
+    throw invalid(
+      members === undefined ? 'query' : 'query.data',
+      members === undefined ? 'must be an object' : 'is missing',
+    );
+  }
+  if (params.refuseUnknown) {
+    refuseUnknown('query', members, imported ? LINE_NAMES : ITEM_NAMES);
+  }
+  if (data.length > params.bytesMax) {
+    throw new VaultError('body_too_large');
+  }
+  const metadata = members.get('metadata');
+  own.token = imported?.keepsTokens ? textOf(members, 'token') : undefined;
+  own.expiresAt = imported && expiryOf(members, params.now);
+  own.number = numberOf(members);
+  own.reference = referenceOf(members);
+  own.algorithm = textOf(members, 'algorithm') ?? params.algorithm;
+  own.ttl = textOf(members, 'ttl');
+  own.metadata = metadata && Buffer.from(metadata).toString('utf8');
+  own.seed = params.seeds?.[index];
+  const sealed = sealNew(context, own, parseStoredObject(data), key);
+  return own.token === undefined ? sealed : { ...sealed, facts: { ...sealed.facts, isKept: true } };
+}
+
+/** The handlers of `BATCH_JOBS`. */
+export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
+  splitBatch(_, { params, body }) {
+    try {
+      parseOwn(body);
+    } catch {
+      throw new VaultError('invalid_json');
+    }
+    const members = splitObject(body);
+    if (members === undefined) {
+      throw invalid('body', 'must be a JSON object');
+    }
+    if (params.refuseUnknown) {
+      refuseUnknown('body', members, HEAD_NAMES);
+    }
+    const user = parseJson(members.get('user') ?? Buffer.from('null'));
+    if (typeof user !== 'string' || !isIdentifier(user)) {
+      throw invalid('body.user', 'must be the identifier of a key');
+    }
+    const items = splitList(members.get('items') ?? EMPTY, params.itemsMax);
+    if (items === undefined || items.length === 0) {
+      throw invalid('body.items', `must be a list of 1 to ${params.itemsMax} items`);
+    }
+    const card = flagOf(members, 'return_card_metadata');
+    const head = { user, return_fingerprint: flagOf(members, 'return_fingerprint') ?? false };
+    return { head: card === undefined ? head : { ...head, return_card_metadata: card }, items };
+  },
+
+  storeItems(context, { params, blob, passphrase, items }) {
+    const key = openWarmKey(context, params, blob, passphrase);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const bytes = items.reduce((sum, { length }) => sum + length, 0);
+    const parts = createPacking(STORED_STRINGS * items.length, 2 * bytes + STRINGS_BYTES * items.length);
+    const own: OwnParams = { ...params, seen: 0 };
+    const facts = items.map((text, i): BatchFacts | ItemFailure => {
+      try {
+        const sealed = sealOne(context, params, text, i, key, own);
+        for (const string of stringsOf(sealed)) {
+          writeBytes(parts, string);
+          endString(parts);
+        }
+        return sealed.facts;
+      } catch (error) {
+        for (let n = 0; n < STORED_STRINGS; n++) {
+          endString(parts);
+        }
+        return failureOf(error, params.places[i] ?? i);
+      }
+    });
+    return { kind: 'stored', facts, parts: packed(parts) };
+  },
+};
+
+function stringsOf({
+  item,
+  meta,
+  sad,
+  refMember,
+  logEntry,
+  identity,
+  digests,
+}: StoredParts): readonly Uint8Array[] {
+  return [item, meta, sad, refMember, logEntry, identity, digests];
+}

@@ -1,0 +1,174 @@
+/** Handlers of the jobs on single items and their logs in `jobs.ts`, which says what each promises. */
+import { VaultError } from '../../../server/core/errors.ts';
+import { splitSad } from '../../../server/domain/card/sad.ts';
+import { encodeJson } from '../../../server/domain/json/bytes.ts';
+import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
+import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
+import { formatStoredAt } from '../../../server/domain/text/time.ts';
+import { sealMeta } from '../../crypto/item/meta.ts';
+import { earlierExpiry } from '../../crypto/item/patch.ts';
+import { openLogEntry, tagOf } from '../../crypto/log/entry.ts';
+import type { ReadLogEntry } from '../../crypto/log/entry-content.ts';
+import { EMPTY, equalBytes, IntegrityError } from '../../crypto/primitives/bytes.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import { openKey, openWarmKey, WARM_MISS } from '../key/open.ts';
+import { applyRulesBeforeStorage } from '../rule/handlers.ts';
+import type { ThreadRules } from '../rule/jobs.ts';
+import type { ITEM_JOBS, ShownLogEntry, UpdateParams } from './jobs.ts';
+import {
+  checkLive,
+  checkReference,
+  logEntry,
+  metaOf,
+  openText,
+  referenceMember,
+  sealNew,
+  sealStored,
+  updatedFacts,
+} from './records.ts';
+import { viewOf } from './view.ts';
+
+/**
+ * Until when verification codes may be kept after an update: those that it brings for their own time, but no longer
+ * than any that it leaves, since all of an item's codes are deleted together.
+ */
+function sadExpiry(
+  stored: JsonObject,
+  changes: JsonObject,
+  before: number | undefined,
+  next: number,
+): number {
+  const left = new Map([...stored].filter(([name]) => !changes.has(name)));
+  if (before === undefined || splitSad(left).part1 === undefined) {
+    return next;
+  }
+  return earlierExpiry(before, next);
+}
+
+/** The members that an update brings; none where it only changes what is kept beside the data. */
+function readChanges({ ttl, metadata }: UpdateParams, sent: Uint8Array): JsonObject {
+  const isBare = sent.length === 0 && (ttl !== undefined || metadata !== undefined);
+  return isBare ? new Map() : parseStoredObject(sent);
+}
+
+/** The merged object after rules, which may change all of it but the number that the token stands for. */
+function mergeWithRules(
+  context: ThreadContext,
+  params: UpdateParams,
+  rules: ThreadRules,
+  stored: JsonObject,
+  changes: JsonObject,
+): JsonObject {
+  const merged = mergeFirstLevel(stored, changes);
+  return rules.length === 0
+    ? merged
+    : keepNumbers(merged, applyRulesBeforeStorage(context, params, rules, merged));
+}
+
+/**
+ * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
+ * before it, because somebody moved or replaced one.
+ */
+function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array[], newest: number): boolean {
+  const tags = new Set(records.map((record) => tagOf(record).toHex()));
+  if (tags.size < records.length) {
+    return true;
+  }
+  return entries.some(({ seenLength, seenTag }, i) => {
+    const position = newest - i;
+    const named = seenLength === 0 ? undefined : records[newest - seenLength];
+    return seenLength >= position || (named !== undefined && !equalBytes(seenTag, tagOf(named)));
+  });
+}
+
+function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
+  const { action, source, outcome, credential, endpoint, requestId, ip, userAgent, timeMs } = entry;
+  return {
+    action,
+    source,
+    outcome,
+    actor: credential === '' ? account : `${account}/${credential}`,
+    ...(endpoint === '' ? {} : { endpoint }),
+    request_id: requestId,
+    ip_address: ip,
+    user_agent: userAgent,
+    timestamp: formatStoredAt(timeMs),
+  };
+}
+
+/** The handlers of `ITEM_JOBS` but for those on pages. */
+export const ITEM_HANDLERS = {
+  storeItem(context, { params, blob, passphrase, body }) {
+    const key = openWarmKey(context, params, blob, passphrase);
+    if (!key) {
+      return WARM_MISS;
+    }
+    return sealNew(context, params, parseStoredObject(body), key);
+  },
+
+  openItem(context, { params, opening, rules, item: { item, meta: record, sad, logTail } }) {
+    const { token, reference, now } = params;
+    const key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const meta = metaOf(context, params, token, record);
+    checkLive(meta, now);
+    checkReference(meta, reference, 'check');
+    const stored = openText(context, params, token, key, { item, meta, sad }, now);
+    const { text, card } = viewOf(context, stored, params, rules, meta.metadata);
+    const entry = logEntry(context, params, token, 'decrypt', logTail);
+    return { kind: 'opened', text, logEntry: entry, card: card ?? {} };
+  },
+
+  updateItem(context, { params, opening, rules, item: sealed, changes: sent }) {
+    const { token } = params;
+    const key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const meta = metaOf(context, params, token, sealed.meta);
+    checkLive(meta, params.now);
+    checkReference(meta, params.reference, 'check');
+    const changes = readChanges(params, sent);
+    const text = openText(context, params, token, key, { ...sealed, meta }, params.now);
+    const stored = parseStoredObject(text);
+    const object = mergeWithRules(context, params, rules, stored, changes);
+    if (encodeJson(object).length > params.bytesMax) {
+      throw new VaultError('body_too_large');
+    }
+    return sealStored(context, {
+      params,
+      ...updatedFacts(params, meta, object),
+      owner: key,
+      object,
+      chosen: { token, candidate: 0, identity: EMPTY },
+      sadExpiresAt: sadExpiry(stored, changes, meta.sad?.expiresAtMs, params.sadExpiresAt),
+      tail: sealed.logTail,
+    });
+  },
+
+  describeItem(context, { params, meta: record }) {
+    const meta = metaOf(context, params, params.token, record);
+    checkLive(meta, params.now ?? 0);
+    checkReference(meta, params.reference, params.rule);
+    return referenceMember(context, params.aid, meta.reference, params.token);
+  },
+
+  dropSad(context, { name: { token, ...key }, meta }) {
+    const { sad, ...rest } = metaOf(context, key, token, meta);
+    return sad && sealMeta(context.sealer, { env: context.env, ...key, token }, rest);
+  },
+
+  sealLog(context, { params, tail }) {
+    return logEntry(context, params, params.token, params.action, tail, params.outcome);
+  },
+
+  readLog({ env, sealer }, { params: { aid, kid, token, newest, account }, entries: records }) {
+    const entries = records.map((record) => openLogEntry(sealer, { env, aid, kid, token }, record));
+    if (isBroken(entries, records, newest)) {
+      throw new IntegrityError('log');
+    }
+    return entries.map((entry) => shownEntry(entry, account));
+  },
+} satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;

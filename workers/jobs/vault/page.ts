@@ -1,0 +1,357 @@
+/** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
+import { hasPairs } from '../../../server/domain/mask/metadata.ts';
+import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.ts';
+import type { OpenedMeta } from '../../crypto/item/meta.ts';
+import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
+import { EMPTY, IntegrityError, readBytes, wipe } from '../../crypto/primitives/bytes.ts';
+import { eachReady } from '../../crypto/primitives/not-yet.ts';
+import { TAG_BYTES } from '../../crypto/primitives/symmetric.ts';
+import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { In } from '../define.ts';
+import { toFailure } from '../failure.ts';
+import { openKey, WARM_MISS } from '../key/open.ts';
+import type { CardFacts, ITEM_JOBS, ItemFault, ItemFilter, Packed, ThreadPage } from './jobs.ts';
+import { checkLive, checkReference, foundMeta, logEntry, metadataOf, metaOf, openText } from './records.ts';
+import { viewOf } from './view.ts';
+
+/** The records of one item as they lie in a page; `sad` may be empty. */
+interface PageItem {
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly tail: Uint8Array;
+  readonly sad: Uint8Array;
+  readonly logLength: number;
+}
+
+/** What an item's text has beside the data, but for its token and reference: names and time. */
+const TEXT_BYTES = 128;
+/** A sealed log entry with a user agent of usual length. */
+const ENTRY_BYTES = 256;
+/** RESP2: a list, a byte string, the end of the line of either's length. */
+const LIST = 0x2a;
+const BULK = 0x24;
+const MINUS = 0x2d;
+const LINE_END_BYTES = 2;
+const CR = 0x0d;
+const ZERO = 0x30;
+const LOG_LENGTH_MAX = 0xffff_fffe;
+
+/** A place in the replies: the items are read one after the other. */
+export interface Cursor {
+  readonly bytes: Uint8Array;
+  at: number;
+}
+
+function rejectPage(): never {
+  throw new IntegrityError('page');
+}
+
+/** The decimal number from `at` up to `end`. */
+function readDecimal(bytes: Uint8Array, at: number, end: number): number {
+  let value = 0;
+  for (let i = at; i < end; i++) {
+    const digit = (bytes[i] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9 || value > LOG_LENGTH_MAX) {
+      rejectPage();
+    }
+    value = 10 * value + digit;
+  }
+  return end > at ? value : rejectPage();
+}
+
+/** The length that a list or a byte string begins with; of what is missing, 0. */
+function takeLength(cursor: Cursor, marker: number): number {
+  const { bytes, at } = cursor;
+  let end = at + 1;
+  while (bytes[end] !== CR && end < bytes.length) {
+    end++;
+  }
+  cursor.at = end + LINE_END_BYTES;
+  if (bytes[at] !== marker || cursor.at > bytes.length) {
+    rejectPage();
+  }
+  return bytes[at + 1] === MINUS ? 0 : readDecimal(bytes, at + 1, end);
+}
+
+function takeBytes(cursor: Cursor): Uint8Array {
+  const isMissing = cursor.bytes[cursor.at + 1] === MINUS;
+  const length = takeLength(cursor, BULK);
+  if (isMissing) {
+    return EMPTY;
+  }
+  const part = readBytes(cursor.bytes, cursor.at, length);
+  cursor.at += length + LINE_END_BYTES;
+  return part;
+}
+
+function takeList(cursor: Cursor, length: number): void {
+  if (takeLength(cursor, LIST) !== length) {
+    rejectPage();
+  }
+}
+
+/** A list of byte strings, of which missing ones are empty. */
+export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array[] {
+  takeList(cursor, length);
+  return Array.from({ length }, () => takeBytes(cursor));
+}
+
+/** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
+const tailOf = new Uint8Array(TAG_BYTES);
+
+/** An item with its data. A log whose newest entry must be looked up is rejected: the page is read again another way. */
+function takeItem(cursor: Cursor): PageItem {
+  takeList(cursor, 3);
+  const item = takeBytes(cursor);
+  const meta = takeBytes(cursor);
+  const log = takeBytes(cursor);
+  takeList(cursor, 1);
+  const sad = takeBytes(cursor);
+  const tailAt = Math.max(0, log.length - TAG_BYTES);
+  const logLength = meta.length === 0 ? 0 : readDecimal(log, 0, tailAt || log.length);
+  if (logLength > (tailAt === 0 ? 0 : LOG_LENGTH_MAX)) {
+    rejectPage();
+  }
+  for (let i = 0; i < TAG_BYTES; i++) {
+    tailOf[i] = log[tailAt + i] ?? 0;
+  }
+  return { item, meta, tail: tailOf, sad, logLength };
+}
+
+/** Byte strings that are written one behind the other. */
+interface Packing {
+  bytes: Buffer;
+  readonly ends: Uint32Array;
+  at: number;
+  /** Strings so far, the empty ones included. */
+  count: number;
+}
+
+/** Room for `count` strings, and `bytes` for all of them together, which grow where they must. */
+export function createPacking(count: number, bytes: number): Packing {
+  return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
+}
+
+/** The index of the bucket of an item. */
+function bucketAt({ order }: ThreadPage, index: number): number {
+  return ((order[2 * index] ?? 0) << 8) | (order[2 * index + 1] ?? 0);
+}
+
+/** For each bucket of a page, room for the log entries of its items. */
+function createEntries(page: ThreadPage): readonly Packing[] {
+  const items: number[] = [];
+  for (let i = 0; i < page.tokens.length; i++) {
+    const bucket = bucketAt(page, i);
+    items[bucket] = (items[bucket] ?? 0) + 1;
+  }
+  return Array.from(items, (count = 0) => createPacking(count, ENTRY_BYTES * count));
+}
+
+/** Makes room for more bytes. What was written so far may be card data, so its old place is wiped. */
+function reserve(packing: Packing, extra: number): void {
+  const { bytes, at } = packing;
+  if (at + extra > bytes.length) {
+    packing.bytes = Buffer.alloc(2 * (at + extra));
+    packing.bytes.set(bytes.subarray(0, at));
+    wipe(bytes);
+  }
+}
+
+/** Ends a string; one that nothing was written for is empty. */
+export function endString(packing: Packing): void {
+  packing.ends[packing.count] = packing.at;
+  packing.count++;
+}
+
+export function writeBytes(packing: Packing, bytes: Uint8Array): void {
+  reserve(packing, bytes.length);
+  packing.bytes.set(bytes, packing.at);
+  packing.at += bytes.length;
+}
+
+function writeText(packing: Packing, text: string): void {
+  reserve(packing, 3 * text.length);
+  packing.at += packing.bytes.write(text, packing.at);
+}
+
+export function packed({ bytes, ends, at }: Packing): Packed {
+  return { bytes: bytes.subarray(0, at), ends };
+}
+
+/** Whether an item is there and among those that are wanted. */
+function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
+  const { reference, expiresAtMs } = meta;
+  const { metadata, expiresBefore } = filter;
+  return (
+    (expiresAtMs === undefined || expiresAtMs > filter.now) &&
+    (filter.reference === undefined || reference === filter.reference) &&
+    (filter.referencePrefix === undefined || (reference?.startsWith(filter.referencePrefix) ?? false)) &&
+    (expiresBefore === undefined || (expiresAtMs !== undefined && expiresAtMs < expiresBefore)) &&
+    (metadata === undefined || hasPairs(metadataOf(meta), metadata))
+  );
+}
+
+/** Begins an item's JSON text, and ends it with `rest`: a comma behind another one, and the members before its data. */
+function writeHead(
+  texts: Packing,
+  token: string,
+  { reference, expiresAtMs, metadata, summary }: OpenedMeta,
+  storedAt: number,
+  rest: ',"data":' | '}',
+): void {
+  const comma = texts.at > 0 ? ',' : '';
+  const referenceText = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`;
+  const expiry = expiresAtMs === undefined ? '' : `,"expires_at":"${formatExpiry(expiresAtMs)}"`;
+  const metadataText = metadata === undefined ? '' : `,"metadata":${metadata}`;
+  const card = summary === undefined ? '' : `,"card":${summary}`;
+  const head = `${comma}{"token":${JSON.stringify(token)}${referenceText},"stored_at":"`;
+  writeText(texts, `${head}${formatStoredAt(storedAt)}"${expiry}${metadataText}${card}${rest}`);
+}
+
+/** Checks that all of the replies were read. */
+export function endReplies({ bytes, at }: Cursor): void {
+  if (at !== bytes.length) {
+    rejectPage();
+  }
+}
+
+/** What `work` gives for one of several items; what a single one would be rejected with is its fault. */
+export function resultOrFault<T>(failed: ItemFault[], index: number, work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    const { code } = toFailure(error);
+    if (code === 'internal') {
+      throw error;
+    }
+    failed.push({ index, code });
+    return undefined;
+  }
+}
+
+/** How the items of one page are opened, and what has been made of them so far. */
+interface Opened {
+  readonly job: In<(typeof ITEM_JOBS)['decryptItems']>;
+  /** Who reads, for one log entry after the other: a copy for each would take a twentieth of a page's time. */
+  readonly actor: In<(typeof ITEM_JOBS)['decryptItems']>['params'] & { seen: number };
+  readonly key: UnlockedKey;
+  readonly texts: Packing;
+  readonly logEntries: readonly Packing[];
+  readonly cards: (CardFacts | null)[];
+  readonly failed: ItemFault[];
+}
+
+/** Opens an item that is there: its text, without what stands before and behind it, and its log entry. */
+function openItem(
+  context: ThreadContext,
+  opened: Opened,
+  index: number,
+  records: PageItem,
+  meta: OpenedMeta,
+) {
+  const { job, actor, key } = opened;
+  const { params, rules, page } = job;
+  const token = page.tokens[index] ?? '';
+  const { item, sad, logLength, tail } = records;
+  const text = openText(context, params, token, key, { item, meta, sad }, params.now);
+  try {
+    const view = viewOf(context, text, params, rules);
+    actor.seen = logLength;
+    return { view, entry: logEntry(context, actor, token, 'decrypt', tail), text };
+  } catch (error) {
+    wipe(text);
+    throw error;
+  }
+}
+
+/** The metadata of an item that is wanted; undefined for one that is left out. */
+function wantedMeta(
+  context: ThreadContext,
+  { params, page }: Opened['job'],
+  index: number,
+  record: Uint8Array,
+): OpenedMeta | undefined {
+  const token = page.tokens[index] ?? '';
+  if (params.named !== undefined) {
+    const meta = foundMeta(context, params, token, record);
+    checkLive(meta, params.now);
+    checkReference(meta, params.named[index] ?? undefined, 'check');
+    return meta;
+  }
+  const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
+  return meta && matches(meta, params) ? meta : undefined;
+}
+
+/** Opens the next item of a page and writes its strings, which are empty for one that is left out or has failed. */
+function addItem(context: ThreadContext, opened: Opened, index: number, cursor: Cursor): void {
+  const { job, texts, logEntries, cards, failed } = opened;
+  const { params, page } = job;
+  const token = page.tokens[index] ?? '';
+  const entries = logEntries[bucketAt(page, index)] ?? rejectPage();
+  const open = () => {
+    const records = takeItem(cursor);
+    const meta = wantedMeta(context, job, index, records.meta);
+    return meta && { meta, ...openItem(context, opened, index, records, meta) };
+  };
+  const made = params.named === undefined ? open() : resultOrFault(failed, index, open);
+  if (made !== undefined) {
+    const { meta, view, entry, text } = made;
+    if (params.named === undefined) {
+      writeHead(texts, token, meta, page.storedAt[index] ?? 0, ',"data":');
+    } else {
+      writeText(texts, `${texts.at > 0 ? ',' : ''}{"token":${JSON.stringify(token)},"data":`);
+    }
+    writeBytes(texts, view.text);
+    writeText(texts, '}');
+    wipe(text, view.text);
+    writeBytes(entries, entry);
+  }
+  cards.push(...(params.wantsCard ? [made ? (made.view.card ?? {}) : null] : []));
+  endString(texts);
+  endString(entries);
+}
+
+/** The handlers of `listItems` and `decryptItems`. */
+export const PAGE_HANDLERS = {
+  listItems(context, { params, page }) {
+    const { tokens, storedAt, replies } = page;
+    const texts = createPacking(tokens.length, TEXT_BYTES * tokens.length);
+    const cursor: Cursor = { bytes: replies, at: 0 };
+    for (const [i, token] of tokens.entries()) {
+      takeList(cursor, 1);
+      const record = takeBytes(cursor);
+      const meta = record.length > 0 ? metaOf(context, params, token, record) : undefined;
+      if (meta && matches(meta, params)) {
+        writeHead(texts, token, meta, storedAt[i] ?? 0, '}');
+      }
+      endString(texts);
+    }
+    endReplies(cursor);
+    return packed(texts);
+  },
+
+  decryptItems(context, job) {
+    const { params, opening, page } = job;
+    const key = openKey(context, params, opening);
+    if (!key) {
+      return WARM_MISS;
+    }
+    const { tokens, replies } = page;
+    const texts = createPacking(tokens.length, replies.length + TEXT_BYTES * tokens.length);
+    const logEntries = createEntries(page);
+    const cards: (CardFacts | null)[] = [];
+    const failed: ItemFault[] = [];
+    const actor = { ...params, seen: 0 };
+    const opened = { job, actor, key, texts, logEntries, cards, failed };
+    const cursor: Cursor = { bytes: replies, at: 0 };
+    try {
+      eachReady(tokens, (_, i) => addItem(context, opened, i, cursor));
+      endReplies(cursor);
+    } catch (error) {
+      // A page that is not whole is read again; what was opened of it goes.
+      wipe(texts.bytes);
+      throw error;
+    }
+    return { kind: 'opened', texts: packed(texts), logEntries: logEntries.map(packed), cards, failed };
+  },
+} satisfies Partial<ThreadHandlers<typeof ITEM_JOBS>>;
