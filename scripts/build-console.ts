@@ -85,6 +85,7 @@ const isMade = await makeArtifact({
     'console/**/*',
     'sdk/**/*.ts',
     'server/**/*schema.ts',
+    'server/core/scopes.ts',
     'bun.lock',
     'scripts/site/*',
     'scripts/{artifact,build-console}.ts',

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test';
 import { captureClient, retrieveClient, Vault } from '../sdk/index.ts';
-import { SCOPES } from '../server/account/credential/schema.ts';
-import { ROUTES } from '../server/boot/routes.ts';
+import { API, ROUTES } from '../server/boot/routes.ts';
 import { isErrorCode } from '../server/core/errors.ts';
+import { SCOPES } from '../server/core/scopes.ts';
 import { buildOpenApi } from '../server/http/openapi/document.ts';
 import { type AuthRule, type Route, routeErrors, scopesOf } from '../server/http/route.ts';
 import { callNames } from './sdk/call-names.ts';
 import { WIRES } from './sdk/wires.ts';
 
-const document = buildOpenApi(ROUTES, 'https://vault.test');
+const document = buildOpenApi(API, 'https://vault.test');
 
 /** The routes that need no account, and what they need instead. */
 const OPEN: Readonly<Record<string, AuthRule>> = {

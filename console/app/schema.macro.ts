@@ -1,7 +1,7 @@
 /** What the console shows of the API's schema, as literals. Macros run when the console is built. */
 
-import { SCOPES } from '../../server/account/credential/schema.ts';
 import { AUDIT_ACTIONS } from '../../server/audit/schema.ts';
+import { SCOPES } from '../../server/core/scopes.ts';
 import { FORM_FIELDS, FORM_LOCALES } from '../../server/form/schema.ts';
 import { JOB_KINDS, JOB_STATUSES } from '../../server/job/schema.ts';
 

@@ -2,7 +2,8 @@ import { Value } from '@sinclair/typebox/value';
 import { type JsonValue, parseJson, stringifyJson } from '../domain/json/json.ts';
 import { toPlain } from '../domain/json/plain.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
-import { type Preferences, SYSTEM_PREFERENCES } from './schema.ts';
+import type { Preferences } from '../request/context.ts';
+import { SYSTEM_PREFERENCES } from './schema.ts';
 
 /** A preference that an account has set: its name, and the exact JSON text of its value. */
 export type OwnPreference = readonly [key: string, text: string];

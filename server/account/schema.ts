@@ -1,11 +1,8 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
-import { countCharacters, Identifier } from '../schema/common.ts';
+import { OPERATIONS } from '../core/operations.ts';
+import { ALGORITHM, countCharacters, Identifier } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
-import { ALGORITHM } from '../vault/schema.ts';
 import { Scope } from './credential/schema.ts';
-
-/** The billable operations. */
-export type MeterOperation = (typeof OPERATIONS)[number];
 
 const SignedInCredential = Type.Object(
   {
@@ -37,27 +34,6 @@ export const WhoAmI = Type.Object(
   { $id: 'WhoAmI', description: 'The account of the credentials, and the server.' },
 );
 export type WhoAmI = Static<typeof WhoAmI>;
-
-/** Every billable operation, in the order in which bills name them. */
-export const OPERATIONS = [
-  'store',
-  'decrypt',
-  'list',
-  'update',
-  'delete',
-  'log',
-  'capture_create',
-  'capture',
-  'retrieve_create',
-  'retrieve',
-  'key',
-  'rule',
-  'proxy_attempt',
-  'network_token',
-  'certificate',
-  'preference',
-  'utility',
-] as const;
 
 function Amount(description: string) {
   return Type.String({
@@ -209,12 +185,6 @@ export const SYSTEM_PREFERENCES = Type.Object({
   return_card_metadata: Type.Boolean({ default: false }),
   webhook_max_attempts: Type.Integer({ minimum: 1, maximum: 8, default: 8 }),
 });
-
-/** What an account has set of them, and the defaults of the rest. */
-export type Preferences = Readonly<Omit<Static<typeof SYSTEM_PREFERENCES>, 'default_limit'>> & {
-  /** -1 = no limit; undefined until it is set, since listings have defaults of their own. */
-  readonly default_limit: number | undefined;
-};
 
 const PreferenceKey = Identifier('The name of the preference.');
 

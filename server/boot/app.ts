@@ -11,14 +11,16 @@ import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { sdkPages } from '../http/pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { answerUnrouted, mountRoutes } from '../http/request.ts';
-import { isPublic, ROUTES } from './routes.ts';
+import { API, isPublic, ROUTES } from './routes.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
   const shown = hasAdmin ? isPublic : undefined;
   // Compressed once, and not by servers that nobody asks for it.
   const documents = new Map<boolean, StaticFile>();
   const documentOf = (hasWebhooks: boolean): StaticFile => {
-    const text = JSON.stringify(buildOpenApi(ROUTES, publicUrl, shown, hasWebhooks));
+    const text = JSON.stringify(
+      buildOpenApi(hasWebhooks ? API : { ...API, webhooks: undefined }, publicUrl, shown),
+    );
     const file = staticFileOf('application/json', new TextEncoder().encode(text), true);
     documents.set(hasWebhooks, file);
     return file;

@@ -1,8 +1,7 @@
-import { NO_QUERY } from '../endpoint/link-routes.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message } from '../schema/common.ts';
+import { Message, NO_QUERY } from '../schema/common.ts';
 import { Connection, ConnectionList, ConnectionPath, CreateConnection, ReplaceConnection } from './schema.ts';
 
 const COMMON = {

@@ -1,4 +1,4 @@
-import type { Scope } from '../account/credential/schema.ts';
+import type { Scope } from '../core/scopes.ts';
 import { isWithinHosts, isWithinRanges } from './text/network.ts';
 
 /** What the secret of a credential begins with; 43 characters of base64url follow, 256 random bits. */

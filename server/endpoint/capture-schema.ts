@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { FormType } from '../form/schema.ts';
 import { Reference, ShownReference, Token, User } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 import {
@@ -118,12 +119,6 @@ export const SealedCapture = Type.Object(
   { $id: 'SealedCapture', description: 'What would be sent otherwise, sealed with HPKE.' },
 );
 
-/** The kinds of hosted forms; the form names itself when it sends what was typed. */
-export const FormType = Type.Union(
-  (['pcd', 'ach', 'custom'] as const).map((name) => Type.Literal(name)),
-  { description: 'The type of hosted form that sends the data; the action log then has the source `form`.' },
-);
-
 export const CaptureQuery = Type.Object({
   reference: Type.Optional({
     ...Reference,
@@ -158,3 +153,8 @@ export type Captured = Static<typeof Captured>;
 /** What the webhook of an endpoint is told. */
 export const ToldCapture = Type.Object({ ...Captured.properties, metadata: SHOWN_FACTS.metadata });
 export type ToldCapture = Static<typeof ToldCapture>;
+
+export const CaptureWebhook = Type.Object(ToldCapture.properties, {
+  $id: 'CaptureWebhook',
+  description: 'Something was sent to a capture endpoint and stored.',
+});

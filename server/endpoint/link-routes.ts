@@ -1,12 +1,8 @@
-import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
 import { prefersHtml } from '../http/accept.ts';
 import type { HttpServices } from '../http/deps.ts';
 import type { Reply } from '../http/route.ts';
 import type { EndpointWithSecret } from './endpoints.ts';
-
-/** A query without parameters. */
-export const NO_QUERY = Type.Object({});
 
 /** A new endpoint with its secret in the open: the only reply that ever holds it. */
 export function shownOnce({ url, unique_id, secret, expires_at }: EndpointWithSecret) {

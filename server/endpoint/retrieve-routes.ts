@@ -1,9 +1,9 @@
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
-import { Message } from '../schema/common.ts';
+import { Message, NO_QUERY } from '../schema/common.ts';
 import { ItemsReply } from '../vault/schema.ts';
-import { NO_QUERY, readyPage, rejectUnlockedPage, shownOnce } from './link-routes.ts';
+import { readyPage, rejectUnlockedPage, shownOnce } from './link-routes.ts';
 import { CreateRetrieveQuery, RetrieveEndpoint, RetrieveQuery } from './retrieve-schema.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from './schema.ts';
 

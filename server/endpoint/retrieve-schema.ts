@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { FormType } from '../form/schema.ts';
 import { MaskFields, NextToken, Reference, ShownReference, Token, User } from '../schema/common.ts';
 import { PreferredLimit } from '../schema/kinds.ts';
 import { ReferencePrefix } from '../vault/schema.ts';
-import { FormType } from './capture-schema.ts';
 import { CREATE_MEMBERS, ExpiresAt, NewSecret, UniqueId } from './schema.ts';
 
 export const CreateRetrieveQuery = Type.Object({

@@ -6,7 +6,7 @@ import { replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message } from '../schema/common.ts';
+import { Message, NO_QUERY } from '../schema/common.ts';
 import { StoredObject } from '../vault/schema.ts';
 import {
   Captured,
@@ -19,7 +19,7 @@ import {
   SealingKey,
 } from './capture-schema.ts';
 import type { CaptureInput } from './captures.ts';
-import { NO_QUERY, readyPage, shownOnce } from './link-routes.ts';
+import { readyPage, shownOnce } from './link-routes.ts';
 import { EndpointList, EndpointListQuery, EndpointPath } from './schema.ts';
 
 const createCapture = defineRoute({

@@ -1,7 +1,7 @@
-import { NO_QUERY } from '../endpoint/link-routes.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import { NO_QUERY } from '../schema/common.ts';
 import { ExportFile, ExportRequest } from '../vault/schema.ts';
 
 const BYTES = 'application/octet-stream';

@@ -1,10 +1,9 @@
-import { NO_QUERY } from '../endpoint/link-routes.ts';
 import { objectOf } from '../http/audit.ts';
 import type { HttpServices } from '../http/deps.ts';
 import { isOnFormsHost } from '../http/request.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message } from '../schema/common.ts';
+import { Message, NO_QUERY } from '../schema/common.ts';
 import type { HostedForm } from './forms.ts';
 import {
   CreateFormQuery,

@@ -7,7 +7,7 @@ import {
   type TUnion,
   Type,
 } from '@sinclair/typebox';
-import { FormType } from '../endpoint/capture-schema.ts';
+
 import { Identifier, NewIdentifier } from '../schema/common.ts';
 import { EXPECTED, PUBLISHED } from '../schema/kinds.ts';
 
@@ -24,6 +24,12 @@ export const POSTED_BESIDE = {
   ach: [],
   custom: [],
 } as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
+
+/** The kinds of hosted forms; the form names itself when it sends what was typed. */
+export const FormType = Type.Union(
+  (['pcd', 'ach', 'custom'] as const).map((name) => Type.Literal(name)),
+  { description: 'The type of hosted form that sends the data; the action log then has the source `form`.' },
+);
 
 export type FormTypeName = Static<typeof FormType>;
 

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { MeterOperation } from '../account/schema.ts';
 import type { Credentials, Recalled } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
+import type { MeterOperation } from '../core/operations.ts';
 import { Secret, type SecretBytes } from '../core/secret.ts';
 import { isCredentialId, isCredentialSecret } from '../domain/account.ts';
 import { networkOf, sourceOf } from '../domain/text/source.ts';

@@ -1,8 +1,8 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
-import type { Scope } from '../account/credential/schema.ts';
-import type { MeterOperation } from '../account/schema.ts';
 import type { AuditAction } from '../audit/schema.ts';
 import type { ErrorCode } from '../core/errors.ts';
+import type { MeterOperation } from '../core/operations.ts';
+import type { Scope } from '../core/scopes.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { AccountContext, RequestContext } from '../request/context.ts';
 import type { HttpServices } from './deps.ts';

@@ -1,9 +1,8 @@
 import { untilClosed } from '../core/byte-stream.ts';
-import { NO_QUERY } from '../endpoint/link-routes.ts';
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
-import { Message } from '../schema/common.ts';
+import { Message, NO_QUERY } from '../schema/common.ts';
 import { Job, JobList, JobPath, JobQuery } from './schema.ts';
 
 const COMMON = {

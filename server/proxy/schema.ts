@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox';
 import { CertificateId } from '../certificate/schema.ts';
 import { HEADER_TEXT_PATTERN, WEBHOOK_SECRET_PATTERN } from '../core/third-party.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
+import { ALGORITHM, Identifier, Reference, RuleIds, Token, User } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
-import { ALGORITHM, Algorithm } from '../vault/schema.ts';
+import { Algorithm } from '../vault/schema.ts';
 import { GetWebhook, HeaderLines, REPLY_MEMBERS } from './webhook-schema.ts';
 
 const Attempts = Type.Integer({

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import { ToldCapture } from '../endpoint/capture-schema.ts';
 import { TokenInfo } from '../vault/schema.ts';
 
 /** Header lines in their order; a name may come again. */
@@ -84,11 +83,6 @@ export const NetworkTokenWebhook = Type.Object(
   { $id: 'NetworkTokenWebhook', description: 'A network token was issued and stored.' },
 );
 
-export const CaptureWebhook = Type.Object(ToldCapture.properties, {
-  $id: 'CaptureWebhook',
-  description: 'Something was sent to a capture endpoint and stored.',
-});
-
 export const FailureWebhook = Type.Object(
   {
     error: Type.String({ description: 'A message for humans. The wording may change.' }),
@@ -99,11 +93,3 @@ export const FailureWebhook = Type.Object(
   },
   { $id: 'FailureWebhook', description: 'The request failed and there is no reply to report.' },
 );
-
-/** The bodies of webhooks, by what they report; the metadata of the order stands beside the members. */
-export const WEBHOOKS = {
-  proxyPost: Type.Union([PostWebhook, FailureWebhook]),
-  proxyGet: Type.Union([GetWebhook, FailureWebhook]),
-  networkToken: Type.Union([NetworkTokenWebhook, FailureWebhook]),
-  capture: CaptureWebhook,
-};

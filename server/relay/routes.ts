@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
-import { NO_QUERY } from '../endpoint/link-routes.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Identifier } from '../schema/common.ts';
+import { Identifier, NO_QUERY } from '../schema/common.ts';
 import { withoutSecretsInPassing } from './relay.ts';
 
 /** Of the body as it comes. */

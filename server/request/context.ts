@@ -1,8 +1,8 @@
 import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
 import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
-import type { Scope } from '../account/credential/schema.ts';
-import type { MeterOperation, Preferences } from '../account/schema.ts';
 import { VaultError } from '../core/errors.ts';
+import type { MeterOperation } from '../core/operations.ts';
+import type { Scope } from '../core/scopes.ts';
 
 /** What an API credential may do, beside the account's own limits. One object serves many requests and is never changed. */
 export interface CredentialRights {
@@ -16,6 +16,16 @@ export interface CredentialRights {
   readonly hosts: readonly string[] | undefined;
   /** When it ends, milliseconds since 1970; `Infinity` if it does not. */
   readonly expiresAtMs: number;
+}
+
+/** Preferences that the vault acts on: those that the account has set, and the defaults of the others. */
+export interface Preferences {
+  readonly default_algorithm: string;
+  /** -1: no limit. Undefined until it is set, since listings have defaults of their own. */
+  readonly default_limit: number | undefined;
+  readonly mask_fields: readonly string[];
+  readonly return_card_metadata: boolean;
+  readonly webhook_max_attempts: number;
 }
 
 /**

@@ -1,7 +1,7 @@
-import type { MeterOperation } from '../account/schema.ts';
 import type { AccountStore } from '../account/store.ts';
 import { bindParts } from '../core/bind.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
+import type { MeterOperation } from '../core/operations.ts';
 import { runAtTickEnd } from '../core/tick-end.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import type { Account, AccountContext, RequestContext, UsageAhead } from './context.ts';

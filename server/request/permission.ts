@@ -1,7 +1,7 @@
 /** What API credentials may do. An account's password may do everything that the account may. */
 
-import type { Scope } from '../account/credential/schema.ts';
 import { VaultError } from '../core/errors.ts';
+import type { Scope } from '../core/scopes.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { needsReveal } from '../domain/connection/connection.ts';
 import type { Sight } from '../domain/relay/sight.ts';

@@ -4,10 +4,10 @@ import { listStreamOf } from '../core/byte-stream.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
+import { OPERATION_NAMES } from '../domain/rule/operations.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { MeteringService } from '../request/metering.ts';
 import type { OperationNames, Rule } from './schema.ts';
-import { OPERATION_NAMES } from './schema.ts';
 import type { RuleStore } from './store.ts';
 
 /** Rules that are read at once for a list. */

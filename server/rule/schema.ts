@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { OPERATION_NAMES } from '../domain/rule/operations.ts';
 import { Identifier } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 
@@ -6,24 +7,6 @@ export const RuleId = Identifier('Identifier of the rule, unique in the account.
 
 export const RuleQuery = Type.Object({ id: RuleId });
 export const RuleReadQuery = Type.Object({ id: Type.Optional(RuleId) });
-
-/** The names of all operations, in their published order. */
-export const OPERATION_NAMES = [
-  'noop',
-  'stringify',
-  'substr',
-  'parse_float',
-  'parse_json',
-  'convert_to_int',
-  'replace',
-  'mask',
-  'format',
-  'template',
-  'hash',
-  'encode',
-  'nonce',
-  'encrypt',
-] as const;
 
 export const Operation = Type.Object(
   {

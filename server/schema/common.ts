@@ -171,3 +171,17 @@ export const ErrorBody = Type.Object(
   { $id: 'Error', description: 'The body of every error reply.' },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
+
+/** A query without parameters. */
+export const NO_QUERY = Type.Object({});
+
+/** How a token may be made, but for what holds when nothing is said. */
+export const ALGORITHM = {
+  pattern:
+    '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
+  [EXPECTED]:
+    'must be one of `full`, `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn`, `uuid`',
+  description:
+    'The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time).',
+  examples: ['full'],
+};

@@ -1,6 +1,7 @@
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
+import { nameSinkBuckets } from '../redis/records/outbox.ts';
 import { scanHash } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asPairs, asText } from '../redis/reply.ts';
 import advanceLogText from './advance-log-2.lua' with { type: 'text' };
@@ -75,17 +76,6 @@ export interface SinkStore {
   readOutbox(bucket: Bucket): Promise<readonly OutboxEntry[]>;
   /** Removes these first entries. */
   advanceOutbox(bucket: Bucket, entries: readonly OutboxEntry[]): Promise<void>;
-}
-
-/** Names buckets that may have entries to deliver. */
-export async function nameSinkBuckets(
-  redis: RedisLink,
-  aid: string,
-  kid: string,
-  numbers: Iterable<number>,
-): Promise<void> {
-  const members = [...numbers].map((number) => `${aid} ${kid} ${number}`);
-  await (members.length === 0 ? undefined : redis.write('SADD', [redisKeys.sinkBuckets, ...members]));
 }
 
 async function claim(redis: RedisLink, server: string, ms: number): Promise<boolean> {

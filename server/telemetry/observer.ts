@@ -1,4 +1,4 @@
-import type { MeterOperation } from '../account/schema.ts';
+import type { MeterOperation } from '../core/operations.ts';
 
 /**
  * What is counted without a log line, and its possible results. A new counter needs a row here, a row in

@@ -1,7 +1,8 @@
-import { type Billing, OPERATIONS, type Usage } from '../account/schema.ts';
+import type { Billing, Usage } from '../account/schema.ts';
 import { bindParts } from '../core/bind.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
+import { OPERATIONS } from '../core/operations.ts';
 import { formatExpiry } from '../domain/text/time.ts';
 import type { Keys } from '../key/keys.ts';
 import type { AccountContext } from '../request/context.ts';

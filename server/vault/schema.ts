@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  ALGORITHM,
   DURATION_PATTERN,
   MaskFields,
   Message,
@@ -37,17 +38,6 @@ export const NumberParameter = Type.String({
   examples: ['4111111111111111'],
   [ALIASES]: ['card_number', 'account_number', 'n'],
 });
-
-/** How a token may be made, but for what holds when nothing is said. */
-export const ALGORITHM = {
-  pattern:
-    '^(?:full|luhn|uuid|partial_(?:[89]|1[0-6])_(?:start|end)|partial_middle_(?:0|[1-9][0-9]?)_(?:0|[1-9][0-9]?))$',
-  [EXPECTED]:
-    'must be one of `full`, `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn`, `uuid`',
-  description:
-    'The format of the token: `full` (64 hex digits), `partial_{n}_{start|end}` with n from 8 to 16, `partial_middle_{s}_{e}`, `luhn` (16 digits that pass the Luhn check) or `uuid` (random, new each time).',
-  examples: ['full'],
-};
 
 /** The algorithm where the account's preference is the default. */
 export const Algorithm = Type.String({

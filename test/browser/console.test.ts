@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ARGUMENTS } from '../../console/screens/rule-arguments.ts';
 import { FORMS } from '../../console/text/en-forms.ts';
-import { compileOperation } from '../../server/domain/rule/operations.ts';
+import { compileOperation, OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { ADDITIONAL_TYPES } from '../../server/form/schema.ts';
-import { OPERATION_NAMES } from '../../server/rule/schema.ts';
 import { run } from '../helpers/packed-sdk.ts';
 
 test('it offers the operations that there are, with their arguments', () => {

@@ -1,6 +1,6 @@
 /** Requests made from the OpenAPI document and then spoiled: the vault answers each as its document says. */
 
-import { ROUTES } from '../../server/boot/routes.ts';
+import { API } from '../../server/boot/routes.ts';
 import { isErrorCode } from '../../server/core/errors.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { type Answer, answerOf, basicAuth, PASSPHRASE } from '../helpers/clients.ts';
@@ -41,7 +41,7 @@ const WRONG_PASSPHRASE_SHARE = 0.01;
 
 type Operations = readonly [Operation, ...Operation[]];
 
-const DOCUMENT = buildOpenApi(ROUTES, 'http://localhost');
+const DOCUMENT = buildOpenApi(API, 'http://localhost');
 
 function operationsOf(): Operations {
   const [first, ...rest] = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>

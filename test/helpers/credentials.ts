@@ -1,5 +1,5 @@
 /** API credentials as tests make them. */
-import type { Scope } from '../../server/account/credential/schema.ts';
+import type { Scope } from '../../server/core/scopes.ts';
 import { type AccountClient, createAccountClient, type Handle } from './clients.ts';
 
 /** A credential as its creation shows it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createApp } from '../../server/boot/app.ts';
-import { isPublic, ROUTES } from '../../server/boot/routes.ts';
+import { API, isPublic, ROUTES } from '../../server/boot/routes.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { createClient } from './client.ts';
 
@@ -99,7 +99,7 @@ describe('pages', () => {
 });
 
 test('the document names the public URL for public routes, and the server that gave it for the others', () => {
-  const { servers, paths } = buildOpenApi(ROUTES, 'https://vault.example.com', isPublic);
+  const { servers, paths } = buildOpenApi(API, 'https://vault.example.com', isPublic);
   expect(servers).toEqual([{ url: '/v1' }]);
   for (const route of ROUTES) {
     const operation = paths[route.path.slice('/v1'.length)]?.[route.method.toLowerCase()];

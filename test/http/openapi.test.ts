@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { ROUTES } from '../../server/boot/routes.ts';
+import { API } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
+import { OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
-import { OPERATION_NAMES } from '../../server/rule/schema.ts';
 import { stubRoutes } from './stub-routes.ts';
 
 interface Parameter {
@@ -11,7 +11,7 @@ interface Parameter {
   readonly schema: { readonly 'x-secret'?: boolean };
 }
 
-const document = buildOpenApi(ROUTES, 'https://vault.test');
+const document = buildOpenApi(API, 'https://vault.test');
 const text = JSON.stringify(document);
 
 const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
@@ -114,7 +114,7 @@ describe('code that is generated from it', () => {
 
 describe('routes that are used with a secret', () => {
   const stubs = stubRoutes([]);
-  const { paths, components } = buildOpenApi(stubs, 'https://vault.test');
+  const { paths, components } = buildOpenApi({ ...API, routes: stubs }, 'https://vault.test');
 
   test('name the header of their secret, the only thing that they need', () => {
     const needs = stubs.map(({ method, path }) => {

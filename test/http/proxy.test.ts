@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { ROUTES } from '../../server/boot/routes.ts';
+import { API, WEBHOOKS } from '../../server/boot/routes.ts';
 import type { NetworkTokenInput, ProxyGetInput, ProxyPostInput } from '../../server/call/prepare.ts';
 import { buildOpenApi } from '../../server/http/openapi/document.ts';
 import { NetworkTokenBody, ProxyGetReply, ProxyOrder, ProxyPostReply } from '../../server/proxy/schema.ts';
-import { WEBHOOKS } from '../../server/proxy/webhook-schema.ts';
 import { createClient } from './client.ts';
 import { ACCEPTED, PROXY_REPLY, textOf } from './stub-endpoints.ts';
 
@@ -172,16 +171,16 @@ describe('the published schemas', () => {
     ['an acceptance of any kind', ProxyPostReply, JSON.parse(ACCEPTED), true],
     ['what was stored', ProxyGetReply, { ...reply, token_info }, true],
     ['what was not stored', ProxyGetReply, { status_code: 503, headers: [] }, true],
-    ['a webhook of a reply', WEBHOOKS.proxyPost, { ...reply, order: '4711' }, true],
-    ['a webhook of what was stored', WEBHOOKS.proxyGet, { ...reply, token_info }, true],
-    ['a webhook of a network token', WEBHOOKS.networkToken, { network_token, token_info }, true],
-    ['a webhook of a failed network token', WEBHOOKS.networkToken, failure, true],
+    ['a webhook of a reply', WEBHOOKS.proxyPost.body, { ...reply, order: '4711' }, true],
+    ['a webhook of what was stored', WEBHOOKS.proxyGet.body, { ...reply, token_info }, true],
+    ['a webhook of a network token', WEBHOOKS.networkToken.body, { network_token, token_info }, true],
+    ['a webhook of a failed network token', WEBHOOKS.networkToken.body, failure, true],
   ])('%s', (_, schema, value, fits) => {
     expect(TypeCompiler.Compile(schema).Check(value)).toBe(fits);
   });
 
   test('write the bodies of all webhooks in full', () => {
-    const { webhooks, components } = buildOpenApi(ROUTES, 'https://vault.test');
+    const { webhooks, components } = buildOpenApi(API, 'https://vault.test');
     const bodyOf = (...names: readonly string[]) => {
       const schema = { anyOf: names.map((name) => components.schemas[name]) };
       return { post: { requestBody: { content: { 'application/json': { schema } } } } };

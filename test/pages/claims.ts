@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { Glob, YAML } from 'bun';
 import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
+import { WEBHOOKS } from '../../server/boot/routes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
-import { WEBHOOKS } from '../../server/proxy/webhook-schema.ts';
 import { type Value, valueFaults } from '../deploy/chart.ts';
 import { CLIENTS } from '../generators/clients.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';
@@ -92,7 +92,7 @@ function sentFaults({ page, code }: CodeBlock): readonly string[] {
     : ['is sent by no block of the page'];
 }
 
-const WEBHOOK_CHECKS = Object.values(WEBHOOKS).map((schema) => TypeCompiler.Compile(schema));
+const WEBHOOK_CHECKS = Object.values(WEBHOOKS).map(({ body }) => TypeCompiler.Compile(body));
 
 function webhookFaults({ code }: CodeBlock): readonly string[] {
   const value: unknown = JSON.parse(code);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringifyJson } from '../../server/domain/json/json.ts';
 import type { RuleOperation } from '../../server/domain/rule/check.ts';
-import { OPERATION_NAMES } from '../../server/rule/schema.ts';
+import { OPERATION_NAMES } from '../../server/domain/rule/operations.ts';
 import { RULE_CASES } from '../domain/rule/cases.ts';
 import { objectOf, outcome, rsaKeys, run } from '../domain/rule/run.ts';
 import { inWordsOf } from './guide.ts';

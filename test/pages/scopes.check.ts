@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SCOPES } from '../../server/account/credential/schema.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
+import { SCOPES } from '../../server/core/scopes.ts';
 import { scopesOf } from '../../server/http/route.ts';
 
 const markdown = readFileSync(join(import.meta.dir, '../../docs/guides/least-privilege.md'), 'utf8');

@@ -1,10 +1,11 @@
 import type { Session } from '../../boot/open.ts';
 import { CommandError, defineCommand, type Result, type Table, type Values } from '../../cli/command.ts';
 import { VaultError } from '../../core/errors.ts';
+import { SCOPES, type Scope } from '../../core/scopes.ts';
 import type { Account } from '../../request/context.ts';
 import { overlapOf } from '../overlap.ts';
 import type { CredentialWithSecret } from './credentials.ts';
-import { type Credential, SCOPES, type Scope } from './schema.ts';
+import type { Credential } from './schema.ts';
 
 /** The option of every command that acts for an account. */
 export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;

@@ -1,8 +1,9 @@
 /** The records of API credentials. */
+
+import type { Scope } from '../../core/scopes.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { CredentialLimits } from '../../domain/account.ts';
 import type { Account } from '../../request/context.ts';
-import type { Scope } from './schema.ts';
 import type { CredentialName } from './store.ts';
 
 const encoder = new TextEncoder();

@@ -1,9 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
-import { NO_QUERY } from '../../endpoint/link-routes.ts';
 import { objectOf } from '../../http/audit.ts';
 import { defineRoute } from '../../http/route.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
-import { Message } from '../../schema/common.ts';
+import { Message, NO_QUERY } from '../../schema/common.ts';
 import { overlapOf } from '../overlap.ts';
 import type { CredentialWithSecret as NewCredential } from './credentials.ts';
 import {

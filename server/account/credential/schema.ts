@@ -1,39 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { SCOPES } from '../../core/scopes.ts';
 import { Timestamp, User } from '../../schema/common.ts';
 import { EXPECTED } from '../../schema/kinds.ts';
 
 const KEYS_MAX = 100;
 const RANGES_MAX = 100;
 const NAME_CHARACTERS_MAX = 128;
-
-/** What credentials can be allowed, in the order of the documents. Each route that needs an account names its own. */
-export const SCOPES = [
-  'vault:store',
-  'vault:list',
-  'vault:read',
-  'vault:update',
-  'vault:delete',
-  'vault:log',
-  'key:read',
-  'key:write',
-  'capture:write',
-  'retrieve:write',
-  'form:write',
-  'rule:read',
-  'rule:write',
-  'proxy:send',
-  'proxy:fetch',
-  'cert:write',
-  'job:read',
-  'job:write',
-  'connection:read',
-  'connection:write',
-  'audit:read',
-  'usage:read',
-  'preference:write',
-  'credential:write',
-  'vault:export',
-] as const;
 
 export const Scope = Type.Union(
   SCOPES.map((scope) => Type.Literal(scope)),
@@ -43,7 +15,6 @@ export const Scope = Type.Union(
     examples: ['proxy:send'],
   },
 );
-export type Scope = Static<typeof Scope>;
 
 const CredentialId = Type.String({
   description: 'Identifier of the credential.',

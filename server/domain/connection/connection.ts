@@ -1,6 +1,5 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
 
-import type { Connection as Shown } from '../../connection/schema.ts';
 import { VaultError } from '../../core/errors.ts';
 import { CONNECTION_LIMITS } from '../../core/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
@@ -44,8 +43,21 @@ export interface Connection extends ConnectionSettings {
   readonly updatedAt: number;
 }
 
-/** What callers see of a connection. */
-export type ShownConnection = Shown;
+/** Public part of a connection. */
+export interface ShownConnection {
+  id: string;
+  base_url: string;
+  headers: string[];
+  client_cert_id?: string;
+  methods?: ProxyMethod[];
+  paths?: string[];
+  sign?: Omit<Signing, 'key'>;
+  timeout_ms?: number;
+  rules?: string[];
+  reply?: string[];
+  created_at: string;
+  updated_at: string;
+}
 
 /** How the body of a connection is read. */
 interface ConnectionOptions {

@@ -1,8 +1,13 @@
 import { VaultError } from '../../core/errors.ts';
-import { OPERATION_NAMES } from '../../rule/schema.ts';
 import { countSteps } from '../json/path.ts';
 import { nearestOf } from '../text/nearest.ts';
-import { compileOperation, isOperationName, type OperationName, onlyExpected } from './operations.ts';
+import {
+  compileOperation,
+  isOperationName,
+  OPERATION_NAMES,
+  type OperationName,
+  onlyExpected,
+} from './operations.ts';
 
 /** One operation of a rule, exactly as its author wrote it. */
 export interface RuleOperation {

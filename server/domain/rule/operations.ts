@@ -1,5 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
-import type { OPERATION_NAMES } from '../../rule/schema.ts';
+
 import { type RuleArguments, type RuleStep, readArguments } from './arguments.ts';
 import { compileEncode, compileEncrypt, compileHash, compileNonce } from './bytes.ts';
 import { compileConvertToInt, compileParseFloat } from './number.ts';
@@ -29,10 +29,13 @@ const OPERATIONS = {
   encode: { arguments: ['scheme', 'hex_input'], compile: compileEncode },
   nonce: { arguments: ['length', 'encoding'], compile: compileNonce },
   encrypt: { arguments: ['algorithm', 'public_key'], compile: compileEncrypt },
-} as const satisfies Record<(typeof OPERATION_NAMES)[number], OperationKind>;
+} as const satisfies Record<string, OperationKind>;
 
 /** The name of an operation. */
 export type OperationName = keyof typeof OPERATIONS;
+
+/** The names of all operations, in their published order. */
+export const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
 
 /** Whether a value is the name of an operation, exactly as published. */
 export function isOperationName(value: unknown): value is OperationName {

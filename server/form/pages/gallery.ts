@@ -1,12 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import { FormType } from '../../endpoint/capture-schema.ts';
 import { compileQuery } from '../../http/decode.ts';
 import type { HttpParts } from '../../http/deps.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from '../../http/pages/html.ts';
 import type { Page } from '../../http/pages/pages.ts';
 import type { HostedForm } from '../forms.ts';
 import { scriptJson } from '../html.ts';
-import { FORM_LOCALES } from '../schema.ts';
+import { FORM_LOCALES, FormType } from '../schema.ts';
 
 function literal<const Literals extends readonly string[]>(list: Literals, byDefault?: Literals[number]) {
   return Type.Unsafe<Literals[number]>(

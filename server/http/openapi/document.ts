@@ -4,13 +4,12 @@ import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { ErrorBody, User } from '../../schema/common.ts';
 import { ALIASES, PAIR_PATTERN, PUBLISHED } from '../../schema/kinds.ts';
-import { Tree } from '../../vault/schema.ts';
 import { SECRET_HEADERS } from '../arrival.ts';
 import { closed } from '../closed.ts';
 import { PASSPHRASE_HEADER, PassphraseParameter } from '../passphrase.ts';
 import { type BodyRule, type RouteShape, routeErrors, scopesOf } from '../route.ts';
 import { tagsOf } from './tags.ts';
-import { WEBHOOK_TAG, webhooksOf } from './webhooks.ts';
+import { WEBHOOK_TAG, type Webhook, webhooksOf } from './webhooks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -300,17 +299,23 @@ function operationOf(route: RouteShape, writer: SchemaWriter, server: string | u
   };
 }
 
+/** The published interface. Generators that cannot read webhooks get a document without. */
+export interface Api {
+  readonly routes: readonly RouteShape[];
+  readonly webhooks?: Readonly<Record<string, Webhook>> | undefined;
+  /** Schemas that descriptions name and no route refers to. */
+  readonly schemas?: readonly TSchema[];
+}
+
 /**
- * Makes the OpenAPI 3.1 document from the table of routes and the table of errors. Paths stand below the
- * server's URL, which is the public URL with `/v1`. With `isPublic` there are two listeners: only the routes that it
- * accepts are below the public URL, the others on the server that gives the document. Without `withWebhooks` the
- * document has no webhooks and no schema that only they use, for generators that cannot read them.
+ * Makes the OpenAPI 3.1 document of an interface and the table of errors. Paths stand below the server's URL, which is the
+ * public URL with `/v1`. With `isPublic` there are two listeners: only the routes that it accepts are below the public URL, the
+ * others on the server that gives the document.
  */
 export function buildOpenApi(
-  routes: readonly RouteShape[],
+  { routes, webhooks, schemas = [] }: Api,
   publicUrl: string,
   isPublic?: (route: RouteShape) => boolean,
-  withWebhooks = true,
 ): OpenApiDocument {
   const publicServer = `${publicUrl}/v1`;
   const writer = createSchemaWriter();
@@ -325,16 +330,17 @@ export function buildOpenApi(
     );
   }
   writer.write(ErrorBody);
-  // Only the description of a reply names it.
-  writer.write(Tree);
-  const webhooks = withWebhooks ? { webhooks: webhooksOf(writer) } : {};
+  for (const schema of schemas) {
+    writer.write(schema);
+  }
+  const written = webhooks === undefined ? {} : { webhooks: webhooksOf(webhooks, writer) };
   const code = {
     type: 'string',
     enum: Object.keys(ERRORS),
     description: ErrorBody.properties.code.description,
   };
   const error = writer.components['Error'];
-  const used = [...routes.map(({ noun }) => noun), ...(withWebhooks ? [WEBHOOK_TAG] : [])];
+  const used = [...routes.map(({ noun }) => noun), ...(webhooks === undefined ? [] : [WEBHOOK_TAG])];
   return {
     openapi: '3.1.1',
     info: {
@@ -349,7 +355,7 @@ export function buildOpenApi(
     servers: [{ url: isPublic === undefined ? publicServer : '/v1' }],
     tags: tagsOf(new Set(used)),
     paths,
-    ...webhooks,
+    ...written,
     components: {
       securitySchemes: SECURITY_SCHEMES,
       headers: HEADERS,

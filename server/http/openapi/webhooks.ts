@@ -1,14 +1,12 @@
 import type { TSchema } from '@sinclair/typebox';
-import { WEBHOOKS } from '../../proxy/webhook-schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const SUMMARIES: Readonly<Record<keyof typeof WEBHOOKS, string>> = {
-  proxyPost: 'Result of a request that was filled with stored data',
-  proxyGet: 'Result of a request that fetched data to store',
-  networkToken: 'Result of a request for a network token',
-  capture: 'Something was sent to a capture endpoint',
-};
+/** A call that the service makes to a webhook. */
+export interface Webhook {
+  readonly summary: string;
+  readonly body: TSchema;
+}
 
 /** The tag of the calls that the service makes, apart from those that a client makes. */
 export const WEBHOOK_TAG = 'webhook';
@@ -82,11 +80,11 @@ function bodyOf(schema: TSchema, { write, components }: Writer): Json {
 }
 
 /** The calls that the service makes to webhooks, as the published document has them. */
-export function webhooksOf(writer: Writer): Json {
+export function webhooksOf(webhooks: Readonly<Record<string, Webhook>>, writer: Writer): Json {
   return Object.fromEntries(
-    Object.entries(SUMMARIES).map(([name, summary]) => [
+    Object.entries(webhooks).map(([name, { summary, body }]) => [
       name,
-      { post: operationOf(name, summary, bodyOf(WEBHOOKS[name as keyof typeof WEBHOOKS], writer)) },
+      { post: operationOf(name, summary, bodyOf(body, writer)) },
     ]),
   );
 }

@@ -1,4 +1,4 @@
-import { OPERATION_NAMES } from '../../../server/rule/schema.ts';
+import { OPERATION_NAMES } from '../../../server/domain/rule/operations.ts';
 import type { RuleCase } from './case.ts';
 import { TEXT_CASES } from './cases-text.ts';
 import { VALUE_CASES } from './cases-value.ts';

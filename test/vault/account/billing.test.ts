@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OPERATIONS } from '../../../server/account/schema.ts';
 import { parsePrices } from '../../../server/config/files.ts';
+import { OPERATIONS } from '../../../server/core/operations.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { openTestVault } from '../../helpers/vault.ts';
 

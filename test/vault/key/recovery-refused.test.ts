@@ -1,6 +1,6 @@
 /** Shares that open nothing, whatever is wrong with them: the vault does not say what. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import type { Scope } from '../../../server/account/credential/schema.ts';
+import type { Scope } from '../../../server/core/scopes.ts';
 import { type AccountClient, type Answer, PASSPHRASE, refusalOf } from '../../helpers/clients.ts';
 import { clientOf, makeCredential } from '../../helpers/credentials.ts';
 import { openTestVault } from '../../helpers/vault.ts';

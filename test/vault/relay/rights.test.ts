@@ -1,6 +1,6 @@
 /** What a relayed request may use, and what its caller sees of it. */
 import { beforeEach, describe, expect, test } from 'bun:test';
-import type { Scope } from '../../../server/account/credential/schema.ts';
+import type { Scope } from '../../../server/core/scopes.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { credentialClient, type WantedCredential } from '../../helpers/credentials.ts';
 import { anotherItem, CARD, newItem } from '../../helpers/proxy.ts';

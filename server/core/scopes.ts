@@ -1,0 +1,30 @@
+/** What credentials can be allowed, in the order of the documents. Each route that needs an account names its own. */
+export const SCOPES = [
+  'vault:store',
+  'vault:list',
+  'vault:read',
+  'vault:update',
+  'vault:delete',
+  'vault:log',
+  'key:read',
+  'key:write',
+  'capture:write',
+  'retrieve:write',
+  'form:write',
+  'rule:read',
+  'rule:write',
+  'proxy:send',
+  'proxy:fetch',
+  'cert:write',
+  'job:read',
+  'job:write',
+  'connection:read',
+  'connection:write',
+  'audit:read',
+  'usage:read',
+  'preference:write',
+  'credential:write',
+  'vault:export',
+] as const;
+
+export type Scope = (typeof SCOPES)[number];
