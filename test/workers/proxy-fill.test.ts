@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { EMPTY, textOf } from '../../workers/crypto/primitives/bytes.ts';
 import { PROXY_JOBS } from '../../workers/jobs/proxy/jobs.ts';
+import { canariesIn } from '../helpers/canaries.ts';
 import { entryOf } from '../helpers/log-entry.ts';
-import { canariesIn } from '../vault/canaries.ts';
 import { flipped } from './crypto/fixture.ts';
 import { AID, type BenchItem, codeOf, JOB, openProxyBench, type ProxyBench, request } from './proxy-bench.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { EMPTY, textOf, utf8 } from '../../workers/crypto/primitives/bytes.ts';
-import { canariesIn } from '../vault/canaries.ts';
+import { canariesIn } from '../helpers/canaries.ts';
 import { newAuthority } from './crypto/authority.ts';
 import { flipped } from './crypto/fixture.ts';
 import { AID, codeOf, KEY, KID, opened, openProxyBench, type ProxyBench, secretOf } from './proxy-bench.ts';

@@ -1,0 +1,175 @@
+/**
+ * A decryption reads an item in two commands, between which anything may happen. A log entry names the log that its
+ * writer has read: it never becomes part of another one, and without it nothing is shown.
+ */
+import { afterAll, afterEach, describe, expect, spyOn, test } from 'bun:test';
+import type { RedisLink } from '../../server/redis/client.ts';
+import { type Answer, PASSPHRASE } from '../helpers/clients.ts';
+import { holdNext } from '../helpers/hold.ts';
+import { openTestVault } from '../helpers/vault.ts';
+
+const NUMBER = '4111111111111111';
+
+const vault = await openTestVault();
+const second = await vault.secondServer();
+const client = await vault.account();
+const there = client.via(second.handle);
+await client.key('k');
+afterAll(async () => {
+  await second.close();
+  await vault.close();
+});
+
+function read(token: string): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user: 'k', token }, passphrase: PASSPHRASE });
+}
+function readAll(): Promise<Answer> {
+  return client.send('GET', '/vault', { query: { user: 'k', decrypt_all: true }, passphrase: PASSPHRASE });
+}
+function store(): Promise<Answer> {
+  const body = { number: NUMBER, last: true };
+  return client.send('POST', '/vault', { query: { user: 'k' }, passphrase: PASSPHRASE, body });
+}
+/** What was done with an item; not what was refused. */
+async function actionsOf(token: string): Promise<readonly string[]> {
+  const log = await client.send('GET', '/vault/metadata', { query: { user: 'k', token } });
+  expect(log.outcome).toBe('200');
+  const entries = log.as<readonly { action: string; outcome: string }[]>();
+  return entries.filter(({ outcome }) => outcome === 'ok').map(({ action }) => action);
+}
+/** An item whose log has some entries. */
+async function newItem(): Promise<string> {
+  const token = await client.store('k', { number: NUMBER, old: true });
+  await read(token);
+  await read(token);
+  return token;
+}
+async function remove(token: string): Promise<void> {
+  await there.send('DELETE', '/vault', { query: { user: 'k', token } });
+}
+/** The same token again, with a log of its own, which may be longer or shorter than the first one. */
+async function storeAnew(token: string, readings: number): Promise<void> {
+  await remove(token);
+  await there.store('k', { number: NUMBER, fresh: true });
+  for (let i = 0; i < readings; i++) {
+    await there.open('k', token);
+  }
+}
+/** Begins a request; `change` happens before a step of it. */
+async function before(
+  step: 'appendLog' | 'write',
+  skip: number,
+  request: () => Promise<Answer>,
+  change: () => Promise<void>,
+): Promise<Answer> {
+  const held = holdNext(vault.opened.stores.itemStore, step, { skip });
+  const answer = request();
+  await held.reached;
+  await change();
+  held.release();
+  return answer;
+}
+
+describe.each([0, 3])('an item that is deleted and stored anew, and read %p times', (readings) => {
+  test('between a reading and its log entry is not shown as it was, and its log is its own', async () => {
+    for (const reading of [read, readAll]) {
+      const token = await newItem();
+      const answer = await before(
+        'appendLog',
+        0,
+        () => reading(token),
+        () => storeAnew(token, readings),
+      );
+      expect(answer.text).not.toContain('old');
+      expect(await actionsOf(token)).toEqual([...Array<string>(readings).fill('decrypt'), 'encrypt']);
+      expect(await client.open('k', token)).toContain('fresh');
+      expect(await actionsOf(token)).toHaveLength(readings + 2);
+      await remove(token);
+    }
+  });
+
+  test('between the two steps of a store that replaces it keeps a log that is whole', async () => {
+    const token = await newItem();
+    const { outcome } = await before('write', 1, store, () => storeAnew(token, readings));
+    expect(outcome).toBe('200');
+    expect(await client.open('k', token)).toContain('last');
+    expect(await actionsOf(token)).toHaveLength(readings + 3);
+    await remove(token);
+  });
+});
+
+test('an item that is deleted while it is replaced begins its log anew', async () => {
+  const token = await newItem();
+  expect((await before('write', 1, store, () => remove(token))).outcome).toBe('200');
+  expect(await actionsOf(token)).toEqual(['encrypt']);
+  await remove(token);
+});
+
+test('entries that come between a reading and its own do not hold it up', async () => {
+  const token = await newItem();
+  const answer = await before(
+    'appendLog',
+    0,
+    () => read(token),
+    async () => {
+      await there.open('k', token);
+      await there.store('k', { number: NUMBER, fresh: true });
+    },
+  );
+  expect(answer.text).toContain('old');
+  expect(await actionsOf(token)).toEqual(['decrypt', 'encrypt', 'decrypt', 'decrypt', 'decrypt', 'encrypt']);
+});
+
+const spies: { mockRestore: () => void }[] = [];
+afterEach(() => {
+  for (const spy of spies.splice(0)) {
+    spy.mockRestore();
+  }
+});
+
+/** Runs `change` once, between the first read of a decryption and the second. */
+function between(change: () => Promise<unknown>): { readonly ran: () => boolean } {
+  const { redis } = vault.opened;
+  const readEach: RedisLink['readEach'] = redis.readEach.bind(redis);
+  let hasRun = false;
+  spies.push(
+    spyOn(redis, 'readEach').mockImplementation(async (commands) => {
+      const first = await readEach(commands.slice(0, 1));
+      if (!hasRun) {
+        hasRun = true;
+        await change();
+      }
+      return [...first, ...(await readEach(commands.slice(1)))];
+    }),
+  );
+  return { ran: () => hasRun };
+}
+
+function update(token: string, body: object) {
+  return client.send('POST', '/vault/update', { query: { user: 'k', token }, passphrase: PASSPHRASE, body });
+}
+describe('between the two reads of a decryption', () => {
+  test('an update of the codes is seen whole, never half', async () => {
+    const token = await client.store('k', { number: '4111111111111111', cvv: '123' });
+    const { ran } = between(() => update(token, { cvv: '999', more: 1 }));
+    const answer = await read(token);
+    expect(ran()).toBe(true);
+    expect(answer.json).toEqual({ number: '4111111111111111', cvv: '999', more: 1 });
+  });
+
+  test('codes that an update takes away are not missed', async () => {
+    const token = await client.store('k', { number: '5555555555554444', cvv: '123' });
+    await read(token);
+    const { ran } = between(() => client.store('k', { number: '5555555555554444', name: 'again' }));
+    const answer = await read(token);
+    expect(ran()).toBe(true);
+    expect(answer.json).toEqual({ number: '5555555555554444', name: 'again' });
+  });
+
+  test('a deletion shows nothing', async () => {
+    const token = await client.store('k', { number: '378282246310005', cvv: '1234' });
+    const { ran } = between(() => client.send('DELETE', '/vault', { query: { user: 'k', token } }));
+    expect((await read(token)).outcome).toBe('404 token_not_found');
+    expect(ran()).toBe(true);
+  });
+});
