@@ -12,7 +12,7 @@ step() {
 }
 
 step bun install --frozen-lockfile
-for check in generated structure types style unused openapi package deploy; do step bun run --silent "check:$check"; done
+for check in generated structure types style unused unbound openapi package deploy; do step bun run --silent "check:$check"; done
 
 if [ -n "$failed" ]; then
   echo "These checks failed:$failed" >&2
