@@ -10,7 +10,7 @@ import { createRetryPause } from '../call/retry-pause.ts';
 import { createProxySending } from '../call/send.ts';
 import { createCerts } from '../certificate/certificates.ts';
 import { createCompliance } from '../compliance/compliance.ts';
-import { createConnections } from '../connection/connections.ts';
+import { Connections } from '../connection/connections.ts';
 import type { Clock, RandomFraction, RandomId } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { asVaultError, failureFields, isFault } from '../core/failure.ts';
@@ -40,7 +40,7 @@ import { createProxy } from '../proxy/proxy.ts';
 import { createRelay } from '../relay/relay.ts';
 import { createIdempotency } from '../request/idempotency.ts';
 import { createMetering } from '../request/metering.ts';
-import { createRules } from '../rule/rules.ts';
+import { Rules } from '../rule/rules.ts';
 import { createAuditStream } from '../sink/stream.ts';
 import { openAuditSink } from '../sink/target.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -186,7 +186,7 @@ function createItemServices(
   { crypto, cursors, now, settings, stores: { itemStore, binStore, ruleStore } }: Foundation,
   { metering, idempotency, admission, keys }: Access,
 ) {
-  const rules = createRules({ crypto, ruleStore, metering, settings });
+  const rules = new Rules(ruleStore, crypto, metering, settings);
   const cards = createCardMetadata({ binStore, now });
   const storing = createStoring({ crypto, itemStore, cards, now, settings });
   const replacing = createReplacing({ itemStore, storing });
@@ -263,7 +263,7 @@ function createProxyServices(
     policy: createAddressPolicy({ allow: proxyAllow }),
     caPem: proxyCa,
   });
-  const connections = createConnections({ crypto, connectionStore, thirdParties, now, settings });
+  const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
   const certs = createCerts({ crypto, certStore, metering, randomId });
   const sending = createProxySending({
     ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },

@@ -4,7 +4,6 @@ import { createAuditStore } from '../audit/store.ts';
 import { createBinStore } from '../bin-table/store.ts';
 import { createCertStore } from '../certificate/store.ts';
 import { createComplianceStore } from '../compliance/store.ts';
-import { createConnectionStore } from '../connection/store.ts';
 import { createSealingStore } from '../endpoint/sealing-store.ts';
 import { createEndpointStore } from '../endpoint/store.ts';
 import { createFormStore } from '../form/store.ts';
@@ -16,8 +15,9 @@ import { createCensusStore } from '../maintenance/store/census.ts';
 import { createRecordStore } from '../maintenance/store/records.ts';
 import { createSurveyStore } from '../maintenance/store/survey.ts';
 import type { RedisLink } from '../redis/client.ts';
+import { redisKeys } from '../redis/records/keys.ts';
+import { NamedStore } from '../redis/records/named.ts';
 import { createIdempotencyStore } from '../request/idempotency-store.ts';
-import { createRuleStore } from '../rule/store.ts';
 import { createSinkStore } from '../sink/store.ts';
 import { createItemStore } from '../vault/store/items.ts';
 import { createRewriteStore } from '../vault/store/sad-rewrite.ts';
@@ -36,7 +36,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     binStore: createBinStore(redis),
     censusStore: createCensusStore(redis),
     certStore: createCertStore(redis),
-    connectionStore: createConnectionStore(redis),
+    connectionStore: new NamedStore(redis, redisKeys.connections),
     credentialStore: createCredentialStore(redis),
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),
@@ -49,7 +49,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     rateStore: createRateStore(redis),
     recordStore: createRecordStore(redis),
     rewriteStore: createRewriteStore(redis),
-    ruleStore: createRuleStore(redis),
+    ruleStore: new NamedStore(redis, redisKeys.rules),
     sealingStore: createSealingStore(redis),
     sinkStore: createSinkStore(redis),
     surveyStore: createSurveyStore(redis),

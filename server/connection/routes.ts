@@ -80,7 +80,7 @@ const replaceConnection = defineRoute({
     object: ({ params }) => objectOf('connection', params.id),
   },
   handle: async ({ ctx, params, body, services }) => ({
-    json: await services.connections.replace(ctx, { id: params.id, body }),
+    json: await services.connections.replace(ctx, params.id, body),
   }),
 });
 

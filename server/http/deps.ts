@@ -60,9 +60,9 @@ export interface HttpServices {
   readonly captures: Captures;
   readonly sealing: Pick<Sealing, 'current'>;
   readonly retrievals: Retrievals;
-  readonly rules: Omit<Rules, 'find'>;
+  readonly rules: Rules;
   readonly certs: Omit<Certs, 'find'>;
-  readonly connections: Omit<Connections, 'find'>;
+  readonly connections: Connections;
   readonly relay: RelayService;
   readonly forms: Omit<HostedForms, 'sweep'>;
   readonly formPages: FormPages;

@@ -13,46 +13,46 @@ import {
   RuleTestReply,
 } from './schema.ts';
 
+const COMMON = {
+  noun: 'rule',
+  auth: 'basic',
+  passphrase: 'none',
+  meter: ['rule'],
+  idempotent: false,
+} as const;
+
 const createRule = defineRoute({
+  ...COMMON,
   method: 'POST',
   path: '/v1/rule',
   operationId: 'createRule',
   scope: 'rule:write',
-  noun: 'rule',
   summary: 'Create a rule',
   description:
     'Creates a rule from a list of operations, which are applied in the order of the list. Rules reach all that they are applied to: one that a connection names is created and deleted by callers alone who see data unmasked. Every operation is validated; `field` of the error names the first invalid part.',
-  auth: 'basic',
   query: RuleQuery,
-  passphrase: 'none',
   body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES.rule },
   response: Rule,
   errors: ['rule_exists', 'rules_full'],
-  meter: ['rule'],
-  idempotent: false,
   audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query, body, services }) => {
     await services.connections.requireRuleChange(ctx, query.id);
-    return { json: await services.rules.create(ctx, { id: query.id, body }) };
+    return { json: await services.rules.create(ctx, query.id, body) };
   },
 });
 
 const readRules = defineRoute({
+  ...COMMON,
   method: 'GET',
   path: '/v1/rule',
   operationId: 'readRules',
   scope: 'rule:read',
-  noun: 'rule',
   summary: 'Read one rule, or list all',
   description: 'With `id`, returns that rule; otherwise all rules of the account.',
-  auth: 'basic',
   query: RuleReadQuery,
-  passphrase: 'none',
   body: { kind: 'none' },
   response: RulesReply,
   errors: ['rule_not_found', 'integrity_failed'],
-  meter: ['rule'],
-  idempotent: false,
   handle: async ({ ctx, query: { id }, services }) =>
     id === undefined
       ? { stream: await services.rules.list(ctx) }
@@ -60,22 +60,18 @@ const readRules = defineRoute({
 });
 
 const removeRule = defineRoute({
+  ...COMMON,
   method: 'DELETE',
   path: '/v1/rule',
   operationId: 'deleteRule',
   scope: 'rule:write',
-  noun: 'rule',
   summary: 'Delete a rule',
   description:
     'Deletes a rule. Requests that still use it, and endpoints with it, fail with 404 and neither store nor return data.',
-  auth: 'basic',
   query: RuleQuery,
-  passphrase: 'none',
   body: { kind: 'none' },
   response: Message,
   errors: ['rule_not_found'],
-  meter: ['rule'],
-  idempotent: false,
   audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query, services }) => {
     await services.connections.requireRuleChange(ctx, query.id);
@@ -85,41 +81,33 @@ const removeRule = defineRoute({
 });
 
 const listOperations = defineRoute({
+  ...COMMON,
   method: 'GET',
   path: '/v1/rule/operations',
   operationId: 'listOperations',
   scope: 'any',
-  noun: 'rule',
   summary: 'List the operations',
   description: 'Lists the names of all operations that a rule can contain.',
-  auth: 'basic',
   query: NO_QUERY,
-  passphrase: 'none',
   body: { kind: 'none' },
   response: OperationNames,
   errors: [],
-  meter: ['rule'],
-  idempotent: false,
   handle: async ({ ctx, services }) => ({ json: await services.rules.operations(ctx) }),
 });
 
 const testRule = defineRoute({
+  ...COMMON,
   method: 'POST',
   path: '/v1/rule/test',
   operationId: 'testRule',
   scope: 'rule:read',
-  noun: 'rule',
   summary: 'Try a rule',
   description:
     'Applies a rule, stored or not, to the input as a capture would, and says of each operation whether it was applied. Nothing is stored or logged. For accounts without unmasked output rules work on masked numbers here as well.',
-  auth: 'basic',
   query: NO_QUERY,
-  passphrase: 'none',
   body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES.rule },
   response: RuleTestReply,
   errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],
-  meter: ['rule'],
-  idempotent: false,
   handle: async ({ ctx, body, services }) => ({ jsonBytes: await services.rules.test(ctx, body) }),
 });
 

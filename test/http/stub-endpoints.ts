@@ -1,4 +1,5 @@
 import type { Credential } from '../../server/account/credential/schema.ts';
+import type { Connections } from '../../server/connection/connections.ts';
 import type { Connection } from '../../server/connection/schema.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
@@ -10,6 +11,7 @@ import { createFormPages } from '../../server/form/pages/render.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
 import type { Job } from '../../server/job/schema.ts';
 import type { RequestContext } from '../../server/request/context.ts';
+import type { Rules } from '../../server/rule/rules.ts';
 import type { Rule } from '../../server/rule/schema.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import type { Note } from './stub-parts.ts';
@@ -57,6 +59,11 @@ const SEALING_KEY: SealingKey = {
 /** The one form that there is. */
 export const FORM: HostedForm = { id: 'shop', form_type: 'pcd', settings: { hide_card: true } };
 
+/** Makes a service of some of its methods. Its class has private members, which no object literal has. */
+export function stub<Service>(methods: Partial<Service>): Service {
+  return methods as Service;
+}
+
 function textStream(text: string): ReadableStream<Uint8Array> {
   return new Response(text).body ?? new ReadableStream<Uint8Array>();
 }
@@ -94,15 +101,15 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'conn
         body: bytesOf('no'),
       })),
     },
-    connections: {
+    connections: stub<Connections>({
       create: note('createConnection', () => CONNECTION),
-      replace: note('replaceConnection', () => CONNECTION),
+      replace: (ctx, id, body) => note('replaceConnection', () => CONNECTION)(ctx, { id, body }),
       read: note('readConnection', () => CONNECTION),
       list: note('listConnections', () => textStream(JSON.stringify([CONNECTION]))),
       remove: note('removeConnection', () => undefined),
       // Of no request of its own.
       requireRuleChange: async () => undefined,
-    },
+    }),
   };
 }
 
@@ -153,14 +160,14 @@ export function createStubEndpoints(note: Note): StubEndpoints {
       list: (ctx, kind, filter) => listed(ctx, { kind, ...filter }),
       remove: note('removeEndpoint', () => undefined),
     },
-    rules: {
-      create: note('createRule', () => RULE),
+    rules: stub<Rules>({
+      create: (ctx, id, body) => note('createRule', () => RULE)(ctx, { id, body }),
       read: note('readRule', () => RULE),
       list: note('listRules', () => textStream(JSON.stringify([RULE]))),
       remove: note('removeRule', () => undefined),
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
       test: note('testRule', () => new TextEncoder().encode('{"output":{},"steps":[]}')),
-    },
+    }),
     forms: {
       create: note('createForm', () => FORM),
       read: note('readForm', () => FORM),

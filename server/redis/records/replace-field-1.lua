@@ -3,8 +3,10 @@
 -- KEYS  1 hash
 -- ARGV  1 field  2 bytes that were read  3 new bytes
 -- Reply 'ok' | 'changed'
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
+local hash = KEYS[1]
+local field, read, bytes = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('HGET', hash, field) ~= read then
   return 'changed'
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+redis.call('HSET', hash, field, bytes)
 return 'ok'
