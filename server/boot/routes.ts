@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
 import { ADMIN_ROUTES } from '../account/routes.ts';
 import { AUDIT_ROUTES } from '../audit/routes.ts';
-import { CERT_ROUTES } from '../certificate/routes.ts';
+import { CERTIFICATE_ROUTES } from '../certificate/routes.ts';
 import { CONNECTION_ROUTES } from '../connection/routes.ts';
 import { CaptureWebhook } from '../endpoint/capture-schema.ts';
 import { RETRIEVE_ROUTES } from '../endpoint/retrieve-routes.ts';
@@ -39,7 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...RELAY_ROUTES,
   ...JOB_ROUTES,
   ...CONNECTION_ROUTES,
-  ...CERT_ROUTES,
+  ...CERTIFICATE_ROUTES,
   ...ADMIN_ROUTES,
   ...CREDENTIAL_ROUTES,
   ...AUDIT_ROUTES,

@@ -8,7 +8,7 @@ import { createAuditVerifier } from '../audit/verifier.ts';
 import { createCallBounds } from '../call/bounds.ts';
 import { createRetryPause } from '../call/retry-pause.ts';
 import { createProxySending } from '../call/send.ts';
-import { createCerts } from '../certificate/certificates.ts';
+import { Certificates } from '../certificate/certificates.ts';
 import { createCompliance } from '../compliance/compliance.ts';
 import { Connections } from '../connection/connections.ts';
 import type { Clock, RandomFraction, RandomId } from '../core/clock.ts';
@@ -256,7 +256,7 @@ function createProxyServices(
   { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   { metering, idempotency, accounts, keys, rules, storing, rejections, queue }: Access & Items & Queued,
 ) {
-  const { certStore, connectionStore, itemStore, jobStore, keyStore } = stores;
+  const { certificateStore, connectionStore, csrStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters, retryMs } = options;
   const retryPause = createRetryPause(random, retryMs);
   const thirdParties = createThirdParties({
@@ -264,9 +264,9 @@ function createProxyServices(
     caPem: proxyCa,
   });
   const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
-  const certs = createCerts({ crypto, certStore, metering, randomId });
+  const certificates = new Certificates(csrStore, certificateStore, crypto, metering, randomId);
   const sending = createProxySending({
-    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certs, requesters },
+    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certificates, requesters },
     ...{ recordEvent, now, retryPause, settings },
   });
   const jobs = createProxyJobs({
@@ -300,10 +300,20 @@ function createProxyServices(
     await finish();
   };
   return {
-    certs,
+    certificates,
     connections,
     relay: createRelay({
-      ...{ crypto, connections, itemStore, keys, certs, thirdParties, metering, sending, rejections },
+      ...{
+        crypto,
+        connections,
+        itemStore,
+        keys,
+        certs: certificates,
+        thirdParties,
+        metering,
+        sending,
+        rejections,
+      },
       ...{ calls, recordEvent, now },
     }),
     ...proxied,

@@ -2,7 +2,7 @@ import { createCredentialStore } from '../account/credential/store.ts';
 import { createAccountStore } from '../account/store.ts';
 import { createAuditStore } from '../audit/store.ts';
 import { createBinStore } from '../bin-table/store.ts';
-import { createCertStore } from '../certificate/store.ts';
+import { CertificateStore, CsrStore } from '../certificate/store.ts';
 import { createComplianceStore } from '../compliance/store.ts';
 import { createSealingStore } from '../endpoint/sealing-store.ts';
 import { createEndpointStore } from '../endpoint/store.ts';
@@ -35,8 +35,9 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     auditStore: createAuditStore(redis),
     binStore: createBinStore(redis),
     censusStore: createCensusStore(redis),
-    certStore: createCertStore(redis),
+    certificateStore: new CertificateStore(redis),
     connectionStore: new NamedStore(redis, redisKeys.connections),
+    csrStore: new CsrStore(redis),
     credentialStore: createCredentialStore(redis),
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),

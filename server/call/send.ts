@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JobFacts, ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { ItemName } from '../../workers/jobs/vault/jobs.ts';
-import type { ClientCredentials } from '../certificate/certificates.ts';
+import type { Certificates } from '../certificate/certificates.ts';
 import { bindParts } from '../core/bind.ts';
 import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
@@ -71,7 +71,7 @@ interface SendingParts {
   readonly keys: Pick<Keys, 'find'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<Storing, 'storeUnder'>;
-  readonly credentials: ClientCredentials;
+  readonly credentials: Pick<Certificates, 'find'>;
   readonly requesters: readonly ProxyRequester[];
   readonly recordEvent: RecordEvent;
   readonly now: Clock;

@@ -3,5 +3,6 @@
 -- KEYS  1 requests  2 keys
 -- ARGV  1 id
 -- Reply number of deleted requests
-redis.call('HDEL', KEYS[2], ARGV[1])
-return redis.call('HDEL', KEYS[1], ARGV[1])
+local requests, private_keys, id = KEYS[1], KEYS[2], ARGV[1]
+redis.call('HDEL', private_keys, id)
+return redis.call('HDEL', requests, id)

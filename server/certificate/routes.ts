@@ -40,7 +40,7 @@ const createCsr = defineRoute({
   audit: { action: 'csr.create', of: 'all' },
   handle: async ({ ctx, body, services }) => {
     const { key_type = 'ec-p256', cn, o, ou, l, st, c } = body;
-    const csr = await services.certs.createCsr(ctx, { cn, o, ou, l, st, c, key_type });
+    const csr = await services.certificates.createCsr(ctx, { cn, o, ou, l, st, c }, key_type);
     return { json: csr, object: objectOf('csr', csr.id) };
   },
 });
@@ -58,7 +58,10 @@ const readCsrs = defineRoute({
   response: CsrsReply,
   errors: ['csr_not_found', 'integrity_failed'],
   handle: async ({ ctx, query: { id }, services }) => ({
-    json: id === undefined ? await services.certs.listCsrs(ctx) : await services.certs.readCsr(ctx, id),
+    json:
+      id === undefined
+        ? await services.certificates.listCsrs(ctx)
+        : await services.certificates.readCsr(ctx, id),
   }),
 });
 
@@ -77,7 +80,7 @@ const removeCsr = defineRoute({
   errors: ['csr_not_found'],
   audit: { action: 'csr.delete', of: 'all', object: ({ query }) => objectOf('csr', query.id) },
   handle: async ({ ctx, query, services }) => {
-    await services.certs.removeCsr(ctx, query.id);
+    await services.certificates.removeCsr(ctx, query.id);
     return { json: { message: 'The certificate signing request and its key were deleted.' } };
   },
 });
@@ -109,7 +112,7 @@ const createCertificate = defineRoute({
   ],
   audit: { action: 'certificate.create', of: 'all', object: ({ query }) => objectOf('csr', query.csr_id) },
   handle: async ({ ctx, query, body, services }) => {
-    const json = await services.certs.createCertificate(ctx, { csr_id: query.csr_id, pem: body });
+    const json = await services.certificates.create(ctx, query.csr_id, body);
     return { json, object: objectOf('certificate', json.id) };
   },
 });
@@ -127,11 +130,11 @@ const readCertificates = defineRoute({
   body: { kind: 'none' },
   response: CertificatesReply,
   errors: ['certificate_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id, ...filter }, services }) => ({
+  handle: async ({ ctx, query: { id, csr_id }, services }) => ({
     json:
       id === undefined
-        ? await services.certs.listCertificates(ctx, filter)
-        : await services.certs.readCertificate(ctx, id),
+        ? await services.certificates.list(ctx, csr_id)
+        : await services.certificates.read(ctx, id),
   }),
 });
 
@@ -154,12 +157,12 @@ const removeCertificate = defineRoute({
     object: ({ query }) => objectOf('certificate', query.id),
   },
   handle: async ({ ctx, query, services }) => {
-    await services.certs.removeCertificate(ctx, query.id);
+    await services.certificates.remove(ctx, query.id);
     return { json: { message: 'The certificate was deleted.' } };
   },
 });
 
-export const CERT_ROUTES = [
+export const CERTIFICATE_ROUTES = [
   createCsr,
   readCsrs,
   removeCsr,

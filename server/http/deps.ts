@@ -2,7 +2,7 @@ import type { Accounts } from '../account/accounts.ts';
 import type { Passwords } from '../account/password-change.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { Certs } from '../certificate/certificates.ts';
+import type { Certificates } from '../certificate/certificates.ts';
 import type { Compliance } from '../compliance/compliance.ts';
 import type { Connections } from '../connection/connections.ts';
 import type { Captures } from '../endpoint/captures.ts';
@@ -61,7 +61,7 @@ export interface HttpServices {
   readonly sealing: Pick<Sealing, 'current'>;
   readonly retrievals: Retrievals;
   readonly rules: Rules;
-  readonly certs: Omit<Certs, 'find'>;
+  readonly certificates: Certificates;
   readonly connections: Connections;
   readonly relay: RelayService;
   readonly forms: Omit<HostedForms, 'sweep'>;

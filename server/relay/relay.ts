@@ -1,7 +1,7 @@
 import type { CallBounds } from '../call/bounds.ts';
 import { isOutcomeUnknown } from '../call/outcome.ts';
 import { type ProxySending, recordAttempt } from '../call/send.ts';
-import type { ClientCredentials } from '../certificate/certificates.ts';
+import type { Certificates, ClientCredential } from '../certificate/certificates.ts';
 import type { Connections } from '../connection/connections.ts';
 import type { Connection } from '../connection/schema.ts';
 import { bindParts } from '../core/bind.ts';
@@ -56,7 +56,7 @@ interface RelayParts {
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
   readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
-  readonly certs: ClientCredentials;
+  readonly certs: Pick<Certificates, 'find'>;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
   readonly sending: Pick<ProxySending, 'dropSad'>;
@@ -285,7 +285,7 @@ interface Sending {
   readonly tokens: readonly string[];
   readonly ready: Ready;
   readonly shown: Connection;
-  readonly clientCert: Awaited<ReturnType<ClientCredentials['find']>>;
+  readonly clientCert: ClientCredential | undefined;
   readonly room: AsksForRoom;
 }
 

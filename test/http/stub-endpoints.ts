@@ -1,4 +1,5 @@
 import type { Credential } from '../../server/account/credential/schema.ts';
+import type { Certificates } from '../../server/certificate/certificates.ts';
 import type { Connections } from '../../server/connection/connections.ts';
 import type { Connection } from '../../server/connection/schema.ts';
 import { VaultError } from '../../server/core/errors.ts';
@@ -77,23 +78,23 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** The proxy and its certificates. */
-function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'connections' | 'relay'> {
+function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' | 'connections' | 'relay'> {
   return {
     proxy: {
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
       get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),
       networkToken: note('networkToken', () => ({ reply: bytesOf(ACCEPTED), replayed: false })),
     },
-    certs: {
+    certificates: stub<Certificates>({
       createCsr: note('createCsr', () => CSR),
       readCsr: note('readCsr', () => CSR),
       listCsrs: note('listCsrs', () => [CSR]),
       removeCsr: note('removeCsr', () => undefined),
-      createCertificate: note('createCertificate', () => CERTIFICATE),
-      readCertificate: note('readCertificate', () => CERTIFICATE),
-      listCertificates: note('listCertificates', () => [CERTIFICATE]),
-      removeCertificate: note('removeCertificate', () => undefined),
-    },
+      create: note('createCertificate', () => CERTIFICATE),
+      read: note('readCertificate', () => CERTIFICATE),
+      list: note('listCertificates', () => [CERTIFICATE]),
+      remove: note('removeCertificate', () => undefined),
+    }),
     relay: {
       relay: note('relay', () => ({
         status: 402,
@@ -103,7 +104,7 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certs' | 'conn
     },
     connections: stub<Connections>({
       create: note('createConnection', () => CONNECTION),
-      replace: (ctx, id, body) => note('replaceConnection', () => CONNECTION)(ctx, { id, body }),
+      replace: note('replaceConnection', () => CONNECTION),
       read: note('readConnection', () => CONNECTION),
       list: note('listConnections', () => textStream(JSON.stringify([CONNECTION]))),
       remove: note('removeConnection', () => undefined),
@@ -120,7 +121,7 @@ type StubEndpoints = Pick<
   | 'retrievals'
   | 'endpoints'
   | 'rules'
-  | 'certs'
+  | 'certificates'
   | 'relay'
   | 'connections'
   | 'forms'
@@ -161,7 +162,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
       remove: note('removeEndpoint', () => undefined),
     },
     rules: stub<Rules>({
-      create: (ctx, id, body) => note('createRule', () => RULE)(ctx, { id, body }),
+      create: note('createRule', () => RULE),
       read: note('readRule', () => RULE),
       list: note('listRules', () => textStream(JSON.stringify([RULE]))),
       remove: note('removeRule', () => undefined),

@@ -96,14 +96,14 @@ describe('a request that certainly was not sent is not called unknown: its certi
 
   test('for a moment, and nobody waits', async () => {
     const target = await newTarget(() => PAID);
-    failNext(vault.opened.stores.certStore, 'readCertificate', AWAY());
+    failNext(vault.opened.stores.certificateStore, 'read', AWAY());
     expect(await later(target, changes)).toMatchObject({ status_code: 201 });
     expect(target.calls('/t')).toHaveLength(1);
   });
 
   test('while its caller waited; the repeat sends it', async () => {
     const [target, key] = [await newTarget(() => PAID), freshKey()];
-    failNext(vault.opened.stores.certStore, 'readCertificate', AWAY());
+    failNext(vault.opened.stores.certificateStore, 'read', AWAY());
     const first = await now(target, changes, key);
     expect([first.outcome, first.headers.get('x-vault-request-id')]).toEqual(['503 store_unavailable', null]);
     expect((await now(target, changes, key)).json).toMatchObject({ status_code: 201 });
