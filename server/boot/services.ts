@@ -22,7 +22,7 @@ import { createEndpoints } from '../endpoint/endpoints.ts';
 import { createRetrievals } from '../endpoint/retrievals.ts';
 import { createSealing } from '../endpoint/sealing-keys.ts';
 import { createVaultExport } from '../export/exports.ts';
-import { createHostedForms } from '../form/forms.ts';
+import { HostedForms } from '../form/forms.ts';
 import { createProxyJobs } from '../job/jobs.ts';
 import { createLazyJobQueue } from '../job/lazy-queue.ts';
 import { createJobListing } from '../job/listing.ts';
@@ -247,7 +247,7 @@ function createEndpointServices(
     sealing,
     retrievals: createRetrievals({ metering, rules, reading, rejections, trees, endpoints, endpointAuth }),
     expiry: createExpiry({ crypto, itemStore, keyStore, keys, audit, now, randomId, settings }),
-    forms: createHostedForms({ crypto, formStore, now, randomId, settings }),
+    forms: new HostedForms(formStore, crypto, settings, randomId, now),
   };
 }
 

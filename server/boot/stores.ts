@@ -6,7 +6,7 @@ import { CertificateStore, CsrStore } from '../certificate/store.ts';
 import { createComplianceStore } from '../compliance/store.ts';
 import { createSealingStore } from '../endpoint/sealing-store.ts';
 import { createEndpointStore } from '../endpoint/store.ts';
-import { createFormStore } from '../form/store.ts';
+import { FormStore } from '../form/store.ts';
 import { createJobStore } from '../job/store/jobs.ts';
 import { createKeyStore } from '../key/store.ts';
 import { createRateStore } from '../limits/store.ts';
@@ -41,7 +41,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     credentialStore: createCredentialStore(redis),
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),
-    formStore: createFormStore(redis),
+    formStore: new FormStore(redis),
     headsStore: createHeadsStore(redis, isStreamed),
     idempotencyStore: createIdempotencyStore(redis),
     itemStore: createItemStore(redis, buckets, isStreamed),

@@ -68,9 +68,14 @@ export async function sweep(system: Swept): Promise<void> {
   const aids = (await accounts.list()).map(({ aid }) => aid);
   const gone = await system.stores.accountStore.listGone();
   await runAll([
-    ...[keys.sweep, endpoints.sweep, forms.sweep, jobs.resume, jobListing.trim, expiry.sweep].flatMap(
-      (task) => aids.map((aid) => () => task(aid)),
-    ),
+    ...[
+      keys.sweep,
+      endpoints.sweep,
+      (aid: string) => forms.sweep(aid),
+      jobs.resume,
+      jobListing.trim,
+      expiry.sweep,
+    ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(system, aid)),
     accounts.sweepCredentials,
     () => auditRetention.sweep(aids),

@@ -3,8 +3,10 @@
 -- KEYS  1 directory
 -- ARGV  1 entry  2 time of the next check, ms  3 maximum number of forms
 -- Reply 'ok' | 'full'
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) and not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+local directory = KEYS[1]
+local entry, check_at, forms_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
+if redis.call('ZCARD', directory) >= forms_max and not redis.call('ZSCORE', directory, entry) then
   return 'full'
 end
-redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+redis.call('ZADD', directory, check_at, entry)
 return 'ok'

@@ -52,8 +52,8 @@ function createForm({ path, suffix, where }: Base): Route {
     response: Form,
     errors: ['form_exists', 'forms_full'],
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
-    handle: async ({ ctx, query, body: settings, services }) => {
-      const form = await services.forms.create(ctx, { ...query, settings });
+    handle: async ({ ctx, query, body, services }) => {
+      const form = await services.forms.create(ctx, query, body);
       return { json: shown(services, path, form), object: objectOf('form', form.id) };
     },
   });

@@ -286,6 +286,7 @@ export const CreateFormQuery = Type.Object({
   }),
   form_id: Type.Optional(NewFormId),
 });
+export type CreateFormQuery = Static<typeof CreateFormQuery>;
 
 export const FormQuery = Type.Object({ form_id: Type.Optional(FormId) });
 

@@ -64,7 +64,7 @@ export interface HttpServices {
   readonly certificates: Certificates;
   readonly connections: Connections;
   readonly relay: RelayService;
-  readonly forms: Omit<HostedForms, 'sweep'>;
+  readonly forms: HostedForms;
   readonly formPages: FormPages;
   readonly proxy: ProxyService;
   readonly jobListing: Omit<JobListing, 'trim'>;

@@ -7,7 +7,7 @@ import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import type { EndpointAddress } from '../../server/endpoint/auth.ts';
 import type { SealingKey } from '../../server/endpoint/capture-schema.ts';
 import type { EndpointWithSecret } from '../../server/endpoint/endpoints.ts';
-import type { HostedForm } from '../../server/form/forms.ts';
+import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { createFormPages } from '../../server/form/pages/render.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
 import type { Job } from '../../server/job/schema.ts';
@@ -169,7 +169,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
       operations: note('operations', () => ({ operations: ['noop', 'substr'] })),
       test: note('testRule', () => new TextEncoder().encode('{"output":{},"steps":[]}')),
     }),
-    forms: {
+    forms: stub<HostedForms>({
       create: note('createForm', () => FORM),
       read: note('readForm', () => FORM),
       list: (ctx, show) => note('listForms', () => textStream(JSON.stringify([show(FORM)])))(ctx),
@@ -181,7 +181,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
         }
         return FORM;
       },
-    },
+    }),
     formPages: createFormPages({
       bundles: SMALL_BUNDLES,
       publicUrl: 'https://vault.test',
