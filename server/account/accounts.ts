@@ -3,15 +3,6 @@ import { VaultError } from '../core/errors.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
 import { GENERATED_CHARACTERS } from '../domain/account/password.ts';
 import type { Account, AccountContext } from '../request/context.ts';
-import {
-  createCredential,
-  listCredentials,
-  removeCredential,
-  removeCredentials,
-  rollCredential,
-  showCredential,
-  sweepCredentials,
-} from './credential/credentials.ts';
 import { type AccountDependencies, type AccountParts, createAccountParts } from './parts.ts';
 import { hashPassword, type PasswordOrigin } from './passwords.ts';
 import type { OwnPreference } from './preference-values.ts';
@@ -19,7 +10,7 @@ import type { AccountInfo, AccountRecord, AccountSettings } from './records.ts';
 import { changeAccount, openAccount, sealAccount, toAccountInfo } from './records.ts';
 import { recordRemoval } from './revision.ts';
 import type { WhoAmI } from './schema.ts';
-import { assumeAccount, lookUp, recall, signIn } from './sign-in.ts';
+import { assumeAccount, lookUp, readKnown, recall, signIn } from './sign-in.ts';
 
 /** The accounts of a server: who may sign in, and how an account is created, changed and removed. */
 export type Accounts = ReturnType<typeof createAccounts>;
@@ -27,17 +18,20 @@ export type Accounts = ReturnType<typeof createAccounts>;
 /** Makes the accounts of a server, with no sign-in remembered. */
 export function createAccounts(dependencies: AccountDependencies) {
   return bindParts(createAccountParts(dependencies), {
-    ...{ recall, assumeAccount, signIn, lookUp, whoami, create, list, set, setPassword, changePassword },
-    ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
     ...{
-      createCredential,
-      listCredentials,
-      showCredential,
-      removeCredential,
-      rollCredential,
-      removeCredentials,
+      recall,
+      assumeAccount,
+      signIn,
+      readKnown,
+      lookUp,
+      whoami,
+      create,
+      list,
+      set,
+      setPassword,
+      changePassword,
     },
-    ...{ sweepCredentials },
+    ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
   });
 }
 

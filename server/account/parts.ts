@@ -9,21 +9,17 @@ import type { FormerPassword } from '../domain/account/password.ts';
 import type { Attempts } from '../limits/attempts.ts';
 import type { Account } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
-import type { CredentialRecord } from './credential/records.ts';
-import type { CredentialName, CredentialStore } from './credential/store.ts';
+import type { CredentialSignIn, SignedInAccount, VerifiedCredential } from './credential/sign-in.ts';
 import type { AccountStore } from './store.ts';
 
 const REMEMBER_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
-/** The last use of a credential is noted no more often. */
-const NOTED_MS = 60_000;
 
 /** What the accounts of a server are made from. */
 export interface AccountDependencies {
   readonly crypto: Pick<
     Crypto,
     | 'describeChain'
-    | 'digestCredential'
     | 'digestSecret'
     | 'hashPassword'
     | 'makePassphrase'
@@ -34,7 +30,7 @@ export interface AccountDependencies {
     | 'verifyPassword'
   >;
   readonly accountStore: AccountStore;
-  readonly credentialStore: CredentialStore;
+  readonly credentialSignIn: CredentialSignIn;
   readonly attempts: Attempts;
   readonly audit: Pick<Audit, 'record' | 'recordSoon'>;
   readonly auditStore: Pick<AuditStore, 'readMarks'>;
@@ -58,16 +54,6 @@ export interface KnownAccount {
   readonly account: Account;
 }
 
-/** An API credential as the record of these bytes holds it, while its account is as it was then. */
-export interface KnownCredential {
-  readonly name: CredentialName;
-  readonly sealed: Buffer;
-  readonly record: CredentialRecord;
-  readonly owner: KnownAccount;
-  /** The account with the rights that the credential leaves of its own. */
-  readonly known: KnownAccount;
-}
-
 /** What a sign-in is checked against where there is no account. */
 export interface Decoy {
   readonly phc: string;
@@ -85,13 +71,6 @@ export interface VerifiedPassword {
   readonly guessId: string;
 }
 
-/** The credential, and the digest of its secret. */
-export interface VerifiedCredential {
-  readonly kind: 'credential';
-  readonly name: CredentialName;
-  readonly digest: string;
-}
-
 /** What the functions of accounts work with. */
 export type AccountParts = ReturnType<typeof createAccountParts>;
 
@@ -106,13 +85,8 @@ export function createAccountParts(dependencies: AccountDependencies) {
     opened: createMemory<KnownAccount>(REMEMBERED_MAX, REMEMBER_MS, now),
     /** Reads of records, shared by the requests of one tick. */
     reading: createTickJoin<Buffer | undefined>(),
-    /** Opened records of credentials by their ids, used only while the stored record and the account are the same. */
-    credentials: createMemory<KnownCredential>(REMEMBERED_MAX, REMEMBER_MS, now),
-    readingCredential: createTickJoin<Buffer | undefined>(),
-    /** Credentials whose last use was noted lately. */
-    noted: createMemory<number>(REMEMBERED_MAX, NOTED_MS, now),
     /** Verifications in flight. */
-    verifying: createSharedRuns<{ readonly known: KnownAccount; readonly proof: string | undefined }>(),
+    verifying: createSharedRuns<{ readonly known: SignedInAccount; readonly proof: string | undefined }>(),
     decoy: undefined as Promise<Decoy> | undefined,
     /** A keyed mutex: the changes of one account run in order. */
     mutex: createKeyedMutex(),

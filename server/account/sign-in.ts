@@ -6,8 +6,7 @@ import { isIdentifier } from '../domain/text/identifiers.ts';
 import { networkOf } from '../domain/text/source.ts';
 import { type Guess, guessSourceOf } from '../limits/attempts.ts';
 import { type Account, type AccountContext, actFor, type RequestContext } from '../request/context.ts';
-import { endOf } from './credential/records.ts';
-import { type CredentialSecret, confirmCredential, verifyCredential } from './credential/sign-in.ts';
+import type { CredentialSecret, SignedInAccount } from './credential/sign-in.ts';
 import type { AccountParts, KnownAccount, Verified, VerifiedPassword } from './parts.ts';
 import { checkPassword, hashesOf, openDecoy, upgradeHash } from './passwords.ts';
 import { readPreferences } from './preference-values.ts';
@@ -25,7 +24,7 @@ interface AccountCredentials {
 }
 
 /** The account of this name as it is stored now; undefined when there is none. */
-async function readKnown(parts: AccountParts, name: string): Promise<KnownAccount | undefined> {
+export async function readKnown(parts: AccountParts, name: string): Promise<KnownAccount | undefined> {
   const record = await parts.reading(name, () => parts.accountStore.read(name));
   const known = parts.opened.get(name);
   return record === undefined || known?.record.equals(record) === true
@@ -147,7 +146,7 @@ async function verify(
 
 /** A sign-in that was right: the account, and the password hash that it fits; of a credential none. */
 export interface SignedIn {
-  readonly known: KnownAccount;
+  readonly known: SignedInAccount;
   readonly proof: string | undefined;
 }
 
@@ -158,26 +157,25 @@ export interface Recalled {
   /** The password hash that they fitted. */
   readonly proof: string | undefined;
   /** The account as it was read last, if these credentials were right for it. */
-  readonly assumed: KnownAccount | undefined;
+  readonly assumed: SignedInAccount | undefined;
   /** The account as it is stored now, if these credentials are still right; undefined when nothing is remembered. */
-  readonly known: Promise<KnownAccount | undefined> | undefined;
+  readonly known: Promise<SignedInAccount | undefined> | undefined;
 }
 
 /** The account, if its password or the credential is still what was verified. Any server may have changed it. */
-function confirm(parts: AccountParts, verified: Verified): Promise<KnownAccount | undefined> {
+function confirm(parts: AccountParts, verified: Verified): Promise<SignedInAccount | undefined> {
   return verified.kind === 'password'
     ? confirmPassword(parts, verified)
-    : confirmCredential(parts, verified, readKnown);
+    : parts.credentialSignIn.confirm(verified);
 }
 
 /** What a sign-in that was right led to when it was read last, if it would still lead there. */
-function lastKnown(parts: AccountParts, verified: Verified): KnownAccount | undefined {
+function lastKnown(parts: AccountParts, verified: Verified): SignedInAccount | undefined {
   if (verified.kind === 'password') {
     const last = parts.opened.get(verified.name);
     return last && isRightNow(parts, last, verified) ? last : undefined;
   }
-  const last = parts.credentials.get(verified.name.id);
-  return last && endOf(last.record, verified.digest, parts.now()) === undefined ? last.known : undefined;
+  return parts.credentialSignIn.lastKnown(verified);
 }
 
 /** Whether the password that was verified still signs in to the account. */
@@ -255,8 +253,8 @@ async function verifyOnce(
   digest: string,
 ): Promise<SignedIn> {
   if (credentials.kind === 'credential') {
-    const { known, ...right } = await verifyCredential(parts, ctx, credentials, readKnown);
-    parts.verified.set(digest, right);
+    const { known, verified } = await parts.credentialSignIn.verify(ctx, credentials);
+    parts.verified.set(digest, verified);
     return { known, proof: undefined };
   }
   const { accountStore, verified, verifying } = parts;

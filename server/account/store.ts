@@ -3,9 +3,10 @@ import countAttemptText from '../limits/count-attempt-1.lua' with { type: 'text'
 import countGuessText from '../limits/count-guess-1.lua' with { type: 'text' };
 import giveBackGuessText from '../limits/give-back-guess-1.lua' with { type: 'text' };
 import { type RedisLink, script } from '../redis/client.ts';
-import { digestOf, readHash } from '../redis/records/hash.ts';
 import { redisKeys } from '../redis/records/keys.ts';
+import { digestOf } from '../redis/records/name.ts';
 import replaceFieldText from '../redis/records/replace-field-1.lua' with { type: 'text' };
+import { readHash } from '../redis/records/scan.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
 import addCountsText from '../request/add-counts-1.lua' with { type: 'text' };
 

@@ -38,7 +38,7 @@ async function finishChanges({ stores, crypto }: System, aid: string, user: stri
 async function removeEnded({ stores, services, crypto }: System, aid: string): Promise<void> {
   const { auditStore, endpointStore } = stores;
   const { gone } = await readLoggedStates({ auditStore, crypto }, aid);
-  await services.accounts.removeCredentials({ aid }, gone);
+  await services.credentials.removeStates(aid, gone);
   for (const entry of gone.size === 0 ? [] : await endpointStore.entries(aid)) {
     const stored = await endpointStore.read(entry.id);
     const digest = stored && crypto.endpointDigest({ place: { aid, id: entry.id }, policy: stored.policy });

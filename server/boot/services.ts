@@ -1,4 +1,6 @@
 import { createAccounts } from '../account/accounts.ts';
+import { Credentials } from '../account/credential/credentials.ts';
+import { CredentialSignIn } from '../account/credential/sign-in.ts';
 import { createPasswords } from '../account/password-change.ts';
 import { createPreferences } from '../account/preferences.ts';
 import { createAudit } from '../audit/audit.ts';
@@ -164,15 +166,24 @@ function createAccess(
   const opener = createKeyOpener({
     ...{ crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer },
   });
+  const credentialSignIn = new CredentialSignIn(
+    credentialStore,
+    crypto,
+    audit,
+    (name) => accounts.readKnown(name),
+    now,
+  );
+  const accounts = createAccounts({
+    ...{ crypto, accountStore, credentialSignIn, attempts, audit, auditStore: stores.auditStore },
+    ...{ wantedPepper: roots.wantedPepper, now, randomId, settings, observer },
+  });
   return {
     metering,
     idempotency,
     rates: createRates({ rateStore, now, settings }),
     admission: createAdmission(performance.now.bind(performance)),
-    accounts: createAccounts({
-      ...{ crypto, accountStore, credentialStore, attempts, audit, auditStore: stores.auditStore },
-      ...{ wantedPepper: roots.wantedPepper, now, randomId, settings, observer },
-    }),
+    accounts,
+    credentials: new Credentials(credentialStore, crypto, credentialSignIn, randomId, now),
     keys: createKeys({
       ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },
       dequeue: queue.dequeue,

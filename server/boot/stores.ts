@@ -1,4 +1,4 @@
-import { createCredentialStore } from '../account/credential/store.ts';
+import { CredentialStore } from '../account/credential/store.ts';
 import { createAccountStore } from '../account/store.ts';
 import { createAuditStore } from '../audit/store.ts';
 import { createBinStore } from '../bin-table/store.ts';
@@ -38,7 +38,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     certificateStore: new CertificateStore(redis),
     connectionStore: new NamedStore(redis, redisKeys.connections),
     csrStore: new CsrStore(redis),
-    credentialStore: createCredentialStore(redis),
+    credentialStore: new CredentialStore(redis),
     complianceStore: createComplianceStore(redis),
     endpointStore: createEndpointStore(redis),
     formStore: new FormStore(redis),

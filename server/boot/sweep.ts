@@ -55,6 +55,7 @@ export async function removeAccount(system: Swept, name: string): Promise<Accoun
 export async function sweep(system: Swept): Promise<void> {
   const {
     accounts,
+    credentials,
     keys,
     endpoints,
     forms,
@@ -77,7 +78,7 @@ export async function sweep(system: Swept): Promise<void> {
       expiry.sweep,
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(system, aid)),
-    accounts.sweepCredentials,
+    () => credentials.sweep(),
     () => auditRetention.sweep(aids),
     auditCheckpoints.catchUp,
     logHeads.catchUp,

@@ -1,4 +1,5 @@
 import type { Accounts } from '../account/accounts.ts';
+import type { Credentials } from '../account/credential/credentials.ts';
 import type { Passwords } from '../account/password-change.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -69,18 +70,8 @@ export interface HttpServices {
   readonly proxy: ProxyService;
   readonly jobListing: Omit<JobListing, 'trim'>;
   readonly utility: Utility;
-  readonly accounts: Pick<
-    Accounts,
-    | 'assumeAccount'
-    | 'createCredential'
-    | 'listCredentials'
-    | 'recall'
-    | 'removeCredential'
-    | 'rollCredential'
-    | 'showCredential'
-    | 'signIn'
-    | 'whoami'
-  >;
+  readonly accounts: Pick<Accounts, 'assumeAccount' | 'recall' | 'signIn' | 'whoami'>;
+  readonly credentials: Credentials;
   readonly admin: Admin;
   readonly admission: Admission;
   readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;

@@ -1,6 +1,6 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import { digestOf } from '../redis/records/hash.ts';
 import { redisKeys } from '../redis/records/keys.ts';
+import { digestOf } from '../redis/records/name.ts';
 import { asCount } from '../redis/reply.ts';
 import takeRateText from './take-rate-1.lua' with { type: 'text' };
 

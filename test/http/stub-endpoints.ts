@@ -1,3 +1,4 @@
+import type { Credentials } from '../../server/account/credential/credentials.ts';
 import type { Credential } from '../../server/account/credential/schema.ts';
 import type { Certificates } from '../../server/certificate/certificates.ts';
 import type { Connections } from '../../server/connection/connections.ts';
@@ -228,11 +229,11 @@ export function stubCredentials(note: Note) {
     };
   const change = { kind: 'credential', id: CREDENTIAL.id, digest: '0'.repeat(32), isGone: false } as const;
   const made = () => ({ credential: CREDENTIAL, secret: new Secret(CREDENTIAL_SECRET), change });
-  return {
-    createCredential: asAccount('createCredential', made),
-    listCredentials: asAccount('listCredentials', () => [CREDENTIAL]),
-    showCredential: asAccount('showCredential', () => CREDENTIAL),
-    removeCredential: asAccount('removeCredential', () => ({ change: undefined })),
-    rollCredential: asAccount('rollCredential', made),
-  };
+  return stub<Credentials>({
+    create: asAccount('createCredential', made),
+    list: asAccount('listCredentials', () => [CREDENTIAL]),
+    read: asAccount('showCredential', () => CREDENTIAL),
+    remove: asAccount('removeCredential', () => ({ change: undefined })),
+    roll: asAccount('rollCredential', made),
+  });
 }

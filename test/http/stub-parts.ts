@@ -198,8 +198,8 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
         return actFor(ctx, ACCOUNT);
       },
       whoami: note('whoami', () => WHOAMI),
-      ...stubCredentials(note),
     },
+    credentials: stubCredentials(note),
     admission: createAdmission(() => 0),
     bodies: createBodyBudget(),
     parseBody: async ({ body, limits }) => toPlain(parseJson(body, limits)),

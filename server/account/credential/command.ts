@@ -29,7 +29,7 @@ export async function accountOf(
   return found;
 }
 
-/** What callers would get as an error of the API becomes one of the command. */
+/** Turns an error that API callers would get into one of the command. */
 export async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -102,8 +102,8 @@ const createCredential = defineCommand({
       ...(unmasked === undefined ? {} : { unmasked }),
       ...(expires_in === undefined ? {} : { expires_in }),
     };
-    const { accounts } = session.vault.services;
-    return resultOf('was created', await told(() => accounts.createCredential(account, wanted)));
+    const { credentials } = session.vault.services;
+    return resultOf('was created', await told(() => credentials.create(account, wanted)));
   },
 });
 
@@ -115,7 +115,7 @@ const listCredentials = defineCommand({
   check: ({ options }) => checkAccount(options),
   async run({ options }, session) {
     const account = await accountOf(session, options);
-    const found = await session.vault.services.accounts.listCredentials(account);
+    const found = await session.vault.services.credentials.list(account.aid);
     return { data: found, shown: tableOf(found) };
   },
 });
@@ -137,8 +137,8 @@ const rollCredential = defineCommand({
   check: ({ options }) => checkAccount(options),
   async run({ argument: id, options }, session) {
     const account = await accountOf(session, options);
-    const { accounts } = session.vault.services;
-    const rolled = await told(async () => accounts.rollCredential(account, id, overlapOf(options.overlap)));
+    const { credentials } = session.vault.services;
+    const rolled = await told(async () => credentials.roll(account, id, overlapOf(options.overlap)));
     return resultOf('has a new secret', rolled);
   },
 });
@@ -153,7 +153,7 @@ const deleteCredential = defineCommand({
   check: ({ options }) => checkAccount(options),
   async run({ argument: id, options }, session) {
     const account = await accountOf(session, options);
-    const removed = await session.vault.services.accounts.removeCredential(account, id);
+    const removed = await session.vault.services.credentials.remove(account, id);
     if (removed === undefined) {
       throw new CommandError('The account has no credential of this id.', 1);
     }

@@ -1,5 +1,3 @@
-/** The records of API credentials. */
-
 import type { Scope } from '../../core/scopes.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { CredentialLimits } from '../../domain/account.ts';
@@ -9,14 +7,14 @@ import type { CredentialName } from './store.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A secret of a credential, by its digest. */
+/** The digest of a secret of a credential. */
 interface SecretEntry {
   readonly digest: string;
-  /** When it ends, ms since 1970; the newest one has no end of its own. */
+  /** Its end, ms since 1970; the newest secret has none. */
   readonly untilMs?: number;
 }
 
-/** A credential as its sealed record holds it; a change of a limit is another credential. */
+/** The record of a credential. Its limits never change. */
 export interface CredentialRecord {
   /** The name of its account. */
   readonly account: string;
@@ -29,7 +27,7 @@ export interface CredentialRecord {
   readonly created_at: string;
   /** ms since 1970. */
   readonly expiresAtMs?: number;
-  /** The newest first; one before it may live on for a while. */
+  /** The newest first; the previous one may stay valid for a while. */
   readonly secrets: readonly SecretEntry[];
 }
 
@@ -37,9 +35,9 @@ function placeOf({ aid, id }: CredentialName) {
   return { purpose: 'record', account: aid, kind: 'credential', path: [id] } as const;
 }
 
-/** Opens the sealed record of a credential. Rejects with `integrity_failed` for any other bytes. */
+/** Opens the encrypted record of a credential. Rejects with `integrity_failed` for any other bytes. */
 export async function openCredential(
-  { crypto }: { readonly crypto: Pick<Crypto, 'openRecord'> },
+  crypto: Crypto,
   name: CredentialName,
   record: Uint8Array,
 ): Promise<CredentialRecord> {
@@ -47,9 +45,9 @@ export async function openCredential(
   return JSON.parse(decoder.decode(opened)) as CredentialRecord; // The record is authenticated.
 }
 
-/** Seals the record of a credential, bound to its account and id. */
+/** Encrypts the record of a credential, bound to its account and id. */
 export function sealCredential(
-  { crypto }: { readonly crypto: Pick<Crypto, 'sealRecord'> },
+  crypto: Crypto,
   name: CredentialName,
   record: CredentialRecord,
 ): Promise<Uint8Array> {
@@ -77,7 +75,7 @@ export function limitsOfCaller({ unmasked, credential }: Account): CredentialLim
   return { scopes: [...scopes], keys: keys && [...keys], unmasked, ips, hosts, expiresAtMs };
 }
 
-/** Why a credential cannot be used with a secret: it has expired, or the secret is none of its own any more. */
+/** The reason why a credential cannot be used with a secret: one of them has expired, or it no longer has this secret. */
 export function endOf(
   { secrets, expiresAtMs = Number.POSITIVE_INFINITY }: CredentialRecord,
   digest: string,

@@ -42,7 +42,7 @@ const createCredential = defineRoute({
   errors: ['credentials_full', 'integrity_failed'],
   audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
   handle: async ({ ctx, body, services }) => {
-    const made = await services.accounts.createCredential(ctx.account, body);
+    const made = await services.credentials.create(ctx.account, body);
     ctx.change = made.change;
     return { json: shown(made), object: objectOf('credential', made.credential.id) };
   },
@@ -58,7 +58,7 @@ const listCredentials = defineRoute({
   body: { kind: 'none' },
   response: CredentialList,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, services }) => ({ json: await services.accounts.listCredentials(ctx.account) }),
+  handle: async ({ ctx, services }) => ({ json: await services.credentials.list(ctx.account.aid) }),
 });
 
 const readCredential = defineRoute({
@@ -73,7 +73,7 @@ const readCredential = defineRoute({
   response: Credential,
   errors: ['credential_not_found', 'integrity_failed'],
   handle: async ({ ctx, params, services }) => ({
-    json: await services.accounts.showCredential(ctx.account, params.id),
+    json: await services.credentials.read(ctx.account.aid, params.id),
   }),
 });
 
@@ -95,7 +95,7 @@ const removeCredential = defineRoute({
     object: ({ params }) => objectOf('credential', params.id),
   },
   handle: async ({ ctx, params, services }) => {
-    const removed = await services.accounts.removeCredential(ctx.account, params.id);
+    const removed = await services.credentials.remove(ctx.account, params.id);
     if (removed === undefined) {
       throw new VaultError('credential_not_found');
     }
@@ -123,7 +123,7 @@ const rollCredential = defineRoute({
   },
   handle: async ({ ctx, params, body, services }) => {
     const overlapMs = overlapOf(body.overlap);
-    const rolled = await services.accounts.rollCredential(ctx.account, params.id, overlapMs);
+    const rolled = await services.credentials.roll(ctx.account, params.id, overlapMs);
     ctx.change = rolled.change;
     return { json: shown(rolled) };
   },

@@ -1,10 +1,18 @@
-/** How a request signs in with an API credential. */
+import type { Audit } from '../../audit/audit.ts';
+import { createMemory, type Memory } from '../../core/cache.ts';
+import type { Clock } from '../../core/clock.ts';
+import { createTickJoin } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { RequestContext } from '../../request/context.ts';
-import type { AccountParts, KnownAccount, KnownCredential, VerifiedCredential } from '../parts.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { Account, RequestContext } from '../../request/context.ts';
 import { type CredentialRecord, endOf, openCredential } from './records.ts';
-import type { CredentialName } from './store.ts';
+import type { CredentialName, CredentialStore } from './store.ts';
+
+const CACHED_MAX = 10_000;
+const CACHED_MS = 60_000;
+/** The shortest time between two records of the last use of a credential. */
+const NOTED_MS = 60_000;
 
 /** The secret of an API credential, perhaps with its id. */
 export interface CredentialSecret {
@@ -13,105 +21,140 @@ export interface CredentialSecret {
   readonly secret: Secret<string>;
 }
 
-/** Reads an account as it is stored now; undefined when there is none of this name. */
-type ReadAccount = (parts: AccountParts, name: string) => Promise<KnownAccount | undefined>;
+/** A verified sign-in: the credential, and the digest of its secret. */
+export interface VerifiedCredential {
+  readonly kind: 'credential';
+  readonly name: CredentialName;
+  readonly digest: string;
+}
+
+/** An account that a sign-in leads to, as it was read. */
+export interface SignedInAccount {
+  readonly account: Account;
+}
+
+/** An opened record of a credential, and its account as it was read then. */
+interface KnownCredential extends SignedInAccount {
+  readonly name: CredentialName;
+  readonly sealed: Buffer;
+  readonly record: CredentialRecord;
+  readonly owner: SignedInAccount;
+  /** The account with the rights that the credential leaves of its own. */
+  readonly account: Account;
+}
+
+/** Signs in with API credentials. */
+export class CredentialSignIn {
+  /** Credentials that were opened recently, by id; used only while the stored record and the account are the same. */
+  private readonly cache: Memory<KnownCredential>;
+  /** Times of uses that were recorded recently, by id of the credential. */
+  private readonly noted: Memory<number>;
+  /** Shares reads of records between the requests of one tick. */
+  private readonly reading = createTickJoin<Buffer | undefined>();
+
+  constructor(
+    private readonly store: CredentialStore,
+    private readonly crypto: Crypto,
+    private readonly audit: Audit,
+    /** Reads an account as it is stored now; undefined if none has this name. */
+    private readonly readOwner: (name: string) => Promise<SignedInAccount | undefined>,
+    private readonly now: Clock,
+  ) {
+    this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.noted = createMemory(CACHED_MAX, NOTED_MS, now);
+  }
+
+  /**
+   * Verifies the secret of a credential. It has 256 random bits, so guesses are neither slowed down nor counted. A success is
+   * logged before the caller learns of it, a rejection soon after.
+   */
+  async verify(
+    { ip, userAgent, requestId }: RequestContext,
+    { id, secret }: CredentialSecret,
+  ): Promise<{ readonly verified: VerifiedCredential; readonly known: SignedInAccount }> {
+    const digest = this.crypto.digestCredential(secret);
+    const name = await this.store.find(digest);
+    const found = name && (await this.read(name));
+    const end = found && endOf(found.record, digest, this.now());
+    const owned = end === 'gone' ? undefined : found;
+    const event = { ip, userAgent, requestId, action: 'sign_in', aid: owned?.name.aid ?? '' } as const;
+    const object = owned ? `credential/${owned.name.id}` : 'credential';
+    if (owned === undefined || end !== undefined || (id ?? owned.name.id) !== owned.name.id) {
+      this.audit.recordSoon({ ...event, outcome: 'unauthenticated', actor: 'anonymous', object });
+      throw new VaultError('unauthenticated');
+    }
+    await this.audit.record({ ...event, outcome: 'success', actor: object, object });
+    this.noteUse(owned.name);
+    return { verified: { kind: 'credential', name: owned.name, digest }, known: owned };
+  }
+
+  /** Returns the account with the rights of a credential that was verified; undefined if the secret is no longer valid. */
+  async confirm({ name, digest }: VerifiedCredential): Promise<SignedInAccount | undefined> {
+    const found = await this.read(name);
+    if (found === undefined || endOf(found.record, digest, this.now()) !== undefined) {
+      return undefined;
+    }
+    this.noteUse(name);
+    return found;
+  }
+
+  /** Returns the account as `confirm` returned it last, without reading it again. */
+  lastKnown({ name, digest }: VerifiedCredential): SignedInAccount | undefined {
+    const last = this.cache.get(name.id);
+    return last && endOf(last.record, digest, this.now()) === undefined ? last : undefined;
+  }
+
+  /** Removes a credential that has changed from memory. */
+  forget(id: string): void {
+    this.cache.delete(id);
+  }
+
+  /**
+   * Reads a credential as it is stored now, with its account; undefined if one of them is gone. The record of an account whose
+   * name is known is read in the same round trip.
+   */
+  private async read(name: CredentialName): Promise<KnownCredential | undefined> {
+    const { aid, id } = name;
+    const known = this.cache.get(id);
+    const [stored, owner] = await Promise.all([
+      this.reading(`${aid} ${id}`, () => this.store.read(aid, id)),
+      known && this.readOwner(known.record.account),
+    ]);
+    if (stored === undefined) {
+      return undefined;
+    }
+    const isSame = known?.sealed.equals(stored) === true;
+    if (isSame && owner !== undefined && known.owner === owner) {
+      return known;
+    }
+    const record = isSame ? known.record : await openCredential(this.crypto, name, stored);
+    const nowOwner = owner ?? (await this.readOwner(record.account));
+    if (nowOwner?.account.aid !== aid) {
+      return undefined;
+    }
+    const account = limited(nowOwner.account, id, record);
+    // The record is copied: it is a view of a larger reply, which the cache would keep in memory.
+    const fresh = { name, sealed: Buffer.from(stored), record, owner: nowOwner, account };
+    this.cache.set(id, fresh);
+    return fresh;
+  }
+
+  /** Records the use of a credential at most once a minute. No one waits for it, and no request fails with it. */
+  private noteUse({ aid, id }: CredentialName): void {
+    const usedMs = this.now();
+    if (this.noted.get(id) === undefined) {
+      this.noted.set(id, usedMs);
+      this.store.touch(aid, id, usedMs).catch(() => this.noted.delete(id));
+    }
+  }
+}
 
 /** The account with the rights that a credential leaves of its own. */
-function limited(owner: KnownAccount, id: string, record: CredentialRecord): KnownAccount {
-  const { account } = owner;
+function limited(account: Account, id: string, record: CredentialRecord): Account {
   const { scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
   const credential = {
     ...{ id, scopes: new Set(scopes), keys: keys && new Set(keys) },
     ...{ ips, hosts, expiresAtMs },
   };
-  return { ...owner, account: { ...account, unmasked: account.unmasked && unmasked, credential } };
-}
-
-/**
- * The credential of this name as it is stored now, with its account; undefined when one of them is gone. The record of an
- * account whose name is known is read in the same round trip.
- */
-async function readCredential(
-  parts: AccountParts,
-  name: CredentialName,
-  readAccount: ReadAccount,
-): Promise<KnownCredential | undefined> {
-  const { aid, id } = name;
-  const known = parts.credentials.get(id);
-  const [stored, owner] = await Promise.all([
-    parts.readingCredential(`${aid} ${id}`, () => parts.credentialStore.read(name)),
-    known && readAccount(parts, known.record.account),
-  ]);
-  if (stored === undefined) {
-    return undefined;
-  }
-  const isSame = known?.sealed.equals(stored) === true;
-  if (isSame && owner !== undefined && known.owner === owner) {
-    return known;
-  }
-  const record = isSame ? known.record : await openCredential(parts, name, stored);
-  const nowOwner = owner ?? (await readAccount(parts, record.account));
-  if (nowOwner?.account.aid !== aid) {
-    return undefined;
-  }
-  // A copy: a reply is a view, and would keep all that arrived with it.
-  const fresh = {
-    ...{ name, record, owner: nowOwner },
-    ...{ sealed: Buffer.from(stored), known: limited(nowOwner, id, record) },
-  };
-  parts.credentials.set(id, fresh);
-  return fresh;
-}
-
-/** Notes that a credential is used, at most once a minute. Nothing waits for it, and nothing fails with it. */
-function noteUse({ credentialStore, noted, now }: AccountParts, name: CredentialName): void {
-  const usedMs = now();
-  if (noted.get(name.id) === undefined) {
-    noted.set(name.id, usedMs);
-    credentialStore.touch(name, usedMs).catch(() => noted.delete(name.id));
-  }
-}
-
-/** The account with the rights of a credential, if that is still what was verified. */
-export async function confirmCredential(
-  parts: AccountParts,
-  { name, digest }: VerifiedCredential,
-  readAccount: ReadAccount,
-): Promise<KnownAccount | undefined> {
-  const found = await readCredential(parts, name, readAccount);
-  if (found === undefined || endOf(found.record, digest, parts.now()) !== undefined) {
-    return undefined;
-  }
-  noteUse(parts, name);
-  return found.known;
-}
-
-/**
- * Verifies the secret of a credential. It has 256 random bits: guesses are neither slowed down nor counted. A success is
- * recorded before the caller learns of it, a rejection soon after.
- */
-export async function verifyCredential(
-  parts: AccountParts,
-  { ip, userAgent, requestId }: RequestContext,
-  { id, secret }: CredentialSecret,
-  readAccount: ReadAccount,
-): Promise<VerifiedCredential & { readonly known: KnownAccount }> {
-  const { audit, credentialStore, crypto, now } = parts;
-  const digest = crypto.digestCredential(secret);
-  const name = await credentialStore.find(digest);
-  const found = name && (await readCredential(parts, name, readAccount));
-  const isItsOwn = found !== undefined && endOf(found.record, digest, now()) !== 'gone';
-  const event = { ip, userAgent, requestId, action: 'sign_in', aid: isItsOwn ? found.name.aid : '' } as const;
-  const object = isItsOwn ? `credential/${found.name.id}` : 'credential';
-  if (
-    !isItsOwn ||
-    endOf(found.record, digest, now()) !== undefined ||
-    (id ?? found.name.id) !== found.name.id
-  ) {
-    audit.recordSoon({ ...event, outcome: 'unauthenticated', actor: 'anonymous', object });
-    throw new VaultError('unauthenticated');
-  }
-  await audit.record({ ...event, outcome: 'success', actor: object, object });
-  noteUse(parts, found.name);
-  return { kind: 'credential', name: found.name, digest, known: found.known };
+  return { ...account, unmasked: account.unmasked && unmasked, credential };
 }

@@ -1,12 +1,14 @@
 -- touch-credential
--- Notes when a credential was used, unless it is gone or a later use is noted.
--- KEYS  1 the account's credentials (hash: id -> sealed record)  2 their last uses (hash: id -> ms)
+-- Records when a credential was used, unless it is gone or a later use is recorded.
+-- KEYS  1 the account's credentials (hash: id -> encrypted record)  2 their last uses (hash: id -> ms)
 -- ARGV  1 id  2 ms
 -- Reply 'ok' | 'gone'
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+local credentials, uses = KEYS[1], KEYS[2]
+local id, used_ms = ARGV[1], ARGV[2]
+if redis.call('HEXISTS', credentials, id) == 0 then
   return 'gone'
 end
-if (tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or '') or 0) < tonumber(ARGV[2]) then
-  redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+if (tonumber(redis.call('HGET', uses, id) or '') or 0) < tonumber(used_ms) then
+  redis.call('HSET', uses, id, used_ms)
 end
 return 'ok'

@@ -2,6 +2,7 @@
  * How keys in Redis are named, and how a name is parsed. Keys that one script changes share a hash tag, so that the same
  * names work on a Redis Cluster: the tag of a bucket is `{kid.bucket}`, that of an account `{a:aid}`.
  */
+import { createHash } from 'node:crypto';
 
 /** One of the partitions over which the items of a vault key are spread. */
 export interface Bucket {
@@ -127,4 +128,9 @@ export function bucketOf(kid: string, token: string, buckets: number): Bucket {
     hash = Math.imul(hash, 0x01000193);
   }
   return { kid, number: (hash >>> 0) % buckets };
+}
+
+/** 128 bits of a SHA-256 in base64url: a name of fixed length for a text that callers choose. */
+export function digestOf(value: string): string {
+  return createHash('sha256').update(value).digest('base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-/** Reads large keys, and all key names, in steps that block Redis only briefly. */
+/** Reads hashes and sorted sets, large ones and all key names in steps that block Redis only briefly. */
 
 import { isForbiddenCommand, mastersOf, type RedisLink } from '../client.ts';
 import { asBytes, asList, asPairs, asText } from '../reply.ts';
@@ -20,6 +20,21 @@ async function* scan(
     cursor = asText(next);
     yield asList(found);
   } while (cursor !== '0');
+}
+
+/** All fields of a small hash with their values, in ascending order of field. */
+export async function readHash(
+  redis: RedisLink,
+  key: string,
+): Promise<readonly { readonly field: string; readonly value: unknown }[]> {
+  const fields = asList(await redis.command('HKEYS', [key]))
+    .map(asText)
+    .sort();
+  if (fields.length === 0) {
+    return [];
+  }
+  const values = asList(await redis.command('HMGET', [key, ...fields]));
+  return fields.flatMap((field, i) => (values[i] === null ? [] : [{ field, value: values[i] }]));
 }
 
 /** Fields of a hash with their values. A field that exists throughout is returned at least once. */

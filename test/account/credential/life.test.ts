@@ -273,7 +273,7 @@ describe('a credential', () => {
 
   test('goes with its account, and a sweep takes the digests of both secrets', async () => {
     const digests = () => vault.raw.hlen('{credentials}');
-    await vault.opened.services.accounts.sweepCredentials();
+    await vault.opened.services.credentials.sweep();
     const [before, owner] = [await digests(), await vault.account()];
     const made = await makeCredential(owner, ['vault:list']);
     const roll = await owner.send('POST', `/credential/${made.id}/roll`, { body: { overlap: '1h' } });
@@ -285,7 +285,7 @@ describe('a credential', () => {
     const { credentials, credentialUses } = redisKeys;
     expect(await vault.raw.exists(credentials(owner.aid), credentialUses(owner.aid))).toBe(0);
     now += 2 * 3_600_000;
-    await vault.opened.services.accounts.sweepCredentials();
+    await vault.opened.services.credentials.sweep();
     expect(await digests()).toBe(before);
   });
 

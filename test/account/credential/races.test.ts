@@ -83,7 +83,7 @@ describe(`${ROUNDS} times on two servers`, () => {
         }
       }
       now += 2 * HOUR_MS;
-      await vault.opened.services.accounts.sweepCredentials();
+      await vault.opened.services.credentials.sweep();
       expect(await digests()).toBe(0);
     },
     ROUNDS_MS,
@@ -114,7 +114,7 @@ test('digests that an interruption has left are swept, and no others', async () 
   await vault.raw.hset('{credentials}', { left: pointer, malformed: 'no pointer', '': '' });
   expect(await answers(made, made.secret)).toBe('200,200');
   now += 2 * HOUR_MS;
-  await vault.opened.services.accounts.sweepCredentials();
+  await vault.opened.services.credentials.sweep();
   expect(await digests()).toBe(1);
   expect(await answers(made, made.secret)).toBe('200,200');
 });
