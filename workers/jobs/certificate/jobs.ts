@@ -9,7 +9,7 @@ export interface CertPlace {
   readonly id: string;
 }
 
-/** The same with members that were not given. */
+/** A subject, some of whose members may be undefined. */
 type GivenSubject = { readonly [Name in keyof CsrSubject]: CsrSubject[Name] | undefined };
 
 /** A request as the API shows it; parts of the subject that were not given are omitted. */
@@ -45,7 +45,7 @@ export const CERT_JOBS = {
     input: message({ place: json<CertPlace>(), csr: bytes, pem: bytes }),
     output: json<{ readonly data: string; readonly expiry: string }>(),
   }),
-  /** What the TLS client presents: the certificate with its chain, and the private key in PEM. */
+  /** Returns what the TLS client presents: the certificate with its chain, and the private key in PEM. */
   clientCredential: defineJob({
     lane: 'hot',
     input: message({ place: json<CredentialPlace>(), certificate: bytes, privateKey: bytes }),

@@ -1,10 +1,13 @@
-/** Handlers of the jobs in `jobs.ts`, and how other jobs open a connection. */
+import { createHmac } from 'node:crypto';
+import type { HeaderEntries } from '../../../server/core/headers.ts';
 import {
   type Connection,
   readConnection,
   showConnection,
 } from '../../../server/domain/connection/connection.ts';
+import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
+import { replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { equalBytes } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { CONNECTION_JOBS } from './jobs.ts';
@@ -12,8 +15,8 @@ import type { CONNECTION_JOBS } from './jobs.ts';
 const KIND = 'connection';
 
 /**
- * A connection with its credentials, for jobs of this thread alone; not opened again while it is the same as that of the job
- * before. Throws an `IntegrityError` for damage and another place.
+ * Opens a connection with its credentials, for jobs of this thread alone; one that is the same as that of the previous job is
+ * not opened again. Throws an `IntegrityError` for a damaged or misplaced record.
  */
 export function openConnection(
   { sealer, openings }: Pick<ThreadContext, 'openings' | 'sealer'>,
@@ -27,6 +30,41 @@ export function openConnection(
   const opened = parseOwn<Connection>(sealer.open('record', aid, KIND, [id], record));
   openings.connection = { aid, id, record, opened };
   return opened;
+}
+
+/** A request as it is signed. */
+interface Signed {
+  readonly method: string;
+  readonly url: string;
+  readonly body: Uint8Array;
+}
+
+/** The headers with which a connection signs a request. */
+function signatureOf({ sign }: Connection, { method, url, body }: Signed, now: number): HeaderEntries {
+  if (sign === undefined) {
+    return [];
+  }
+  const path = url.slice(url.indexOf('/', 'https://'.length));
+  const timestamp = String(Math.floor(now / 1_000));
+  const values = { method, path, body, timestamp };
+  const digest = createHmac(sign.algorithm.replace('hmac-', '').replace('-', ''), sign.key);
+  for (const part of payloadPartsOf(sign.payload)) {
+    digest.update('tag' in part ? values[part.tag] : part.text);
+  }
+  return [
+    ['X-Vault-Timestamp', timestamp],
+    [sign.header, digest.digest('hex')],
+  ];
+}
+
+/** The headers of a request through a connection. Its own replace those of the same name; the signature comes last. */
+export function connectedHeaders(
+  connection: Connection,
+  sent: Signed & { readonly headers: HeaderEntries },
+  now: number,
+): HeaderEntries {
+  const signature = signatureOf(connection, sent, now);
+  return replaceHeaders(replaceHeaders(sent.headers, connection.headers), signature);
 }
 
 /** The handlers of `CONNECTION_JOBS`. */

@@ -14,8 +14,7 @@ import { type SentNumber, showReply } from '../../../server/domain/relay/sight.t
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
-import { openConnection } from '../connection/handlers.ts';
-import { connectedHeaders } from '../connection/outgoing.ts';
+import { connectedHeaders, openConnection } from '../connection/handlers.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { In } from '../define.ts';
 import { fillFailure } from '../failure.ts';

@@ -1,4 +1,3 @@
-/** Checks rules, and runs them over items. Compiled rules are kept ready, the least recently used of them dropped first. */
 import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
@@ -26,20 +25,20 @@ import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { RULE_JOBS, ThreadRules } from './jobs.ts';
 
-/** What is kept ready, as the bytes of the rules' records. */
+/** Compiled rules that are kept, as the bytes of their records. */
 const READY_BYTES_MAX = 1_048_576;
 
 interface Ready {
   readonly rules: CompiledRules;
   readonly bytes: number;
 }
-/** The least recently used first. */
+/** Compiled rules by name, the least recently used first. */
 const ready = new Map<string, Ready>();
 let readyBytes = 0;
 
 const ENVIRONMENT = { now: workedMs, randomBytes };
 
-/** Runs rules over what goes out, within the bounds that one item has. The object stays as it is. */
+/** Applies rules to data to be sent, within the limits of one item. The object is not changed. */
 export function applyRules(
   context: ThreadContext,
   aid: string,
@@ -49,7 +48,7 @@ export function applyRules(
   return runRules(compiled(context, aid, rules), object, ENVIRONMENT);
 }
 
-/** The same for what is to be stored: with a forced mask no rule puts a number where it could be read. */
+/** Applies rules to data to be stored. With a forced mask no rule puts a number where it could be read. */
 export function applyRulesBeforeStorage(
   context: ThreadContext,
   { aid, forcedMask }: { readonly aid: string; readonly forcedMask: boolean },
@@ -60,12 +59,12 @@ export function applyRulesBeforeStorage(
   return run(compiled(context, aid, rules), object, ENVIRONMENT);
 }
 
-/** The operations of all rules, one rule behind the other. */
+/** The operations of all rules, in the order of the rules. */
 function compiled(context: ThreadContext, aid: string, rules: ThreadRules): CompiledRules {
   return { operations: rules.flatMap(({ id, record }) => readyRule(context, aid, id, record).operations) };
 }
 
-/** One compiled rule; kept by its place and the very bytes of its record, which opened before. */
+/** Compiles a rule, once as long as it is kept. Its name has its place and a digest of its record, so that it was opened before. */
 function readyRule(context: ThreadContext, aid: string, id: string, record: Uint8Array): CompiledRules {
   const name = `${aid} ${id} ${sha256(record).toBase64()}`;
   const known = ready.get(name);
@@ -96,7 +95,7 @@ function keep(name: string, made: Ready): void {
   }
 }
 
-/** A rule's operations as JSON text, in bytes at most: compiled they take many times as much. */
+/** The operations of a rule as JSON text, bytes: compiled they take many times as much. */
 const RULE_BYTES_MAX = 163_840;
 
 /** The handler of `RULE_JOBS`. */
@@ -150,7 +149,7 @@ interface RuleTest {
   readonly input: JsonObject;
 }
 
-/** The body of a test. Rejects what is no test with `invalid_request` at its place. */
+/** Reads the body of a test. Throws `invalid_request` at the first invalid field. */
 function readTest(body: Uint8Array, refuseUnknown: boolean): RuleTest {
   const test = parseStoredObject(body);
   if (refuseUnknown) {
@@ -168,7 +167,7 @@ const REASONS: Readonly<Record<Exclude<OperationOutcome, 'done'>, string>> = {
   copied: 'The operation does not support this input, which was copied unchanged.',
 };
 
-/** What a test says of one operation. */
+/** The step of one operation in the reply of a test. */
 function stepOf({ name, input_field, output_field }: RuleOperation, outcome: OperationOutcome): JsonObject {
   const output = output_field ?? input_field ?? '*';
   return new Map<string, JsonValue>([
