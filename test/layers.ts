@@ -218,7 +218,7 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     why: 'the service of keys ends what depends on a key',
   },
   {
-    from: /^server\/(?:endpoint\/endpoints|form\/forms)\.ts$/,
+    from: /^server\/endpoint\/endpoints\.ts$/,
     to: /^server\/redis\/records\/directory-sweep\.ts$/,
     why: 'the sweep is no method of its store yet',
   },

@@ -1,6 +1,5 @@
 import { Elysia } from 'elysia';
-import { formBundlePages } from '../form/pages/bundles.ts';
-import { elementPages } from '../form/pages/element.ts';
+import { elementPages, formBundlePages } from '../form/pages/bundles.ts';
 import { formGalleryPages } from '../form/pages/gallery.ts';
 import type { HttpConfig, HttpParts } from '../http/deps.ts';
 import { buildOpenApi } from '../http/openapi/document.ts';

@@ -1,7 +1,7 @@
 import type { FormBundles } from '../../forms/build.ts';
 import { type Config, publicUrl } from '../config/config.ts';
 import { StartError } from '../core/errors.ts';
-import { createFormPages } from '../form/pages/render.ts';
+import { FormPages } from '../form/pages/render.ts';
 import { createBodyBudget } from '../http/body-budget.ts';
 import type { HttpConfig, HttpParts } from '../http/deps.ts';
 import { createHealth } from '../http/health.ts';
@@ -58,7 +58,7 @@ export function createHttpParts(
     http,
     bodies: createBodyBudget(),
     parseBody: crypto.parseBody,
-    formPages: createFormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
+    formPages: new FormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
     health: createHealth({ redis: system.probe, workers }, now, unsafe),
     now,
     newRequestId: randomId,

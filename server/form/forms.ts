@@ -5,7 +5,7 @@ import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
-import type { DirectoryEntry } from '../redis/records/directory.ts';
+import type { DirectoryEntry } from '../redis/records/kind.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { CreateFormQuery, FormSettings, FormTypeName, ShownFormSettings } from './schema.ts';
 import { checkFormSettings } from './settings.ts';

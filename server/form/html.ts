@@ -1,19 +1,13 @@
 import { inlineOf } from './inline.ts';
-import { parseFormLink } from './link.ts';
 import type { FormTypeName, PageConfig, PageVisit, ShownFormSettings } from './schema.ts';
-import { toPageSettings } from './settings.ts';
+import { parseFormLink, toPageSettings } from './settings.ts';
 
-/** A script of the service that a page loads. */
-export interface PageScript {
-  readonly src: string;
-  readonly integrity: string;
-}
-
-/** Everything that a form page consists of. */
-export interface FormPageParts {
+/** The content of a form page. */
+export interface FormPage {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
-  readonly script: PageScript;
+  /** The script of the service. */
+  readonly script: { readonly src: string; readonly integrity: string };
   /** The policy of the sources of files (`filePolicy`). */
   readonly files: string;
   /** The base URL that the form sends requests to, without `/v1`. */
@@ -75,7 +69,7 @@ function element(name: 'script' | 'style', content: string | undefined): string 
 }
 
 /** The configuration that the script of the page reads. */
-function configOf({ form_type, api, testing, title, settings, visit }: FormPageParts): PageConfig {
+function configOf({ form_type, api, testing, title, settings, visit }: FormPage): PageConfig {
   return {
     form_type,
     api,
@@ -91,8 +85,8 @@ function configOf({ form_type, api, testing, title, settings, visit }: FormPageP
  * text that would end its element. The script of the service is loaded before the owner's code, and removes the
  * secret from the address before other code can read it.
  */
-export function renderFormPage(parts: FormPageParts): string {
-  const { settings, script, files, title } = parts;
+export function renderFormPage(page: FormPage): string {
+  const { settings, script, files, title } = page;
   const { locale = 'en', theme, color_mode = 'light' } = settings;
   const own = inlineOf(settings);
   const looks = [
@@ -109,7 +103,7 @@ export function renderFormPage(parts: FormPageParts): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>${escapeHtml(title ?? 'Secure form')}</title>
-<script type="application/json" id="vault-form">${scriptJson(configOf(parts))}</script>
+<script type="application/json" id="vault-form">${scriptJson(configOf(page))}</script>
 <script${attribute('src', script.src)}${integrityOf(script.integrity)}></script>
 ${sheets(settings)}${element('style', own.style)}</head>
 <body>

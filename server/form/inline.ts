@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { decodeFormText } from './code.ts';
 import type { ShownFormSettings } from './schema.ts';
+import { decodeFormText } from './settings.ts';
 
 /** The owner's code in a form page; each text is the complete content of one element. */
 export interface FormInline {

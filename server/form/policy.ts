@@ -1,9 +1,9 @@
 import { hashSource, inlineOf } from './inline.ts';
-import { parseFormLink } from './link.ts';
 import type { ShownFormSettings } from './schema.ts';
+import { parseFormLink } from './settings.ts';
 
-/** What the headers of a form page depend on. */
-export interface FormPolicyParts {
+/** Options of the headers of a form page. */
+export interface FormPolicyOptions {
   readonly settings: ShownFormSettings;
   /** The base URLs that the page may send requests to. */
   readonly connect: readonly string[];
@@ -68,7 +68,7 @@ function directive(name: string, sources: readonly string[]): string {
  * The policy of the page. Inline code is allowed by its hash, and files by their origin. A nonce could be read by any
  * script of the page, which could then load anything with it.
  */
-function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyParts): string {
+function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPolicyOptions): string {
   const own = inlineOf(settings);
   const code = [...own.callbacks, own.script ?? []].flat().map(hashSource);
   const looks = own.style === undefined ? [styles] : [styles, hashSource(own.style)];
@@ -93,23 +93,23 @@ function contentPolicy({ settings, connect, script, styles, sandboxed }: FormPol
  * A second policy, inside the page: files are loaded from the origins of the settings only. The first policy would
  * also allow a file from anywhere whose integrity is a hash of the inline code.
  */
-export function filePolicy({ settings, script }: Pick<FormPolicyParts, 'settings' | 'script'>): string {
+export function filePolicy({ settings, script }: Pick<FormPolicyOptions, 'settings' | 'script'>): string {
   return [
     directive('script-src', ["'unsafe-inline'", script, ...originsOf(settings.js_links)]),
     directive('style-src', ["'unsafe-inline'", ...originsOf(settings.css_links)]),
   ].join('; ');
 }
 
-/** The headers of a form page: what it may load, send and use, and which pages may embed it. */
-export function formHeaders(parts: FormPolicyParts): Readonly<Record<string, string>> {
+/** The headers of a form page, which limit what it may load, send and use, and which pages may embed it. */
+export function formHeaders(options: FormPolicyOptions): Readonly<Record<string, string>> {
   return {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': contentPolicy(parts),
+    'Content-Security-Policy': contentPolicy(options),
     'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'no-store',
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': PERMISSIONS,
     'Cross-Origin-Resource-Policy': 'cross-origin',
-    ...(parts.settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
+    ...(options.settings.require_corp === true ? { 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
   };
 }

@@ -23,7 +23,7 @@ interface Base {
   readonly path: '/v1/retrieve/iframe' | '/v1/capture/iframe';
   /** A part of the names of its operations. */
   readonly suffix: '' | 'Capture';
-  /** What tells its operations from those of the other path, in their summaries. */
+  /** A suffix of the summaries of its operations. */
   readonly where: '' | ' under /capture';
 }
 

@@ -18,7 +18,7 @@ export const FORM_FIELDS = {
   custom: [],
 } as const satisfies Readonly<Record<FormTypeName, readonly string[]>>;
 
-/** What a form posts beside its fields; no additional field may have such a name either. */
+/** Names that a form posts in addition to its fields; no additional field may have such a name either. */
 export const POSTED_BESIDE = {
   pcd: ['expiry_month', 'expiry_year', 'expiry_year_short', 'card_type', 'last_four'],
   ach: [],
@@ -273,7 +273,7 @@ export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[]
 
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
-/** What a form may be called: URLs cannot name `.` and `..`. */
+/** An id of a new form: URLs cannot name `.` and `..`. */
 const NewFormId = NewIdentifier(
   'The identifier of the new form; random if omitted. If any account uses it: 409.',
 );
@@ -325,7 +325,7 @@ export const FormsReply = Type.Union([Form, FormList], {
 /** A page of HTML in a reply. */
 export const HtmlPage = Type.String({ description: 'An HTML page.' });
 
-/** One field beside those of the type, as the page has it. */
+/** An additional field of a form page. */
 export interface PageField {
   readonly name: string;
   readonly label: string;
@@ -373,10 +373,10 @@ export interface PageVisit {
   readonly reference?: string;
 }
 
-/** What a form page finds in its `<script type="application/json" id="vault-form">`. */
+/** The content of `<script type="application/json" id="vault-form">` of a form page. */
 export interface PageConfig {
   readonly form_type: FormTypeName;
-  /** Where the form posts to and reads from, without `/v1`. */
+  /** The base URL of the API, without `/v1`. */
   readonly api: string;
   readonly testing: boolean;
   readonly title?: string;

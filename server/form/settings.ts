@@ -1,6 +1,4 @@
 import { VaultError } from '../core/errors.ts';
-import { decodeFormText, logoUrl } from './code.ts';
-import { isFormAncestor, parseFormLink } from './link.ts';
 import {
   FORM_FIELDS,
   type FormSettings,
@@ -140,4 +138,101 @@ export function toPageSettings(settings: ShownFormSettings): PageSettings {
     locale: settings.locale ?? null,
     frame_ancestors: settings.frame_ancestors ?? [],
   };
+}
+
+/** A file that a form page loads. */
+export interface FormLink {
+  /** Its URL without the hash. */
+  readonly href: string;
+  /** Its scheme, host and port, in ASCII for a policy. */
+  readonly origin: string;
+  /** The expected hash, in the format of Subresource Integrity. */
+  readonly integrity: string | undefined;
+}
+
+const HOST = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*\\.?(?::[0-9]{1,5})?';
+// Only these are safe in a policy: URLs allow `;` and `,` in host names.
+const HTTPS_ORIGIN = new RegExp(`^https://${HOST}$`);
+const LOCAL_ORIGIN = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?$/;
+/** Each hash with its exact length in base64. */
+const INTEGRITY = /^#(sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==)$/;
+
+/** Parses an https URL, optionally with a hash after `#`. Undefined for any other text. */
+export function parseFormLink(text: string): FormLink | undefined {
+  const at = text.indexOf('#');
+  const integrity = at === -1 ? undefined : INTEGRITY.exec(text.slice(at))?.[1];
+  const url = URL.parse(at === -1 ? text : text.slice(0, at));
+  if (!url || !text.startsWith('https://') || (at !== -1 && integrity === undefined)) {
+    return undefined;
+  }
+  const isPlain = url.username === '' && url.password === '' && HTTPS_ORIGIN.test(url.origin);
+  return isPlain ? { href: url.href, origin: url.origin, integrity } : undefined;
+}
+
+/** Whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
+export function isFormAncestor(text: string, environment: 'staging' | 'production'): boolean {
+  const isKnown = HTTPS_ORIGIN.test(text) || (environment === 'staging' && LOCAL_ORIGIN.test(text));
+  return isKnown && URL.parse(text)?.origin === text;
+}
+
+const TEXT_BYTES_MAX = 65_536;
+const LOGO_BYTES_MAX = 262_144;
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The bytes of a text in standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too
+ * long.
+ */
+function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
+  try {
+    const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' });
+    return bytes.length <= bytesMax ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Decodes base64 to a text of at most 64 KB; undefined if it is invalid. */
+export function decodeFormText(text: string): string | undefined {
+  const bytes = decodeBase64(text, TEXT_BYTES_MAX);
+  try {
+    return bytes && decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first bytes of image formats, one character per byte; `.` matches any byte. */
+const BEGINNINGS: readonly (readonly [type: string, beginning: string])[] = [
+  ['image/png', '\x89PNG\r\n\x1a\n'],
+  ['image/jpeg', '\xff\xd8\xff'],
+  ['image/gif', 'GIF87a'],
+  ['image/gif', 'GIF89a'],
+  ['image/webp', 'RIFF....WEBP'],
+];
+/** The start of an SVG document: comments and declarations may precede the root element. */
+const SVG =
+  /^(?:\xef\xbb\xbf)?\s*(?:(?:<\?[^?]*\?>|<!--(?:[^-]|-(?!->))*-->|<!DOCTYPE svg\b[^>[]*>)\s*)*<svg[\s>/]/i;
+/** The image type is searched within these bytes. */
+const HEAD_BYTES = 4_096;
+
+function beginsWith(head: string, beginning: string): boolean {
+  return [...beginning].every((character, i) => character === '.' || character === head[i]);
+}
+
+/** The media type of an image, from its first bytes. */
+function imageType(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');
+  const known = BEGINNINGS.find(([, beginning]) => beginsWith(head, beginning));
+  return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
+}
+
+/**
+ * The data: URL of an image of at most 256 KB in base64. Its first bytes determine the type. Undefined if it is no
+ * known image.
+ */
+export function logoUrl(text: string): string | undefined {
+  const bytes = decodeBase64(text, LOGO_BYTES_MAX);
+  const type = bytes && imageType(bytes);
+  return type && `data:${type};base64,${bytes.toBase64()}`;
 }

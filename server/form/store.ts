@@ -1,11 +1,8 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import {
-  type DirectoryEntry,
-  DirectoryStore,
-  FIRST_CHECK_MS,
-  ignoreDamaged,
-} from '../redis/records/directory.ts';
+import { DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '../redis/records/directory.ts';
 import { redisKeys } from '../redis/records/keys.ts';
+import type { DirectoryEntry } from '../redis/records/kind.ts';
+import { formEntry } from '../redis/records/registry.ts';
 import { asBytes, asList, asText, isOk } from '../redis/reply.ts';
 import commitText from './commit-form-1.lua' with { type: 'text' };
 import indexText from './index-form-1.lua' with { type: 'text' };
@@ -30,7 +27,7 @@ export interface StoredForm {
 /** Stores hosted forms. */
 export class FormStore extends DirectoryStore<DirectoryEntry> {
   constructor(redis: RedisLink) {
-    super(redis, redisKeys.form, redisKeys.formDirectory);
+    super(redis, redisKeys.form, redisKeys.formDirectory, { textOf, entryOf: formEntry });
   }
 
   /** Returns a form; undefined if it does not exist or its id is only reserved. */
@@ -45,7 +42,7 @@ export class FormStore extends DirectoryStore<DirectoryEntry> {
 
   /** Adds an entry to the directory; returns false if that is full. */
   async enter(aid: string, entry: DirectoryEntry, now: number): Promise<boolean> {
-    const args = [this.textOf(entry), now + FIRST_CHECK_MS, FORMS_MAX];
+    const args = [textOf(entry), now + FIRST_CHECK_MS, FORMS_MAX];
     return isOk(await this.redis.run(index, [redisKeys.formDirectory(aid)], args));
   }
 
@@ -63,16 +60,11 @@ export class FormStore extends DirectoryStore<DirectoryEntry> {
   override async remove(aid: string, entry: DirectoryEntry): Promise<boolean> {
     const removal = this.redis.run(remove, [redisKeys.form(entry.id)], [entry.nonce, aid]);
     const reply = await removal.catch(ignoreDamaged);
-    await this.redis.write('ZREM', [redisKeys.formDirectory(aid), this.textOf(entry)]);
+    await this.redis.write('ZREM', [redisKeys.formDirectory(aid), textOf(entry)]);
     return reply !== undefined && isOk(reply);
   }
+}
 
-  protected override textOf({ nonce, id }: DirectoryEntry): string {
-    return `${nonce} ${id}`;
-  }
-
-  protected override entryOf(member: string): DirectoryEntry | undefined {
-    const [nonce = '', id, ...rest] = member.split(' ');
-    return id === undefined || rest.length > 0 ? undefined : { nonce, id };
-  }
+function textOf({ nonce, id }: DirectoryEntry): string {
+  return `${nonce} ${id}`;
 }

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildForms, type FormBundles } from '../../forms/build.ts';
 import { createApp } from '../../server/boot/app.ts';
 import type { CaptureEndpoint } from '../../server/endpoint/capture-schema.ts';
-import { createFormPages } from '../../server/form/pages/render.ts';
+import { FormPages } from '../../server/form/pages/render.ts';
 import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
@@ -76,7 +76,7 @@ async function startVault(settings: VaultSettings & { readonly bundles: FormBund
   const vault = await openTestVault(settings);
   const port = freePort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const formPages = createFormPages({
+  const formPages = new FormPages({
     bundles,
     publicUrl,
     gallery: true,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createFormPages, type FormPagesOptions } from '../../server/form/pages/render.ts';
+import { FormPages, type FormPagesOptions } from '../../server/form/pages/render.ts';
 import { parsePage } from '../domain/form/hostile.ts';
 import { SMALL_BUNDLES } from '../helpers/forms.ts';
 import { type Answer, createClient } from './client.ts';
@@ -16,7 +16,7 @@ function pagesWith(options: Partial<FormPagesOptions> = {}) {
     return `nonce-${made}`;
   };
   const common = { bundles: SMALL_BUNDLES, publicUrl: 'https://vault.test', gallery: true, newNonce };
-  return createFormPages({ ...common, ...options });
+  return new FormPages({ ...common, ...options });
 }
 
 describe('bundles', () => {

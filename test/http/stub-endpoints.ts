@@ -9,7 +9,7 @@ import type { EndpointAddress } from '../../server/endpoint/auth.ts';
 import type { SealingKey } from '../../server/endpoint/capture-schema.ts';
 import type { EndpointWithSecret } from '../../server/endpoint/endpoints.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
-import { createFormPages } from '../../server/form/pages/render.ts';
+import { FormPages } from '../../server/form/pages/render.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
 import type { Job } from '../../server/job/schema.ts';
 import type { RequestContext } from '../../server/request/context.ts';
@@ -183,7 +183,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
         return FORM;
       },
     }),
-    formPages: createFormPages({
+    formPages: new FormPages({
       bundles: SMALL_BUNDLES,
       publicUrl: 'https://vault.test',
       gallery: true,

@@ -1,46 +1,35 @@
 import type { FormBundles } from '../../../forms/build.ts';
 import type { HostedForm } from '../forms.ts';
-import { type FormPageParts, renderFormPage } from '../html.ts';
+import { type FormPage, renderFormPage } from '../html.ts';
 import { filePolicy, formHeaders } from '../policy.ts';
 import type { PageVisit } from '../schema.ts';
 
-/** What differs from visit to visit of a form. */
+/** The part of a form page that differs from visit to visit. */
 export interface FormVisit {
   /** Whether the request came in on the host that is for forms alone. */
   readonly onFormsHost: boolean;
   readonly testing: boolean;
   readonly title?: string | undefined;
-  /** The endpoint that the page is made for, where it is made together with one. */
+  /** The endpoint that the page was created together with. */
   readonly visit?: PageVisit | undefined;
 }
 
-/** Forms as pages. */
-export interface FormPages {
-  readonly render: (
-    form: Pick<HostedForm, 'form_type' | 'settings'>,
-    visit: FormVisit,
-  ) => { readonly html: string; readonly headers: Readonly<Record<string, string>> };
-  readonly bundles: FormBundles;
-  /** Fresh each time and not to be guessed: what the gallery's policy knows its script and styles by. */
-  readonly newNonce: () => string;
-  /** Whether there are pages for trying out what forms look like. */
-  readonly gallery: boolean;
-}
-
-/** What form pages are made with. */
+/** Options of form pages. */
 export interface FormPagesOptions {
   readonly bundles: FormBundles;
-  /** Base URLs without a slash at their ends. */
+  /** Base URLs without a trailing slash. */
   readonly publicUrl: string;
   readonly formsUrl?: string | undefined;
   readonly stagingUrl?: string | undefined;
+  /** Whether there are pages to preview forms. */
   readonly gallery: boolean;
+  /** Makes a random nonce for the policy of a preview page. */
   readonly newNonce: () => string;
 }
 
 const SCRIPT = 'vault-form-page.js';
 
-/** The path of a bundle, which never changes what it holds. */
+/** The path of a bundle, whose content never changes. */
 export function bundlePath({ version }: FormBundles, name: string): string {
   return `/forms/${version}/${name}`;
 }
@@ -51,36 +40,46 @@ function digestOf(html: string, headers: Readonly<Record<string, string>>): stri
   return `sha384-${hasher.update(`${lines.sort().join('')}\n${html}`).digest('base64')}`;
 }
 
-/**
- * Makes pages of forms. Each page comes with a digest over itself and its headers, taken without what differs from
- * visit to visit: title, and the endpoint that it was made for.
- */
-export function createFormPages(options: FormPagesOptions): FormPages {
-  const { bundles, publicUrl, formsUrl, stagingUrl = publicUrl, gallery, newNonce } = options;
-  const integrity = bundles.files.find(({ name }) => name === SCRIPT)?.integrity;
-  if (integrity === undefined) {
-    throw new TypeError(`there is no ${SCRIPT} among the bundles`);
+/** Renders forms as pages. */
+export class FormPages {
+  readonly bundles: FormBundles;
+  readonly gallery: boolean;
+  readonly newNonce: () => string;
+  /** The hash of the script of the service. */
+  private readonly integrity: string;
+
+  constructor(private readonly options: FormPagesOptions) {
+    const { bundles, gallery, newNonce } = options;
+    const integrity = bundles.files.find(({ name }) => name === SCRIPT)?.integrity;
+    if (integrity === undefined) {
+      throw new TypeError(`there is no ${SCRIPT} among the bundles`);
+    }
+    this.bundles = bundles;
+    this.gallery = gallery;
+    this.newNonce = newNonce;
+    this.integrity = integrity;
   }
 
-  return {
-    bundles,
-    gallery,
-    newNonce,
-    render: ({ form_type, settings }, { onFormsHost, testing, title, visit }) => {
-      const assets = (onFormsHost ? formsUrl : undefined) ?? publicUrl;
-      const api = testing ? stagingUrl : publicUrl;
-      const script = { src: `${assets}${bundlePath(bundles, SCRIPT)}`, integrity };
-      const connect = [publicUrl, api];
-      const files = filePolicy({ settings, script: script.src });
-      const page: FormPageParts = { form_type, settings, script, files, api, testing };
-      const policy = { settings, connect, script: script.src, styles: bundles.styles };
-      const headers = formHeaders({ ...policy, sandboxed: !onFormsHost });
-      const plain = renderFormPage(page);
-      const isPlain = title === undefined && visit === undefined;
-      return {
-        html: isPlain ? plain : renderFormPage({ ...page, title, visit }),
-        headers: { ...headers, 'X-Vault-Form-Digest': digestOf(plain, headers) },
-      };
-    },
-  };
+  /** Returns the HTML of a form and its headers, with a digest of both as they are without title and endpoint. */
+  render(
+    { form_type, settings }: Pick<HostedForm, 'form_type' | 'settings'>,
+    { onFormsHost, testing, title, visit }: FormVisit,
+  ): { readonly html: string; readonly headers: Readonly<Record<string, string>> } {
+    const { publicUrl, formsUrl, stagingUrl = publicUrl } = this.options;
+    const assets = (onFormsHost ? formsUrl : undefined) ?? publicUrl;
+    const api = testing ? stagingUrl : publicUrl;
+    const src = `${assets}${bundlePath(this.bundles, SCRIPT)}`;
+    const script = { src, integrity: this.integrity };
+    const files = filePolicy({ settings, script: src });
+    const page: FormPage = { form_type, settings, script, files, api, testing };
+    const connect = [publicUrl, api];
+    const { styles } = this.bundles;
+    const headers = formHeaders({ settings, connect, script: src, styles, sandboxed: !onFormsHost });
+    const plain = renderFormPage(page);
+    const isPlain = title === undefined && visit === undefined;
+    return {
+      html: isPlain ? plain : renderFormPage({ ...page, title, visit }),
+      headers: { ...headers, 'X-Vault-Form-Digest': digestOf(plain, headers) },
+    };
+  }
 }

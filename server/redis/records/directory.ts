@@ -3,6 +3,7 @@ import { pause } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../client.ts';
 import { asBytes, asList, asText, isOk } from '../reply.ts';
+import type { DirectoryEntry } from './kind.ts';
 import reserveText from './reserve-entry-1.lua' with { type: 'text' };
 
 const reserve = script(reserveText);
@@ -18,11 +19,11 @@ const TAKE_BACK_MS = 250;
 /** A time that never comes, ms since 1970. */
 const NEVER_MS = 8_000_000_000_000_000;
 
-/** An entry of a directory: one creation of one object. */
-export interface DirectoryEntry {
-  /** Distinguishes two objects that had the same id one after the other. */
-  readonly nonce: string;
-  readonly id: string;
+/** The notation of the entries of a directory as members of a sorted set. */
+export interface DirectoryFormat<Entry> {
+  readonly textOf: (entry: Entry) => string;
+  /** Undefined for a member that is not an entry. */
+  readonly entryOf: (member: string) => Entry | undefined;
 }
 
 /** A part of a sorted set, by the arguments of ZRANGE after its key. */
@@ -38,16 +39,11 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     protected readonly redis: RedisLink,
     protected readonly objectOf: (id: string) => string,
     protected readonly directoryOf: (aid: string) => string,
+    protected readonly format: DirectoryFormat<Entry>,
   ) {}
 
   /** Removes an object, which releases its id, and its entry; returns false if the object did not exist. */
   abstract remove(aid: string, entry: Entry): Promise<boolean>;
-
-  /** Writes an entry as a member of a sorted set. */
-  protected abstract textOf(entry: Entry): string;
-
-  /** Reads a member of a sorted set; undefined if it is not an entry. */
-  protected abstract entryOf(member: string): Entry | undefined;
 
   /** Reserves an id; returns false if it is in use or reserved. */
   async reserve(id: string, nonce: string): Promise<boolean> {
@@ -93,7 +89,7 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
 
   /** Changes the time of the next check of an entry that still exists. */
   async postpone(aid: string, entry: Entry, checkAt: number): Promise<void> {
-    await this.redis.write('ZADD', [this.directoryOf(aid), 'XX', checkAt, this.textOf(entry)]);
+    await this.redis.write('ZADD', [this.directoryOf(aid), 'XX', checkAt, this.format.textOf(entry)]);
   }
 
   /** Marks an entry as one that needs no further check. */
@@ -109,7 +105,7 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
         return;
       }
       await Promise.all(entries.map(act));
-      await this.redis.write('ZREM', [key, ...entries.map((entry) => this.textOf(entry))]);
+      await this.redis.write('ZREM', [key, ...entries.map(this.format.textOf)]);
     }
   }
 
@@ -118,8 +114,8 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     const members = asList(await this.redis.command('ZRANGE', [key, ...range])).map(asBytes);
     // Invalid UTF-8 decodes to other bytes, which could never be removed.
     const entries = members.map((member) => {
-      const entry = this.entryOf(asText(member));
-      return entry && Buffer.from(this.textOf(entry)).equals(member) ? entry : undefined;
+      const entry = this.format.entryOf(asText(member));
+      return entry && Buffer.from(this.format.textOf(entry)).equals(member) ? entry : undefined;
     });
     const foreign = members.filter((_, i) => !entries[i]);
     if (foreign.length > 0) {
@@ -127,13 +123,6 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     }
     return entries.filter((entry) => entry !== undefined);
   }
-}
-
-/** How the entries of a directory are written as members of a sorted set. */
-export interface DirectoryFormat<Entry> {
-  readonly textOf: (entry: Entry) => string;
-  /** Undefined for a member that is not an entry. */
-  readonly entryOf: (member: string) => Entry | undefined;
 }
 
 /** Sorted sets of entries. In a directory of an account the score is the time of the next check, in ms. */

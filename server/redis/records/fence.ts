@@ -1,4 +1,3 @@
-/** What scripts on items reply, and how they name what they were given. */
 import { VaultError } from '../../core/errors.ts';
 
 /** The length of the authentication tag at the end of a record or a log entry. */

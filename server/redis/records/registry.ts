@@ -129,8 +129,8 @@ function liveEntry(member: string): DirectoryEntry | undefined {
   return kid === undefined ? undefined : { id: kid, nonce: '' };
 }
 
-/** An entry of the form directory, see `form/store.ts`. */
-function formEntry(member: string): DirectoryEntry | undefined {
+/** Reads an entry of the form directory; undefined for any other text. */
+export function formEntry(member: string): DirectoryEntry | undefined {
   const [nonce = '', id, ...rest] = member.split(' ');
   return id === undefined || rest.length > 0 ? undefined : { nonce, id };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { escapeHtml, type FormPageParts, renderFormPage } from '../../../server/form/html.ts';
+import { escapeHtml, type FormPage, renderFormPage } from '../../../server/form/html.ts';
 import type { ShownFormSettings } from '../../../server/form/schema.ts';
 import { startCpuClock } from '../../helpers/cpu-clock.ts';
 import { HOSTILE, type PageElement, parsePage } from './hostile.ts';
@@ -8,7 +8,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-function render(settings: unknown = {}, parts: Partial<FormPageParts> = {}): string {
+function render(settings: unknown = {}, parts: Partial<FormPage> = {}): string {
   return renderFormPage({
     form_type: 'pcd',
     // What no schema would let through must not get out of its place either.
@@ -165,11 +165,7 @@ describe('the page', () => {
 
 describe('no text gets out of its place', () => {
   const svg = (text: string): string => base64(`<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>`);
-  const places: readonly (readonly [
-    string,
-    (text: string) => [unknown, Partial<FormPageParts>?],
-    string[]?,
-  ])[] = [
+  const places: readonly (readonly [string, (text: string) => [unknown, Partial<FormPage>?], string[]?])[] = [
     ['title', (title) => [{}, { title }]],
     ['api', (api) => [{}, { api }]],
     ['unique_id', (unique_id) => [{}, { visit: { unique_id, secret: 's' } }]],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type FormPolicyParts, filePolicy, formHeaders } from '../../../server/form/policy.ts';
+import { type FormPolicyOptions, filePolicy, formHeaders } from '../../../server/form/policy.ts';
 import type { ShownFormSettings } from '../../../server/form/schema.ts';
 
 const PUBLIC = 'https://vault.test';
@@ -11,7 +11,7 @@ const OURS = `${PUBLIC}/forms/1/page.js`;
 const STYLES = "'sha256-styles'";
 const BOTH = 'https://both.example/x';
 
-function headersOf(settings: ShownFormSettings, parts: Partial<FormPolicyParts> = {}) {
+function headersOf(settings: ShownFormSettings, parts: Partial<FormPolicyOptions> = {}) {
   return formHeaders({
     settings,
     connect: [PUBLIC],
@@ -53,87 +53,93 @@ const COMMON = {
 };
 const { sandbox: _, ...UNBOXED } = COMMON;
 
-const configurations: readonly (readonly [string, ShownFormSettings, Partial<FormPolicyParts>, object])[] = [
-  ['nothing', {}, {}, COMMON],
+const configurations: readonly (readonly [string, ShownFormSettings, Partial<FormPolicyOptions>, object])[] =
   [
-    'a sheet',
-    { css_links: [SHEET] },
-    {},
-    {
-      ...COMMON,
-      'style-src': [STYLES, 'https://css.example:8443'],
-      'font-src': ['https://css.example:8443'],
-    },
-  ],
-  ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [OURS, 'https://js.example'] }],
-  [
-    'both from one host, twice',
-    { css_links: [BOTH, BOTH], js_links: [BOTH, `${BOTH}y`] },
-    {},
-    {
-      ...COMMON,
-      'script-src': [OURS, 'https://both.example'],
-      'style-src': [STYLES, 'https://both.example'],
-      'font-src': ['https://both.example'],
-    },
-  ],
-  [
-    'links that are none',
-    { css_links: ['x; script-src *'], js_links: ["https://a;script-src *'/"] },
-    {},
-    COMMON,
-  ],
-  [
-    'one ancestor',
-    { frame_ancestors: ['https://shop.example'] },
-    {},
-    { ...COMMON, 'frame-ancestors': ['https://shop.example'] },
-  ],
-  ['no ancestors', { frame_ancestors: [] }, {}, COMMON],
-  [
-    'embedded code',
-    { embedded_css: 'eA==', embedded_js: 'eA==' },
-    {},
-    { ...COMMON, 'script-src': [OURS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
-  ],
-  [
-    'callbacks',
-    { success_callback: 'eA==', error_callback: 'eA==' },
-    {},
-    {
-      ...COMMON,
-      'script-src': [
-        OURS,
-        sha256('(window.vaultCallbacks??={}).success=(\nx\n);'),
-        sha256('(window.vaultCallbacks??={}).error=(\nx\n);'),
-      ],
-    },
-  ],
-  ['require_corp', { require_corp: true }, {}, COMMON],
-  [
-    'a forms host',
-    {},
-    { sandboxed: false, script: `${FORMS}/page.js` },
-    { ...UNBOXED, 'script-src': [`${FORMS}/page.js`] },
-  ],
-  ['staging elsewhere', {}, { connect: [PUBLIC, STAGING] }, { ...COMMON, 'connect-src': [PUBLIC, STAGING] }],
-  [
-    'a path before the API',
-    {},
-    { connect: [`${PUBLIC}/cards`] },
-    { ...COMMON, 'connect-src': [`${PUBLIC}/cards/`] },
-  ],
-  [
-    'all kinds of code',
-    { embedded_css: btoa('p{}\r\n'), embedded_js: btoa('</script>'), success_callback: btoa('f;') },
-    {},
-    {
-      ...COMMON,
-      'script-src': [OURS, sha256('(window.vaultCallbacks??={}).success=(\nf\n);'), sha256('<\\/script>')],
-      'style-src': [STYLES, sha256('p{}\n')],
-    },
-  ],
-];
+    ['nothing', {}, {}, COMMON],
+    [
+      'a sheet',
+      { css_links: [SHEET] },
+      {},
+      {
+        ...COMMON,
+        'style-src': [STYLES, 'https://css.example:8443'],
+        'font-src': ['https://css.example:8443'],
+      },
+    ],
+    ['a script', { js_links: [SCRIPT] }, {}, { ...COMMON, 'script-src': [OURS, 'https://js.example'] }],
+    [
+      'both from one host, twice',
+      { css_links: [BOTH, BOTH], js_links: [BOTH, `${BOTH}y`] },
+      {},
+      {
+        ...COMMON,
+        'script-src': [OURS, 'https://both.example'],
+        'style-src': [STYLES, 'https://both.example'],
+        'font-src': ['https://both.example'],
+      },
+    ],
+    [
+      'links that are none',
+      { css_links: ['x; script-src *'], js_links: ["https://a;script-src *'/"] },
+      {},
+      COMMON,
+    ],
+    [
+      'one ancestor',
+      { frame_ancestors: ['https://shop.example'] },
+      {},
+      { ...COMMON, 'frame-ancestors': ['https://shop.example'] },
+    ],
+    ['no ancestors', { frame_ancestors: [] }, {}, COMMON],
+    [
+      'embedded code',
+      { embedded_css: 'eA==', embedded_js: 'eA==' },
+      {},
+      { ...COMMON, 'script-src': [OURS, sha256('x')], 'style-src': [STYLES, sha256('x')] },
+    ],
+    [
+      'callbacks',
+      { success_callback: 'eA==', error_callback: 'eA==' },
+      {},
+      {
+        ...COMMON,
+        'script-src': [
+          OURS,
+          sha256('(window.vaultCallbacks??={}).success=(\nx\n);'),
+          sha256('(window.vaultCallbacks??={}).error=(\nx\n);'),
+        ],
+      },
+    ],
+    ['require_corp', { require_corp: true }, {}, COMMON],
+    [
+      'a forms host',
+      {},
+      { sandboxed: false, script: `${FORMS}/page.js` },
+      { ...UNBOXED, 'script-src': [`${FORMS}/page.js`] },
+    ],
+    [
+      'staging elsewhere',
+      {},
+      { connect: [PUBLIC, STAGING] },
+      { ...COMMON, 'connect-src': [PUBLIC, STAGING] },
+    ],
+    [
+      'a path before the API',
+      {},
+      { connect: [`${PUBLIC}/cards`] },
+      { ...COMMON, 'connect-src': [`${PUBLIC}/cards/`] },
+    ],
+    [
+      'all kinds of code',
+      { embedded_css: btoa('p{}\r\n'), embedded_js: btoa('</script>'), success_callback: btoa('f;') },
+      {},
+      {
+        ...COMMON,
+        'script-src': [OURS, sha256('(window.vaultCallbacks??={}).success=(\nf\n);'), sha256('<\\/script>')],
+        'style-src': [STYLES, sha256('p{}\n')],
+      },
+    ],
+  ];
 
 describe('the policy of a form with', () => {
   test.each(configurations)('%s', (_, settings, parts, expected) => {

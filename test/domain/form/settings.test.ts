@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { VaultError } from '../../../server/core/errors.ts';
-import { decodeFormText, logoUrl } from '../../../server/form/code.ts';
-import { isFormAncestor, parseFormLink } from '../../../server/form/link.ts';
 import { FormSettings } from '../../../server/form/schema.ts';
-import { checkFormSettings } from '../../../server/form/settings.ts';
+import {
+  checkFormSettings,
+  decodeFormText,
+  isFormAncestor,
+  logoUrl,
+  parseFormLink,
+} from '../../../server/form/settings.ts';
 import { HOSTILE } from './hostile.ts';
 
 function base64(text: string | Uint8Array): string {
