@@ -1,18 +1,21 @@
 -- append-log
 -- Appends one log entry to each of many items of one bucket.
 -- KEYS  1 fence  2 tokens whose logs have changed, then the item keys
--- ARGV  1 generation that the reader knows, or ''  2 the entries one behind the other, each behind what it names
---   3 unless there is one item: where each entry ends, u32 little-endian; an item whose entry is empty is left out
--- Reply {'ok', a character per item: '1' appended, '0' left out or no longer there} | {'closed'|'stale'}
--- An item whose log is not the one that the entry names is no longer there.
-if ARGV[1] ~= '' then
-  local fenced = fence_state(KEYS[1], tonumber(ARGV[1]))
+-- ARGV  1 generation that the reader knows, or ''  2 the concatenated entries, each preceded by the number and tail that
+--       it names  3 the end of each entry, u32 little-endian; absent for one item. An item with an empty entry is skipped
+-- Reply {'ok', a character per item: '1' appended, '0' skipped or missing} | {'closed'|'stale'}
+-- An item is missing too if its log is not the one that the entry names.
+local fence, changed_logs = KEYS[1], KEYS[2]
+local generation, entries, ends = ARGV[1], ARGV[2], ARGV[3]
+
+if generation ~= '' then
+  local fenced = fence_state(fence, tonumber(generation))
   if fenced then
     return { fenced }
   end
 end
 local call, sub, out, changed = redis.call, string.sub, {}, {}
-local entries, ends, from = ARGV[2], ARGV[3], 0
+local from = 0
 for i = 3, #KEYS do
   local entry, to = entries, #entries
   if ends then
@@ -34,13 +37,13 @@ for i = 3, #KEYS do
     local count = string.format('%d', (#n > 16 and sub(n, 1, -17) or n) + 1)
     call('HSET', KEYS[i], 'n', count .. sub(entry, -16), count, entry)
     -- The names of an item and of that set differ in the token alone.
-    changed[#changed + 1] = sub(KEYS[i], #KEYS[2] + 1)
+    changed[#changed + 1] = sub(KEYS[i], #changed_logs + 1)
     out[i - 2] = '1'
   else
     out[i - 2] = '0'
   end
 end
 if #changed > 0 then
-  call('SADD', KEYS[2], unpack(changed))
+  call('SADD', changed_logs, unpack(changed))
 end
 return { 'ok', table.concat(out) }

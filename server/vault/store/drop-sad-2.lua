@@ -3,13 +3,16 @@
 -- KEYS  1 item  2 sad
 -- ARGV  1 last 16 bytes of the metadata that was read  2 metadata without such data
 -- Reply 'ok' | 'missing' | 'changed'
-local meta = redis.call('HGET', KEYS[1], 'm')
+local item, sad = KEYS[1], KEYS[2]
+local checked, bare = ARGV[1], ARGV[2]
+
+local meta = redis.call('HGET', item, 'm')
 if not meta then
   return 'missing'
 end
-if string.sub(meta, -16) ~= ARGV[1] then
+if string.sub(meta, -16) ~= checked then
   return 'changed'
 end
-redis.call('HSET', KEYS[1], 'm', ARGV[2])
-redis.call('DEL', KEYS[2])
+redis.call('HSET', item, 'm', bare)
+redis.call('DEL', sad)
 return 'ok'

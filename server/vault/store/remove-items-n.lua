@@ -1,5 +1,5 @@
 -- remove-items
--- Deletes items of one bucket with their logs, each on its own: one that is not what was read stays, and so do no others.
+-- Deletes items of one bucket with their logs, each independently: one that is not what was read stays.
 -- Their identity tags are kept, so that a token is never used for another number.
 -- KEYS  1 time index  2 reference index  3 fence  4 tokens whose logs have changed  5 notes of removed logs
 --       6 undelivered logs  7 outbox  8 metadata index  9 expiries, then for each item: the item, its sad
@@ -11,7 +11,7 @@ local FIXED_KEYS, ITEM_KEYS, ITEM_ARGS = 9, 2, 5
 local call, sub = redis.call, string.sub
 local times, references, fence, changed, removed, undelivered, outbox, metadata, expiries =
   unpack(KEYS, 1, FIXED_KEYS)
-local isStreamed = ARGV[1] ~= ''
+local is_streamed = ARGV[1] ~= ''
 
 local closed_until = call('HGET', fence, 'c')
 if closed_until and now_ms() < tonumber(closed_until) then
@@ -29,9 +29,9 @@ local function remove(item, sad, token, checked, begin, proof, member)
   end
   local tag = recorded and sub(call('HGET', item, recorded) or '', -16)
   local newest = call('ZRANGE', times, -1, -1, 'WITHSCORES')
-  local kept = isStreamed and undelivered_of(item, token, undelivered)
+  local kept = is_streamed and undelivered_of(item, token, undelivered)
   call('UNLINK', item, sad)
-  -- Behind the first write, so that it also works on a full Redis.
+  -- After the first write, so that it also works on a full Redis.
   call('ZREM', times, token)
   if newest[1] == token and tonumber(newest[2]) > tonumber(call('HGET', fence, 'l') or '0') then
     -- The newest position must not be used again: a cursor may point to it.
@@ -58,7 +58,7 @@ local out = {}
 for i = 1, (#KEYS - FIXED_KEYS) / ITEM_KEYS do
   local key, arg = FIXED_KEYS + (i - 1) * ITEM_KEYS, 1 + (i - 1) * ITEM_ARGS
   local done, outcome = pcall(remove, KEYS[key + 1], KEYS[key + 2], unpack(ARGV, arg + 1, arg + ITEM_ARGS))
-  -- What Redis refuses is about all of them; a value of another type, and what Lua cannot work with, about this item.
+  -- Errors of Redis concern all items; a value of another type, and an error of Lua, concern this item.
   if not done and type(outcome) == 'table' and not string.find(outcome.err, '^WRONGTYPE') then
     error(outcome)
   end

@@ -2,37 +2,50 @@
 -- Stores items of one bucket, or replaces them, each with its log entry. All are checked before the first is written.
 -- KEYS  1 fence  2 time index  3 reference index  4 identity tags (hash)  5 tokens whose logs have changed
 --       6 metadata index  7 expiries, then for each item its hash, and its sad (string); no item is there twice.
---       Last, if the items come without what they have alike, where that is for two minutes
--- ARGV  1 generation  2 bytes of each part before what they have alike  3 that, or '' where Redis has it, then for each item:
---       token | envelope and content | metadata | sad or '' | sad expiry ms or 0 | reference index member or ''
---       | log entry, behind what it names | '' to store, or the last 16 bytes of the metadata that this write replaces
---       | identity tag or '' | seed of an idempotent request or '' | time of expiry ms or '' | digests of its metadata or ''
+--       Last, if the items come without their shared bytes, the key that has them for two minutes
+-- ARGV  1 generation  2 bytes of each part before the shared bytes  3 the shared bytes, or '' if Redis has them, then for
+--       each item: token | envelope and content | metadata | sad or '' | sad expiry ms or 0 | reference index member or ''
+--       | log entry, preceded by the number and tail that it names | '' to store, or the last 16 bytes of the metadata that
+--       this write replaces | identity tag or '' | seed of an idempotent request or '' | expiry ms or ''
+--       | digests of its metadata or ''
 -- Reply {'closed'|'stale'|'unshared'} | {'ok', for each item:
 --   {'ok', stored_at ms, 1 if there was none} | {'clash'|'changed'|'damaged'}
 --   | {'exists', log length, tail, 1 unless it has expired}: the entry of a new item must name what this log has}
 local call, sub, find, format = redis.call, string.sub, string.find, string.format
-local WIDTH = 12
-local fence = call('HMGET', KEYS[1], 'g', 'c', 'l')
+local FIXED_KEYS, FIXED_ARGS, ITEM_ARGS = 7, 3, 12
+local fence, times, references, identities, changed_logs, metadata, expiries = unpack(KEYS, 1, FIXED_KEYS)
+local generation, before, shared = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local items = (#ARGV - FIXED_ARGS) / ITEM_ARGS
+local shared_key = KEYS[FIXED_KEYS + 1 + 2 * items]
+local is_sent = shared ~= ''
+
+local newest_generation, closed_until, last = unpack(call('HMGET', fence, 'g', 'c', 'l'))
+newest_generation = tonumber(newest_generation or '1')
 local now = now_ms()
-if fence[2] and now < tonumber(fence[2]) then
+if closed_until and now < tonumber(closed_until) then
   return { 'closed' }
 end
-local gen, newest_gen = tonumber(ARGV[1]), tonumber(fence[1] or '1')
-if gen < newest_gen then
+if generation < newest_generation then
   return { 'stale' }
 end
 
--- Whether the item is one: it was not removed by its expiry, nor is that due.
+-- Returns the keys and arguments of an item.
+local function item_at(i)
+  local key, arg = FIXED_KEYS + 2 * i - 1, FIXED_ARGS + (i - 1) * ITEM_ARGS
+  return KEYS[key], KEYS[key + 1], unpack(ARGV, arg + 1, arg + ITEM_ARGS)
+end
+
+-- Whether the item exists: it has not expired, and is not due.
 local function is_live(key, token)
-  local due = call('ZSCORE', KEYS[7], token)
+  local due = call('ZSCORE', expiries, token)
   return call('HEXISTS', key, 'c') == 1 and not (due and tonumber(due) <= now)
 end
 
--- What the item becomes: a reply, or nil and its log's length and seeds.
-local function check(key, at)
-  local identity, seed = ARGV[at + 8], ARGV[at + 9]
+-- Returns the reply of an item that is not written, or nil with the length and seeds of its log.
+local function check(i)
+  local key, _, token, _, _, _, _, _, log_entry, replaced, identity, seed = item_at(i)
   if identity ~= '' then
-    local owner = call('HGET', KEYS[4], ARGV[at])
+    local owner = call('HGET', identities, token)
     if owner and owner ~= identity then
       return { 'clash' }
     end
@@ -52,24 +65,22 @@ local function check(key, at)
   end
   if seed ~= '' and find(seeds, seed .. ',', 1, true) then
     -- This request has already written, and its reply was lost. Later writes of others are kept.
-    return { 'ok', call('ZSCORE', KEYS[2], ARGV[at]) or 0, count == 1 and 1 or 0 }
+    return { 'ok', call('ZSCORE', times, token) or 0, count == 1 and 1 or 0 }
   end
-  local seen, named = named_by(ARGV[at + 6])
-  if ARGV[at + 7] ~= '' then
-    if not have[2] or sub(have[2], -16) ~= ARGV[at + 7] or call('HEXISTS', key, 'c') == 0 then
+  local seen, named = named_by(log_entry)
+  if replaced ~= '' then
+    if not have[2] or sub(have[2], -16) ~= replaced or call('HEXISTS', key, 'c') == 0 then
       return { 'changed' }
     end
   elseif count > 0 or seen ~= '0' then
     if count == 0 or seen == '0' or not is_log(n, call('HGET', key, seen), seen, named) then
-      return { 'exists', count, tail, is_live(key, ARGV[at]) and 1 or 0 }
+      return { 'exists', count, tail, is_live(key, token) and 1 or 0 }
     end
   end
   return nil, count, seeds
 end
 
-local items = (#ARGV - 3) / WIDTH
-local shared_key, before, shared = KEYS[8 + 2 * items], tonumber(ARGV[2]), ARGV[3]
-if shared_key and shared == '' then
+if shared_key and not is_sent then
   shared = call('GET', shared_key)
   if not shared then
     return { 'unshared' }
@@ -82,72 +93,71 @@ end
 local replies, counts, seeds = { 'ok' }, {}, {}
 local written = 0
 for i = 1, items do
-  local at = (i - 1) * WIDTH + 4
-  local reply, count, had = check(KEYS[6 + 2 * i], at)
+  local reply, count, had = check(i)
   replies[i + 1] = reply or false
   if not reply then
     counts[i], seeds[i] = count, had
     written = written + 1
   end
 end
-if gen > newest_gen then
+if generation > newest_generation then
   -- A passphrase change was interrupted after its record was written: finish it here.
-  call('HSET', KEYS[1], 'g', gen)
+  call('HSET', fence, 'g', generation)
 end
 if written == 0 then
   return replies
 end
 
--- Strictly after everything that the bucket has: a cursor may point there.
-local floor, stored_at = tonumber(fence[3] or '0'), now
-if floor >= now or call('ZCOUNT', KEYS[2], format('%.0f', now), '+inf') > 0 then
-  local newest = call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+-- Strictly after all positions of the bucket: a cursor may point to one.
+local floor, stored_at = tonumber(last or '0'), now
+if floor >= now or call('ZCOUNT', times, format('%.0f', now), '+inf') > 0 then
+  local newest = call('ZRANGE', times, -1, -1, 'WITHSCORES')[2]
   stored_at = math.max(floor, tonumber(newest or '0')) + 1
 end
 if stored_at + written - 1 > now then
-  call('HSET', KEYS[1], 'l', format('%.0f', stored_at + written - 1))
+  call('HSET', fence, 'l', format('%.0f', stored_at + written - 1))
 end
 
 local places, changed = {}, {}
 for i = 1, items do
   local count = counts[i]
   if count then
-    local key, sad_key, at = KEYS[6 + 2 * i], KEYS[7 + 2 * i], (i - 1) * WIDTH + 4
-    local token, seed, expires, digests = ARGV[at], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
-    local entry = sub(ARGV[at + 6], NAMED_BYTES + 1)
-    local is_new = count == 0 or ARGV[at + 7] == '' and not is_live(key, token)
+    local key, sad_key, token, content, meta, sad, sad_expires, member, log_entry, replaced, identity, seed, expires, digests =
+      item_at(i)
+    local entry = sub(log_entry, NAMED_BYTES + 1)
+    local is_new = count == 0 or replaced == '' and not is_live(key, token)
     if count > 0 then
-      drop_facts(key, token, KEYS[6], KEYS[7])
+      drop_facts(key, token, metadata, expiries)
     end
     count = count + 1
-    call('HSET', key, 'c', whole(ARGV[at + 1]), 'm', ARGV[at + 2], 'n', log_field(count, entry), format('%d', count), entry)
+    call('HSET', key, 'c', whole(content), 'm', meta, 'n', log_field(count, entry), format('%d', count), entry)
     if seed ~= '' then
       -- The last eight seeds: a request that is repeated after more writes than that is executed again.
       call('HSET', key, 's', sub(seeds[i] .. seed .. ',', -8 * (#seed + 1)))
     end
-    if ARGV[at + 5] ~= '' then
-      call('ZADD', KEYS[3], 0, ARGV[at + 5])
+    if member ~= '' then
+      call('ZADD', references, 0, member)
     end
-    if ARGV[at + 8] ~= '' then
-      call('HSET', KEYS[4], token, ARGV[at + 8])
+    if identity ~= '' then
+      call('HSET', identities, token, identity)
     end
     if digests ~= '' then
       call('HSET', key, 'y', digests)
-      each_digest(digests, token, function(member)
-        call('ZADD', KEYS[6], 0, member)
+      each_digest(digests, token, function(digest)
+        call('ZADD', metadata, 0, digest)
       end)
     end
     if expires ~= '' then
-      call('ZADD', KEYS[7], expires, token)
+      call('ZADD', expiries, expires, token)
     end
-    if ARGV[at + 3] == '' then
+    if sad == '' then
       if count > 1 then
         call('DEL', sad_key)
       end
-    elseif ARGV[at + 4] == '0' then
-      call('SET', sad_key, whole(ARGV[at + 3]))
+    elseif sad_expires == '0' then
+      call('SET', sad_key, whole(sad))
     else
-      call('SET', sad_key, whole(ARGV[at + 3]), 'PXAT', ARGV[at + 4])
+      call('SET', sad_key, whole(sad), 'PXAT', sad_expires)
     end
     local stamp = format('%.0f', stored_at)
     places[#places + 1] = stamp
@@ -157,9 +167,9 @@ for i = 1, items do
     stored_at = stored_at + 1
   end
 end
-call('ZADD', KEYS[2], unpack(places))
-call('SADD', KEYS[5], unpack(changed))
-if ARGV[3] ~= '' then
+call('ZADD', times, unpack(places))
+call('SADD', changed_logs, unpack(changed))
+if is_sent then
   call('SET', shared_key, shared, 'PX', 120000)
 end
 return replies
