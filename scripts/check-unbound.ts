@@ -35,11 +35,16 @@ function isMethod(symbol: ts.Symbol | undefined): boolean {
 /** Whether a node takes a method out of its object. */
 function isUnbound(node: ts.Node): boolean {
   if (ts.isPropertyAccessExpression(node)) {
-    const isCalled = ts.isCallExpression(node.parent) && node.parent.expression === node;
+    const { parent } = node;
+    const isCalled = ts.isCallExpression(parent) && parent.expression === node;
+    const isBound = ts.isPropertyAccessExpression(parent) && parent.name.text === 'bind';
+    const isReplaced = ts.isBinaryExpression(parent) && parent.left === node;
     return (
       !isCalled &&
+      !isBound &&
+      !isReplaced &&
       names.has(node.name.text) &&
-      !ts.isTypeQueryNode(node.parent) &&
+      !ts.isTypeQueryNode(parent) &&
       isMethod(checker.getSymbolAtLocation(node.name))
     );
   }
