@@ -211,7 +211,6 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     to: /^server\/(?:boot\/(?:assemble|open)|commands|http\/(?:health|json-body|passphrase))\.ts$|^workers\/jobs\/audit\/jobs\.ts$/,
     why: 'commands do not name their own services yet',
   },
-  { from: /^server\/vault\/vault\.ts$/, to: /^server\/export\//, why: 'the service of items starts exports' },
   {
     from: /^server\/key\//,
     to: /^server\/(?:endpoint|job|sink)\/(?:store\.ts|store\/jobs\.ts)$/,

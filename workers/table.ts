@@ -14,8 +14,7 @@ import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
 import { RELAY_JOBS } from './jobs/relay/jobs.ts';
 import { RULE_JOBS } from './jobs/rule/jobs.ts';
 import { SERVICE_JOBS } from './jobs/service/jobs.ts';
-import { BATCH_JOBS } from './jobs/vault/batch-jobs.ts';
-import { ITEM_JOBS } from './jobs/vault/jobs.ts';
+import { BATCH_JOBS, ITEM_JOBS } from './jobs/vault/jobs.ts';
 
 /** The jobs by name, each with the number that it has in a frame. */
 export const JOBS = numberJobs(

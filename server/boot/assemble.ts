@@ -9,7 +9,7 @@ import { readRedisStats } from '../redis/info.ts';
 import { findRedis } from '../redis/open.ts';
 import type { GaugeSources } from '../telemetry/gauges.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
-import { createRewrites } from '../vault/sad-rewrite.ts';
+import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { createBackground } from './background.ts';
 import type { SystemOptions } from './options.ts';
 import { createServices } from './services.ts';
@@ -67,8 +67,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     roots,
   });
   const { admission, audit, auditCheckpoints, auditStream, logHeads, jobs } = services;
-  const { rewriteStore } = stores;
-  const rewrites = createRewrites({ rewriteStore, settings, recordEvent, now, randomId });
+  const rewrites = new SadRewrites(stores.rewriteStore, settings, recordEvent, now, randomId);
   const parts = { stores, services };
   /** Writes the queued security log entries, then signs a checkpoint of every log that has grown, of items too. */
   const checkpoint = async (isLast = false): Promise<void> => {
@@ -76,6 +75,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     await auditCheckpoints.take();
     await (isLast ? logHeads.takeLast() : logHeads.take());
   };
+  const rewriteExpired = (): Promise<number> => rewrites.round();
   const sweepOnce = (): Promise<void> => sweep(parts);
   const figures: GaugeSources = {
     threads: pool.stats,
@@ -84,7 +84,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     lastBackup: () => readLastBackup(redis),
     jobs: jobs.figures,
     work: admission.stats,
-    isSadRewritten: rewrites.isOk,
+    isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
   };
   return {
@@ -96,9 +96,9 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(parts, name),
     /** Takes expired verification codes off the disk, if it is time; resolves with the ms until the next round. */
-    rewriteExpired: rewrites.round,
+    rewriteExpired,
     background: createBackground({
-      ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired: rewrites.round, recordEvent },
+      ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
       writeRejections: audit.writeSoon,
       stream: auditStream?.round,
     }),
@@ -119,7 +119,7 @@ async function close({
   readonly redis: RedisLink;
   readonly pool: Awaited<ReturnType<typeof openWorkers>>['pool'];
   readonly services: ReturnType<typeof createServices>;
-  readonly rewrites: ReturnType<typeof createRewrites>;
+  readonly rewrites: SadRewrites;
 }): Promise<void> {
   rewrites.stop();
   await auditStream?.stop();

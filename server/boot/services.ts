@@ -23,7 +23,7 @@ import { createCaptures } from '../endpoint/captures.ts';
 import { createEndpoints } from '../endpoint/endpoints.ts';
 import { createRetrievals } from '../endpoint/retrievals.ts';
 import { createSealing } from '../endpoint/sealing-keys.ts';
-import { createVaultExport } from '../export/exports.ts';
+import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import { createProxyJobs } from '../job/jobs.ts';
 import { createLazyJobQueue } from '../job/lazy-queue.ts';
@@ -49,18 +49,21 @@ import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import { createAdmin } from '../usage/usage.ts';
 import { createUtility } from '../utility/utility.ts';
-import { createBatches } from '../vault/batch/batches.ts';
-import { createStoreBatch } from '../vault/batch/store-batch.ts';
-import { createCardMetadata } from '../vault/card-metadata.ts';
-import { createErasing } from '../vault/erasure.ts';
-import { createExpiry } from '../vault/expiry.ts';
-import { createVaultList } from '../vault/list/list.ts';
-import { createReading } from '../vault/reader.ts';
-import { createRejections } from '../vault/rejections.ts';
-import { createRemoving } from '../vault/remover.ts';
-import { createReplacing } from '../vault/replacer.ts';
-import { createVault } from '../vault/vault.ts';
-import { createStoring } from '../vault/writer.ts';
+import { Batches } from '../vault/batch/batches.ts';
+import { StoreBatches } from '../vault/batch/store-batch.ts';
+import { BatchWriter } from '../vault/batch/write-batch.ts';
+import { CardMetadataSource } from '../vault/card-metadata.ts';
+import { Erasure } from '../vault/erasure.ts';
+import { ItemExpiry } from '../vault/expiry.ts';
+import { VaultTrees } from '../vault/list/list.ts';
+import { ItemPages } from '../vault/list/page.ts';
+import { ListPlanner } from '../vault/list/plan.ts';
+import { ItemReader } from '../vault/reader.ts';
+import { Rejections } from '../vault/rejections.ts';
+import { ItemRemover } from '../vault/remover.ts';
+import { ItemReplacer } from '../vault/replacer.ts';
+import { Vault } from '../vault/vault.ts';
+import { ItemWriter } from '../vault/writer.ts';
 import type { SystemOptions } from './options.ts';
 import type { Stores } from './stores.ts';
 
@@ -198,26 +201,32 @@ function createItemServices(
   { metering, idempotency, admission, keys }: Access,
 ) {
   const rules = new Rules(ruleStore, crypto, metering, settings);
-  const cards = createCardMetadata({ binStore, now });
-  const storing = createStoring({ crypto, itemStore, cards, now, settings });
-  const replacing = createReplacing({ itemStore, storing });
-  const reading = createReading({ crypto, itemStore, cards, now });
-  const removing = createRemoving({ crypto, itemStore, admission, keys, metering });
-  const rejections = createRejections({ crypto, itemStore, keys, now });
-  const trees = createVaultList({
-    ...{ crypto, itemStore, admission, metering, keys, cards, rules, rejections, cursors, now },
-  });
-  const storeBatches = createStoreBatch({
-    ...{ crypto, itemStore, admission, metering, idempotency, keys, storing, settings, now },
-  });
-  const batches = createBatches({
-    ...{ crypto, itemStore, admission, metering, idempotency, keys, rules, rejections, removing, now },
-  });
-  const erasing = createErasing({ crypto, itemStore, keys, removing, cursors });
-  const vault = createVault({
-    ...{
-      crypto,
+  const cards = new CardMetadataSource(binStore, now);
+  const storing = new ItemWriter(itemStore, crypto, cards, settings, now);
+  const replacing = new ItemReplacer(itemStore, storing);
+  const reading = new ItemReader(itemStore, crypto, keys, cards, now);
+  const removing = new ItemRemover(itemStore, crypto, admission, keys, metering);
+  const rejections = new Rejections(itemStore, crypto, keys, now);
+  const pages = new ItemPages(itemStore, admission);
+  const planner = new ListPlanner(itemStore, crypto, keys, cursors);
+  const trees = new VaultTrees(
+    itemStore,
+    crypto,
+    admission,
+    metering,
+    keys,
+    rules,
+    cards,
+    rejections,
+    planner,
+    pages,
+    now,
+  );
+  return {
+    ...{ rules, storing, replacing, reading, removing, rejections, trees },
+    vault: new Vault(
       itemStore,
+      crypto,
       metering,
       idempotency,
       keys,
@@ -227,15 +236,36 @@ function createItemServices(
       reading,
       removing,
       rejections,
-      trees,
-      batches,
-      exports: createVaultExport({ crypto, keys, trees }),
-      erasing,
-      storeBatches,
-    },
-    ...{ cursors, now },
-  });
-  return { rules, storing, replacing, reading, removing, rejections, trees, vault };
+      cursors,
+      now,
+    ),
+    storeBatches: new StoreBatches(
+      crypto,
+      admission,
+      metering,
+      idempotency,
+      keys,
+      storing,
+      new BatchWriter(itemStore, crypto, admission, storing, now),
+      settings,
+      now,
+    ),
+    batches: new Batches(
+      itemStore,
+      crypto,
+      admission,
+      metering,
+      idempotency,
+      keys,
+      rules,
+      rejections,
+      removing,
+      pages,
+      now,
+    ),
+    exports: new Exports(crypto, keys, trees),
+    erasure: new Erasure(itemStore, crypto, keys, removing, cursors),
+  };
 }
 
 /** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
@@ -252,12 +282,12 @@ function createEndpointServices(
   return {
     endpoints,
     captures: createCaptures({
-      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, rejections },
+      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, reading, rejections },
       ...{ endpoints, endpointAuth, sealing, telling, now },
     }),
     sealing,
     retrievals: createRetrievals({ metering, rules, reading, rejections, trees, endpoints, endpointAuth }),
-    expiry: createExpiry({ crypto, itemStore, keyStore, keys, audit, now, randomId, settings }),
+    expiry: new ItemExpiry(itemStore, keyStore, crypto, audit, keys, settings, now, randomId),
     forms: new HostedForms(formStore, crypto, settings, randomId, now),
   };
 }
@@ -265,7 +295,17 @@ function createEndpointServices(
 /** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
 function createProxyServices(
   { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
-  { metering, idempotency, accounts, keys, rules, storing, rejections, queue }: Access & Items & Queued,
+  {
+    metering,
+    idempotency,
+    accounts,
+    keys,
+    rules,
+    storing,
+    reading,
+    rejections,
+    queue,
+  }: Access & Items & Queued,
 ) {
   const { certificateStore, connectionStore, csrStore, itemStore, jobStore, keyStore } = stores;
   const { proxyAllow, proxyCa, networkTokenRequesters: requesters, retryMs } = options;
@@ -294,6 +334,7 @@ function createProxyServices(
       crypto,
       connections,
       itemStore,
+      reading,
       jobStore,
       thirdParties,
       metering,
@@ -318,6 +359,7 @@ function createProxyServices(
         crypto,
         connections,
         itemStore,
+        reading,
         keys,
         certs: certificates,
         thirdParties,

@@ -1,7 +1,7 @@
 import { CredentialStore } from '../account/credential/store.ts';
 import { createAccountStore } from '../account/store.ts';
 import { createAuditStore } from '../audit/store.ts';
-import { createBinStore } from '../bin-table/store.ts';
+import { BinStore } from '../bin-table/store.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
 import { createComplianceStore } from '../compliance/store.ts';
 import { createSealingStore } from '../endpoint/sealing-store.ts';
@@ -19,8 +19,8 @@ import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
 import { createIdempotencyStore } from '../request/idempotency-store.ts';
 import { createSinkStore } from '../sink/store.ts';
-import { createItemStore } from '../vault/store/items.ts';
-import { createRewriteStore } from '../vault/store/sad-rewrite.ts';
+import { ItemStore } from '../vault/store/items.ts';
+import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 
 /** All stores of a vault, by name. */
 export type Stores = ReturnType<typeof openStores>;
@@ -33,7 +33,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
   return {
     accountStore: createAccountStore(redis),
     auditStore: createAuditStore(redis),
-    binStore: createBinStore(redis),
+    binStore: new BinStore(redis),
     censusStore: createCensusStore(redis),
     certificateStore: new CertificateStore(redis),
     connectionStore: new NamedStore(redis, redisKeys.connections),
@@ -44,12 +44,12 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     formStore: new FormStore(redis),
     headsStore: createHeadsStore(redis, isStreamed),
     idempotencyStore: createIdempotencyStore(redis),
-    itemStore: createItemStore(redis, buckets, isStreamed),
+    itemStore: new ItemStore(redis, buckets, isStreamed),
     jobStore: createJobStore(redis),
     keyStore: createKeyStore(redis, buckets, isStreamed),
     rateStore: createRateStore(redis),
     recordStore: createRecordStore(redis),
-    rewriteStore: createRewriteStore(redis),
+    rewriteStore: new RewriteStore(redis),
     ruleStore: new NamedStore(redis, redisKeys.rules),
     sealingStore: createSealingStore(redis),
     sinkStore: createSinkStore(redis),

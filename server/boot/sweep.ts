@@ -75,7 +75,7 @@ export async function sweep(system: Swept): Promise<void> {
       (aid: string) => forms.sweep(aid),
       jobs.resume,
       jobListing.trim,
-      expiry.sweep,
+      (aid: string) => expiry.sweep(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
     ...gone.map((aid) => () => removeData(system, aid)),
     () => credentials.sweep(),

@@ -18,7 +18,7 @@ import type { MeteringService } from '../request/metering.ts';
 import { mayReveal, sightOf, vetTarget } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import { type ItemAddress, type ReadParts, readAndOpen } from '../vault/reader.ts';
+import type { ItemAddress, ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 import type { CallBounds } from './bounds.ts';
@@ -90,6 +90,7 @@ export interface ProxyParts {
   readonly crypto: Crypto;
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: ItemStore;
+  readonly reading: ItemReader;
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: ThirdParties;
   readonly idempotency: IdempotencyService;
@@ -164,7 +165,7 @@ function ownerOf(ctx: AccountContext, { aid, kid, summary, user }: KeyRef, nowMs
  * counted meanwhile. Rejects with `token_not_found`, and with the error of a template or a rule.
  */
 export async function fillJob(
-  { crypto, itemStore, keys, metering, rejections, now }: ProxyParts,
+  { crypto, itemStore, reading, keys, metering, rejections, now }: ProxyParts,
   ctx: AccountContext,
   input: ItemAddress & { readonly passphrase: SecretBytes },
   rules: RuleSet,
@@ -193,7 +194,7 @@ export async function fillJob(
         connection: order.connection,
       });
     };
-    const made = await readAndOpen(itemStore, key, token, fill, readParts);
+    const made = await reading.readAndOpen(key, token, fill, readParts);
     if (made.kind === 'done') {
       return provenMissing(crypto, key, blob, passphrase);
     }

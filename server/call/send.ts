@@ -28,7 +28,7 @@ import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore, StoredItem } from '../vault/store/items.ts';
-import type { Storing } from '../vault/writer.ts';
+import type { ItemWriter } from '../vault/writer.ts';
 import { asksForRepeat, judgeAttempt, type Verdict } from './outcome.ts';
 import type { RetryPause } from './retry-pause.ts';
 
@@ -70,7 +70,7 @@ interface SendingParts {
   readonly thirdParties: Pick<ThirdParties, 'send' | 'vet'>;
   readonly keys: Pick<Keys, 'find'>;
   readonly rules: Pick<Rules, 'find'>;
-  readonly storing: Pick<Storing, 'storeUnder'>;
+  readonly storing: Pick<ItemWriter, 'storeUnder'>;
   readonly credentials: Pick<Certificates, 'find'>;
   readonly requesters: readonly ProxyRequester[];
   readonly recordEvent: RecordEvent;

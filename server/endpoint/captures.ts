@@ -19,12 +19,12 @@ import type { MeteringService } from '../request/metering.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { addressItem } from '../vault/address.ts';
+import type { ItemReader } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
-import type { Replaced, Replacing } from '../vault/replacer.ts';
+import type { ItemReplacer, Replaced } from '../vault/replacer.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore } from '../vault/store/items.ts';
-import type { Storing } from '../vault/writer.ts';
+import type { ItemWriter } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import type { Captured, CaptureState, ToldCapture } from './capture-schema.ts';
 import {
@@ -95,13 +95,14 @@ interface Reading {
 }
 
 interface CaptureParts {
-  readonly crypto: Pick<Crypto, 'captureItem' | 'describeItem' | 'patchItem'>;
+  readonly crypto: Pick<Crypto, 'captureItem' | 'patchItem'>;
   readonly itemStore: Pick<ItemStore, 'read'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'request'>;
   readonly idempotency: IdempotencyService;
   readonly rules: Pick<Rules, 'find'>;
-  readonly storing: Pick<Storing, 'sadExpiry' | 'storeUnder'>;
-  readonly replacing: Replacing;
+  readonly storing: Pick<ItemWriter, 'sadExpiry' | 'storeUnder'>;
+  readonly replacing: ItemReplacer;
+  readonly reading: Pick<ItemReader, 'check'>;
   readonly telling: Telling;
   readonly keys: Pick<Keys, 'find'>;
   readonly rejections: Pick<Rejections, 'record'>;
@@ -156,7 +157,7 @@ async function create(
   const order = body.length === 0 ? undefined : await parts.telling.check(account, body);
   if (token !== undefined) {
     rejectTokenOptions({ algorithm, overwrite: overwrite === false ? overwrite : undefined });
-    await addressItem(parts, await parts.keys.find(account, input.user), { token, reference });
+    await parts.reading.check(await parts.keys.find(account, input.user), { token, reference });
     return parts.endpoints.create(
       ctx,
       'capture',
@@ -283,7 +284,7 @@ async function patchOnce(
   return replacing.writeOver(key, item, patched, seed);
 }
 
-/** Adds what was sent to the endpoint's item. Rejects with `endpoint_out_of_scope` another reference, and as `Replacing`. */
+/** Adds what was sent to the endpoint's item. Rejects with `endpoint_out_of_scope` another reference, and as `ItemReplacer`. */
 function patch(
   parts: CaptureParts,
   ctx: AccountContext,

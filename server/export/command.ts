@@ -5,7 +5,7 @@ import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
 import { VaultError } from '../core/errors.ts';
 import { compileJsonBody } from '../http/json-body.ts';
 import { actFor, createContext } from '../request/context.ts';
-import { ExportRequest } from '../vault/schema.ts';
+import { ExportRequest } from './schema.ts';
 
 const OPTIONS = {
   ...ACCOUNT,
@@ -24,7 +24,7 @@ const OPTIONS = {
 
 const readBody = compileJsonBody(ExportRequest, { refuseUnknown: true, parameters: [] });
 
-/** What the options ask for; rejects what the API would. */
+/** Returns the request of the options; rejects it as the API would. */
 function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
   const { user, recipient: recipients } = options;
   const [reference_prefix, stored_after, stored_before] = [
@@ -64,7 +64,7 @@ async function writeExport(
     items = count;
     report(count);
   };
-  const file = await services.vault.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
+  const file = await services.exports.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
   for await (const piece of file) {
     await output.write(piece);
   }

@@ -1,4 +1,4 @@
-import { bindParts } from '../core/bind.ts';
+import type { ExportPiece } from '../../workers/jobs/export/jobs.ts';
 import { streamOf } from '../core/byte-stream.ts';
 import { mapAhead } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -9,41 +9,65 @@ import { parseFilterTime } from '../domain/text/time.ts';
 import { type Keys, namedInBody } from '../key/keys.ts';
 import { type AccountContext, confirmAccount } from '../request/context.ts';
 import { requireUnmasked } from '../request/permission.ts';
-import type { VaultTrees } from '../vault/list/list.ts';
-import type { TreeBranch } from '../vault/list/tree.ts';
-import type { ExportRequest } from '../vault/schema.ts';
+import type { TreeBranch, VaultTrees } from '../vault/list/list.ts';
+import type { ExportRequest } from './schema.ts';
 
 /** Pieces that are encrypted ahead of the one that is being sent. */
 const PIECES_AHEAD = 2;
 const encoder = new TextEncoder();
 
-/** What is exported, and to whom. */
-export interface ExportInput extends ExportRequest {
+/** Options of an export. */
+interface ExportInput extends ExportRequest {
   readonly passphrase: SecretBytes;
-  /** Told how many items are in what was encrypted so far. */
+  /** Called with the number of items that were encrypted so far. */
   readonly onItems?: (count: number) => void;
 }
 
-interface ExportParts {
-  readonly crypto: Pick<Crypto, 'beginExport' | 'sealExport'>;
-  readonly keys: Pick<Keys, 'prove'>;
-  readonly trees: Pick<VaultTrees, 'openTree'>;
-}
-
-/** Plaintext of an export that is to be encrypted: whole chunks, and in the last one what is left. */
-interface Piece {
-  readonly chunk: number;
-  readonly isLast: boolean;
+/** Plaintext of an export: whole chunks, and in the last piece the rest. */
+interface Piece extends ExportPiece {
   readonly text: Uint8Array;
 }
 
-/** Makes the exports of a server. */
-export function createVaultExport(parts: ExportParts) {
-  return bindParts(parts, { exportItems });
-}
+/** Exports of the items of a key, encrypted to recipients. */
+export class Exports {
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly keys: Keys,
+    private readonly trees: VaultTrees,
+  ) {}
 
-/** Exports of a server. */
-export type VaultExport = ReturnType<typeof createVaultExport>;
+  /**
+   * Returns a file in the age format with a JSON line for each item, and a last one that counts and hashes them. Rejects
+   * callers who see numbers masked, and as `decryptAll` does before the reply starts; a change of the key after that aborts
+   * the stream, which then ends without its last chunk. An account's preferences for masks and metadata do not apply: items
+   * are exported as they were stored.
+   */
+  async exportItems(
+    ctx: AccountContext,
+    { user, recipients, reference_prefix, passphrase, onItems, ...times }: ExportInput,
+  ): Promise<ReadableStream<Uint8Array>> {
+    await confirmAccount(ctx);
+    requireUnmasked(ctx.account);
+    const { aid } = ctx.account;
+    const stored_after = timeOf('stored_after', times.stored_after);
+    const stored_before = timeOf('stored_before', times.stored_before);
+    const { head, key: fileKey } = await this.crypto.beginExport({ aid, recipients });
+    const seal = ({ text, ...piece }: Piece): Promise<Uint8Array> =>
+      this.crypto.sealExport({ aid, key: fileKey, piece, text });
+    const { key, blob } = await namedInBody(this.keys.prove(ctx, user, passphrase));
+    const { stream } = await this.trees.openTree({
+      ctx,
+      route: 'POST /v1/vault/export',
+      filter: { user, reference_prefix, stored_after, stored_before, limit: -1 },
+      only: key,
+      opening: { kind: 'warm', blob, secret: passphrase },
+      view: { rules: [], forcedMask: false, maskFields: [], wantsCard: false },
+      operation: 'decrypt',
+      write: (branches, _, end) => streamOf(fileOf(head, branches, seal, onItems, end)),
+    });
+    return stream;
+  }
+}
 
 function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined): number | undefined {
   const time = text === undefined ? undefined : parseFilterTime(text);
@@ -54,40 +78,7 @@ function timeOf(name: 'stored_after' | 'stored_before', text: string | undefined
   return time;
 }
 
-/**
- * A file in the age format with a JSON line for each item, and a last one that counts and hashes them. Rejects callers who
- * see numbers masked, and as `decryptAll` does before the reply starts; a change of the key after that aborts the stream,
- * which then ends without its last chunk. An account's preferences for masks and metadata do not apply: what is exported is
- * what was stored.
- */
-async function exportItems(
-  { crypto, keys, trees }: ExportParts,
-  ctx: AccountContext,
-  { user, recipients, reference_prefix, passphrase, onItems, ...times }: ExportInput,
-): Promise<ReadableStream<Uint8Array>> {
-  await confirmAccount(ctx);
-  requireUnmasked(ctx.account);
-  const { aid } = ctx.account;
-  const stored_after = timeOf('stored_after', times.stored_after);
-  const stored_before = timeOf('stored_before', times.stored_before);
-  const { head, key: fileKey } = await crypto.beginExport({ aid, recipients });
-  const seal = ({ text, ...piece }: Piece): Promise<Uint8Array> =>
-    crypto.sealExport({ aid, key: fileKey, piece, text });
-  const { key, blob } = await namedInBody(keys.prove(ctx, user, passphrase));
-  const { stream } = await trees.openTree({
-    ctx,
-    route: 'POST /v1/vault/export',
-    filter: { user, reference_prefix, stored_after, stored_before, limit: -1 },
-    only: key,
-    opening: { kind: 'warm', blob, secret: passphrase },
-    view: { rules: [], forcedMask: false, maskFields: [], wantsCard: false },
-    operation: 'decrypt',
-    write: (branches, _, end) => streamOf(fileOf(head, branches, seal, onItems, end)),
-  });
-  return stream;
-}
-
-/** The bytes of the file. Nothing is given before the first items are encrypted, so that an error of theirs is a reply. */
+/** Yields the bytes of the file. Yields nothing before the first items are encrypted, so that their errors are replies. */
 async function* fileOf(
   head: Uint8Array,
   branches: AsyncIterable<TreeBranch>,
@@ -106,7 +97,7 @@ async function* fileOf(
   }
 }
 
-/** The text of the file, cut where its chunks end. */
+/** Yields the text of the file, cut at the ends of chunks. */
 async function* piecesOf(
   branches: AsyncIterable<TreeBranch>,
   onItems: ExportInput['onItems'],

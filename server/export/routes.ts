@@ -2,11 +2,11 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { NO_QUERY } from '../schema/common.ts';
-import { ExportFile, ExportRequest } from '../vault/schema.ts';
+import { ExportFile, ExportRequest } from './schema.ts';
 
 const BYTES = 'application/octet-stream';
 
-/** The name of the file: that of the key, without what some systems allow in no name, or take for a hidden one. */
+/** Returns the name of the file: that of the key, without characters that some systems forbid or hide. */
 function fileNameOf(user: string): string {
   return `${user.replaceAll(':', '_').replace(/^[.-]/, '_')}.age`;
 }
@@ -32,7 +32,7 @@ const exportItems = defineRoute({
   confirmsAccount: true,
   audit: { action: 'vault.export', of: 'all', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body, passphrase, services }) => ({
-    stream: await services.vault.exportItems(ctx, { ...body, passphrase }),
+    stream: await services.exports.exportItems(ctx, { ...body, passphrase }),
     headers: {
       'Content-Type': BYTES,
       'Content-Disposition': `attachment; filename="${fileNameOf(body.user)}"`,

@@ -10,6 +10,7 @@ import type { Captures } from '../endpoint/captures.ts';
 import type { Endpoints } from '../endpoint/endpoints.ts';
 import type { Retrievals } from '../endpoint/retrievals.ts';
 import type { Sealing } from '../endpoint/sealing-keys.ts';
+import type { Exports } from '../export/exports.ts';
 import type { HostedForms } from '../form/forms.ts';
 import type { FormPages } from '../form/pages/render.ts';
 import type { JobListing } from '../job/listing.ts';
@@ -26,7 +27,11 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/observer.ts';
 import type { Admin } from '../usage/usage.ts';
 import type { Utility } from '../utility/utility.ts';
-import type { VaultService } from '../vault/vault.ts';
+import type { Batches } from '../vault/batch/batches.ts';
+import type { StoreBatches } from '../vault/batch/store-batch.ts';
+import type { Erasure } from '../vault/erasure.ts';
+import type { VaultTrees } from '../vault/list/list.ts';
+import type { Vault } from '../vault/vault.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 import type { ParseBody } from './json-body.ts';
@@ -54,7 +59,12 @@ export interface HttpConfig {
 /** The services that routes call, and the settings of the HTTP side. */
 export interface HttpServices {
   readonly http: HttpConfig;
-  readonly vault: VaultService;
+  readonly vault: Vault;
+  readonly trees: VaultTrees;
+  readonly storeBatches: StoreBatches;
+  readonly batches: Batches;
+  readonly exports: Exports;
+  readonly erasure: Erasure;
   readonly keys: Pick<Keys, 'create' | 'list' | 'changePassphrase' | 'remove'>;
   readonly recoveries: Recoveries;
   readonly endpoints: Pick<Endpoints, 'list' | 'remove'>;

@@ -1,13 +1,11 @@
-/** Which column of a CSV file becomes which part of an item. */
-
 import { CommandError } from '../cli/command.ts';
 import { isShownName } from '../domain/text/unknown-name.ts';
 
-/** Parts of an item beside its data; each other name is a member of the data. */
+/** Parts of an item in addition to its data; each other name is a member of the data. */
 const PARTS = ['reference', 'ttl', 'token', 'algorithm'];
 const METADATA = 'metadata.';
 
-/** A part of an item, and the column that it comes from. */
+/** A part of an item, and its column in a CSV file. */
 export interface Mapped {
   readonly name: string;
   readonly column: string;
@@ -44,7 +42,7 @@ function checkName(name: string, where: string): void {
 /** Makes the JSON text of an item from the fields of a record. */
 export type ItemOf = (fields: readonly string[]) => Uint8Array;
 
-/** Where each part stands. Without a map the columns have the names of the parts. */
+/** Finds the column of each part. Without a map the columns have the names of the parts. */
 export function itemFrom(header: readonly string[], map: readonly Mapped[] | undefined): ItemOf {
   if (header.length === 0) {
     throw new CommandError('The first line of FILE must name the columns.', 1);
@@ -57,7 +55,7 @@ export function itemFrom(header: readonly string[], map: readonly Mapped[] | und
   }
   if (map === undefined) {
     for (const name of header) {
-      // The first line may be a card if the names are missing, and is not repeated.
+      // The message does not repeat the first line, which is a card if the names are missing.
       checkName(name, 'Without --map the first line of FILE');
     }
   }
@@ -85,7 +83,7 @@ export function itemFrom(header: readonly string[], map: readonly Mapped[] | und
   };
 }
 
-/** Fields that are not empty, by their names. */
+/** Returns the fields that are not empty, by their names. */
 function given(
   places: readonly { readonly name: string; readonly at: number }[],
   fields: readonly string[],

@@ -14,7 +14,8 @@ import {
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
 import { actFor, createContext } from '../request/context.ts';
 import { parseMap } from './columns.ts';
-import { checkRows, importRows, type RefusedRow, type Target } from './importer.ts';
+import { checkRows, importRows, type Target } from './importer.ts';
+import type { RefusedRow } from './rows.ts';
 import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
 import { openJournal } from './state.ts';
 
@@ -37,10 +38,10 @@ const OPTIONS = {
 type Options = Values<typeof OPTIONS>;
 
 const FORMATS = ['csv', 'ndjson', 'age'] as const;
-/** Refused lines that a dry run shows. */
+/** Rejected lines that a dry run shows. */
 const SHOWN_MAX = 20;
 
-/** What the command line asks for. Throws for what does not fit together. */
+/** Reads the options of the file. Throws for options that do not fit together. */
 function readOptions(path: string, options: Options): SourceOptions {
   const { identity, delimiter = ',', map, tokens } = options;
   const named = options.format ?? /\.([a-z]+)$/.exec(path)?.[1];
@@ -79,7 +80,7 @@ function readOptions(path: string, options: Options): SourceOptions {
   return { path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) };
 }
 
-/** What an import that goes on must be asked for once more. */
+/** Returns a digest of the options that a continued import must have again. */
 function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: Options): string {
   const asked = { source, account: options.account, user: options.user, tokens: options.tokens };
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
@@ -91,7 +92,7 @@ async function targetOf(session: Session, options: Options): Promise<Target> {
   const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
   const ctx = actFor(createContext(origin), await accountOf(session, options));
   const imported = { keepsTokens: options.tokens === 'keep' };
-  return { vault: services.vault, ctx, input: { user: options.user ?? '', passphrase, imported } };
+  return { batches: services.storeBatches, ctx, input: { user: options.user ?? '', passphrase, imported } };
 }
 
 function counted(count: number, what: string): string {
@@ -120,7 +121,7 @@ function checkResult({ rows, refused }: Awaited<ReturnType<typeof checkRows>>): 
   };
 }
 
-/** Shows how far an import is; the total is estimated from the part of the file that was read. */
+/** Shows the progress of an import; the total is estimated from the part of the file that was read. */
 function reporter(shown: Progress, share: () => number | undefined): (rows: number) => void {
   return (rows) => {
     const read = share();
@@ -141,8 +142,8 @@ async function runImport(
     shown.end();
     return checkResult(checked);
   }
-  // A wrong key or passphrase is told before there is a file that another command line would have to fit.
-  await target.vault.checkMany(target.ctx, { ...target.input, items: [] });
+  // A wrong key or passphrase is reported before there is a file with the options of this command line.
+  await target.batches.checkMany(target.ctx, { ...target.input, items: [] });
   const beside = options.state ?? path;
   const journal = await openJournal(beside, digestOf(asked, options));
   const shown = progress('Importing', 'rows');
@@ -166,7 +167,7 @@ async function runImport(
   };
 }
 
-/** `vault import FILE`. One that was stopped goes on when it is called again. */
+/** `vault import FILE`. Continues an interrupted import when it is called again. */
 export const importCommand = defineCommand({
   words: ['import'],
   argument: 'FILE',

@@ -1,10 +1,9 @@
-/** Rows of CSV (RFC 4180), as spreadsheets and processors write it. */
 import { type Info, parse } from 'csv-parse';
 import { CommandError } from '../cli/command.ts';
 import { type ItemOf, itemFrom, type Mapped } from './columns.ts';
 import { LINE_BYTES_MAX, type Refusal, type Row } from './rows.ts';
 
-/** The longest record, such that no item is longer. */
+/** The longest record; no item is longer. */
 const RECORD_BYTES_MAX = 524_288;
 
 interface CsvOptions {
@@ -15,9 +14,9 @@ interface CsvOptions {
 const NOT_UTF8 =
   'FILE is not UTF-8: convert it and pipe it in, for example with iconv -f WINDOWS-1252 -t UTF-8.';
 
-/** The text as the parser gets it, and which lines its records are. The parser does not count lines within quotes. */
+/** The text of the parser, with the lines of its records: the parser does not count lines within quotes. */
 interface Text {
-  /** What no record has taken yet. */
+  /** The text that belongs to no record yet. */
   ahead: Uint8Array;
   /** Bytes before it. */
   bytes: number;
@@ -28,10 +27,10 @@ interface Text {
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** Behind the last line: the parser looks ahead before it gives a record. */
+/** Added after the last line: the parser looks ahead before it yields a record. */
 const END = '\n'.repeat(16);
 
-/** The text in UTF-8, whose last line ends as the others. */
+/** Yields the text in UTF-8, whose last line ends as the others. */
 async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
@@ -62,7 +61,7 @@ function linesIn(text: Uint8Array): number {
   return lines;
 }
 
-/** Takes these bytes; gives the line of the first one that is in no blank line. */
+/** Takes these bytes; returns the line of the first one that is in no blank line. */
 function take(text: Text, length: number): number {
   const taken = text.ahead.subarray(0, length);
   const start = taken.findIndex((byte) => !isBlank(byte));
@@ -73,7 +72,7 @@ function take(text: Text, length: number): number {
   return line;
 }
 
-/** Bounds what waits for the end of its line, and is looked at again with each piece. Throws for a line that is too long. */
+/** Bounds the text that has no line end yet, which is searched again with each piece. Throws for a line that is too long. */
 function bound(text: Text): void {
   if (text.ahead.every(isBlank)) {
     take(text, text.ahead.length);
@@ -82,13 +81,13 @@ function bound(text: Text): void {
   }
 }
 
-/** A record and the byte where it ends; no record where the parser cannot go on. */
+/** A record and the offset of its end; no record if the parser cannot continue. */
 interface Found {
   readonly fields: readonly string[] | undefined;
   readonly end: number;
 }
 
-/** Starts to read the records of a text; each call reads on, and gives what is complete. */
+/** Creates a reader of the records of a text; each call reads on, and returns the complete ones. */
 function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[] {
   let found: Found[] = [];
   const parser = parse({
@@ -98,12 +97,12 @@ function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[
     skip_empty_lines: true,
     skip_records_with_error: true,
     max_record_size: RECORD_BYTES_MAX,
-    // Nothing is left to the stream of the parser, which would give its records later, and none behind a fault.
+    // The stream of the parser gets no records: it would yield them later, and none after a fault.
     on_record(fields: readonly string[], { bytes }: Info) {
       found.push({ fields, end: bytes });
       return null;
     },
-    // What follows is read anew behind the faulty line: to read it here too would take longer with each such line.
+    // The text after the faulty line is read again: reading it here too would take longer with each such line.
     on_skip(): never {
       found.push({ fields: undefined, end: 0 });
       throw new Error('faulty record');
@@ -117,15 +116,15 @@ function createReader(delimiter: string): (piece: Uint8Array) => readonly Found[
   };
 }
 
-/** A line with fields, or one that has none. */
+/** A line with its fields, or a faulty one without. */
 interface Line {
   readonly line: number;
   readonly fields: readonly string[] | undefined;
 }
 
 /**
- * The lines of records, and those that are faulty. The parser would take all that follows for a part of a faulty record, up
- * to the next quote: it begins anew with the next line.
+ * Yields the lines of records, and faulty ones. The parser would take the following text up to the next quote for a part of
+ * a faulty record: a new one begins with the next line.
  */
 async function* linesOf(
   bytes: AsyncIterable<Uint8Array>,
@@ -133,7 +132,7 @@ async function* linesOf(
 ): AsyncGenerator<readonly Line[]> {
   const text: Text = { ahead: new Uint8Array(0), bytes: 0, line: 1 };
   let [read, start] = [createReader(delimiter), 0];
-  // Where the newest record is faulty, and the end of its line is not there yet.
+  // Whether the newest record is faulty, and the end of its line has not arrived yet.
   let isFaulty = false;
   const skipLine = (): Line => {
     const from = text.ahead.findIndex((byte) => !isBlank(byte));
@@ -182,10 +181,10 @@ const ROUNDED: Refusal = {
   code: 'invalid_csv',
   error: 'The line has a number that a spreadsheet has rounded, such as 4.11E+15: its digits are lost.',
 };
-/** What a spreadsheet makes of a number of twelve digits and more. */
+/** A number of twelve digits and more, as a spreadsheet writes it. */
 const ROUNDED_NUMBER = /^\d([.,]\d+)?E\+\d\d$/;
 
-/** The rows of a CSV text, whose first record names the columns. Throws for columns that do not fit, and other encodings. */
+/** Yields the rows of CSV (RFC 4180), whose first record names the columns. Throws for other columns and encodings. */
 export async function* csvRows(
   bytes: AsyncIterable<Uint8Array>,
   { delimiter, map }: CsvOptions,

@@ -1,49 +1,48 @@
-/** Imports rows in batches, and keeps what became of them. */
 import { createHash } from 'node:crypto';
 import { CommandError } from '../cli/command.ts';
 import { mapAhead, pause } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { BatchError } from '../vault/batch/schema.ts';
+import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import type { StoreManyInput } from '../vault/batch/write-batch.ts';
-import type { VaultService } from '../vault/vault.ts';
-import type { Refusal, Row } from './rows.ts';
+import type { Refusal, RefusedRow, Row } from './rows.ts';
 import type { Journal, State } from './state.ts';
 
 const BATCH_ROWS = 1_000;
 const BATCH_BYTES = 4_194_304;
-/** Rows between collections of garbage, which fills twice the memory where the runtime decides. About a second's work. */
+/** Rows between garbage collections, about a second of work. Left to the runtime, garbage takes twice the memory. */
 const COLLECT_ROWS = 16_384;
 /** Batches that are stored at once. */
 const BATCHES_AHEAD = 3;
-/** The longest time whose rows are imported once more after a stop. */
+/** The longest time whose rows are imported again after an interruption. */
 const SAVE_EVERY_MS = 1_000;
-/** How often a batch is tried again, and after what pause. */
+/** Retries of a batch, and the pause before each. */
 const PATIENCE = 60;
 const PAUSE_MS = 1_000;
 
-/** Where the rows of an import go. */
+/** The target of an import. */
 export interface Target {
-  readonly vault: Pick<VaultService, 'checkMany' | 'storeMany'>;
+  readonly batches: StoreBatches;
   readonly ctx: AccountContext;
   readonly input: Omit<StoreManyInput, 'items' | 'seed'>;
 }
 
-/** Rows that are stored at once, and how far the import is then. */
+/** Rows that are stored at once, and the progress after them. */
 interface Batch {
   readonly rows: readonly Row[];
   readonly first: number;
   readonly after: Pick<State, 'rows' | 'layout'>;
 }
 
-/** What became of a row. */
+/** The outcome of a row. */
 type Outcome = { readonly replaced: boolean } | { readonly refusal: Refusal };
 
 function isText(item: Row['item']): item is Uint8Array {
   return item instanceof Uint8Array;
 }
 
-/** The batches behind what is imported already; the same ones each time. Throws where the rows before are others. */
+/** Yields the batches after the imported rows; the same ones each time. Throws if the rows before are others. */
 async function* batchesOf(
   source: AsyncIterable<readonly Row[]>,
   done: Pick<State, 'rows' | 'layout'>,
@@ -97,7 +96,7 @@ async function* batchesOf(
   } catch (error) {
     fault = { error };
   }
-  // What could be read of a faulty file is imported first.
+  // The readable part of a faulty file is imported first.
   if (rows.length > 0) {
     yield batch();
   }
@@ -106,17 +105,17 @@ async function* batchesOf(
   }
 }
 
-/** How an error names the item of a batch. */
+/** The place of an item of a batch, as in errors. */
 const PLACE = /(body\.)?items\[\d+\]\.?/g;
 
-/** The fault of a row, from that of its item in a batch. */
+/** Returns the error of a row, from that of its item in a batch. */
 function refusalOf({ code, error, field }: BatchError): Refusal {
   const own = field?.replace(PLACE, '');
   const text = error.replace(PLACE, '').replace(/^`` /, 'The line ');
   return { code, error: text, ...(own ? { field: own } : {}) };
 }
 
-/** Gives each row the outcome of its item. */
+/** Returns the outcome of each row, from those of its items. */
 async function outcomesOf(
   rows: readonly Row[],
   act: (items: readonly Uint8Array[]) => Promise<readonly Outcome[]>,
@@ -127,7 +126,7 @@ async function outcomesOf(
   return rows.map(({ item }) => (isText(item) ? (outcomes[next++] as Outcome) : { refusal: item }));
 }
 
-/** Works again for a minute while the store is away, such as while its disk is busy. */
+/** Retries for a minute while the store is unavailable, such as while its disk is busy. */
 async function patiently<T>(work: () => Promise<T>): Promise<T> {
   for (let left = PATIENCE; ; left--) {
     try {
@@ -142,27 +141,21 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Stores a batch. The same rows have the same seed each time, so none is stored twice. */
-function storeBatch({ vault, ctx, input }: Target, id: string, { rows, first }: Batch) {
+function storeBatch({ batches, ctx, input }: Target, id: string, { rows, first }: Batch) {
   const seed = createHash('sha256').update(`import ${id} ${first}`).digest('base64url').slice(0, id.length);
   return outcomesOf(rows, async (items) => {
-    const results = await patiently(() => vault.storeMany(ctx, { ...input, items, seed }));
+    const results = await patiently(() => batches.storeMany(ctx, { ...input, items, seed }));
     return results.map((result) =>
       'code' in result ? { refusal: refusalOf(result) } : { replaced: !result.created },
     );
   });
 }
 
-function checkBatch({ vault, ctx, input }: Target, { rows }: Batch) {
+function checkBatch({ batches, ctx, input }: Target, { rows }: Batch) {
   return outcomesOf(rows, async (items) => {
-    const faults = await vault.checkMany(ctx, { ...input, items });
+    const faults = await batches.checkMany(ctx, { ...input, items });
     return faults.map((fault) => (fault ? { refusal: refusalOf(fault) } : { replaced: false }));
   });
-}
-
-/** A row that is refused, by its line. */
-export interface RefusedRow {
-  readonly line: number;
-  readonly refusal: Refusal;
 }
 
 function refusedOf(rows: readonly Row[], outcomes: readonly Outcome[]): RefusedRow[] {
@@ -171,7 +164,7 @@ function refusedOf(rows: readonly Row[], outcomes: readonly Outcome[]): RefusedR
   );
 }
 
-/** Imports what is not imported yet. Rows before a fault of the file are imported. */
+/** Imports the rows that are not imported yet. Rows before a fault of the file are imported. */
 export async function importRows(
   target: Target,
   source: AsyncIterable<readonly Row[]>,
@@ -206,7 +199,7 @@ export async function importRows(
   }
 }
 
-/** Looks at all rows as an import does, and stores nothing. Gives those that it would refuse, but for tokens that are taken. */
+/** Checks all rows as an import does, and stores nothing. Returns the rows that it would reject, except for tokens that are taken. */
 export async function checkRows(
   target: Target,
   source: AsyncIterable<readonly Row[]>,

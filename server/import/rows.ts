@@ -1,30 +1,35 @@
-/** What an import reads: rows of a file, each an item, with the line where it begins. */
 import { CommandError } from '../cli/command.ts';
 
-/** Why a row is not imported, without anything of the row. */
+/** The error of a row, without any content of the row. */
 export interface Refusal {
   readonly code: string;
   readonly error: string;
   readonly field?: string | undefined;
 }
 
-/** A row: the JSON text of an item, or why it is none. */
+/** A row: the JSON text of an item, or its error. */
 export interface Row {
   /** The line of the file where it begins, from 1. */
   readonly line: number;
   readonly item: Uint8Array | Refusal;
 }
 
+/** A rejected row, by its line. */
+export interface RefusedRow {
+  readonly line: number;
+  readonly refusal: Refusal;
+}
+
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
-/** The longest line that is waited for. */
+/** The longest line that is buffered. */
 export const LINE_BYTES_MAX = 2_097_152;
 /** The last line of an export. */
 const SUM = /^\{"count":(\d+),"sha256":"([0-9a-f]{64})"\}\s*$/;
 
-/** What the end of a file says of it. */
+/** Facts from the end of a file. */
 export interface FileEnd {
-  /** Whether the last line was that of an export, and agreed with the others. */
+  /** Whether the last line was that of an export, and matched the others. */
   isWhole: boolean;
 }
 
@@ -32,7 +37,7 @@ function isBlank(line: Uint8Array): boolean {
   return line.every((byte) => byte <= SPACE);
 }
 
-/** The rows of whole lines, from the line of this number on; also how many lines they were. */
+/** Returns the rows of whole lines, the first of which has this number; also the number of lines. */
 function rowsOf(text: Uint8Array, first: number): { readonly rows: Row[]; readonly lines: number } {
   const rows: Row[] = [];
   let lines = 0;
@@ -48,8 +53,8 @@ function rowsOf(text: Uint8Array, first: number): { readonly rows: Row[]; readon
 }
 
 /**
- * The rows of a text with a JSON object a line, such as an export, whose last line is compared with the others and is no row.
- * Throws for a line that is too long, and for a last line that does not agree.
+ * Yields the rows of a text with one JSON object a line, such as an export, whose last line is compared with the others and
+ * is no row. Throws for a line that is too long, and for a last line that does not match.
  */
 export async function* jsonRows(
   bytes: AsyncIterable<Uint8Array>,
@@ -68,7 +73,7 @@ export async function* jsonRows(
   };
   for await (const piece of bytes) {
     rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    // The newest whole line stays: it may be the last one of an export.
+    // The newest whole line is kept back: it may be the last one of an export.
     const newest = rest.lastIndexOf(NEWLINE, rest.lastIndexOf(NEWLINE) - 1) + 1;
     if (rest.length - newest > 2 * LINE_BYTES_MAX) {
       throw new CommandError(`Line ${line} of FILE, or the one after it, is longer than 2 MB.`, 1);

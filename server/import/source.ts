@@ -10,7 +10,7 @@ import { type FileEnd, jsonRows, type Row } from './rows.ts';
 /** The name of standard input. */
 export const STANDARD_INPUT = '-';
 
-/** What is read, and how. */
+/** Options of the file to import. */
 export interface SourceOptions {
   readonly path: string;
   readonly format: 'csv' | 'ndjson' | 'age';
@@ -20,8 +20,8 @@ export interface SourceOptions {
   readonly identity: string | undefined;
 }
 
-/** The rows of a file, and how much of it has been read. */
-export interface Source {
+/** The rows of a file, and the share of it that has been read. */
+interface Source {
   readonly rows: AsyncIterable<readonly Row[]>;
   readonly end: FileEnd;
   /** 0 to 1; undefined for standard input. */
@@ -54,7 +54,7 @@ async function* opened(bytes: AsyncGenerator<Uint8Array>, identity: string): Asy
   }
 }
 
-/** Opens what is imported. Throws for a file that cannot be read. */
+/** Opens the file to import. Throws if it cannot be read. */
 export async function openSource({ path, format, identity, ...csv }: SourceOptions): Promise<Source> {
   const isInput = path === STANDARD_INPUT;
   const size = isInput ? undefined : await sizeOf(path);

@@ -1,6 +1,6 @@
 /**
- * The files beside an import: `FILE.import`, by which it goes on after it was stopped, and `FILE.errors`, with a line of
- * JSON for each row that was refused. Neither has anything of a row but its line and the names of its parts.
+ * The files of an import: `FILE.import`, by which an interrupted one continues, and `FILE.errors`, with a line of JSON for
+ * each rejected row. Neither contains anything of a row but its line and the names of its parts.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -9,47 +9,93 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { CommandError } from '../cli/command.ts';
 import { errorCode } from '../config/folder.ts';
-import type { Refusal } from './rows.ts';
+import type { RefusedRow } from './rows.ts';
 
 const COUNT = Type.Integer({ minimum: 0 });
 const State = Type.Object({
   version: Type.Literal(1),
-  /** The seed of everything that is stored: what was stored is not stored again. */
+  /** The seed of all items: stored ones are not stored again. */
   id: Type.String(),
-  /** SHA-256 of what the command line asks for, in hex. */
+  /** SHA-256 of the options of the command line, in hex. */
   asked: Type.String(),
   /** Rows that have their result; those after them may have been stored too. */
   rows: COUNT,
-  /** SHA-256 of the places and lengths of these rows, in hex: another file is not this one's rest. */
+  /** SHA-256 of the places and lengths of these rows, in hex: an import cannot continue with another file. */
   layout: Type.String(),
-  /** Items that were stored, and how many of them were there already. */
+  /** Stored items, and the number of them that replaced one. */
   items: COUNT,
   replaced: COUNT,
   refused: COUNT,
   /** Bytes of `FILE.errors` that belong to these rows. */
   error_bytes: COUNT,
-  /** When the import was complete. It is shown: a file of somebody else's must not control the terminal. */
+  /** End of a complete import. It is shown: a forged file must not control the terminal. */
   ended_at: Type.Optional(Type.String({ pattern: '^[0-9TZ:.-]+$' })),
 });
-/** How far an import is. */
+/** The progress of an import. */
 export type State = Static<typeof State>;
 
-/** The files of one import. */
-export interface Journal {
-  readonly state: State;
-  /** Writes the state of a new import, before the first rows are stored: one that never began leaves no file. */
-  readonly begin: () => Promise<void>;
-  /** Adds the refused rows of what was just imported; in memory until `save`. */
-  readonly refuse: (rows: readonly { readonly line: number; readonly refusal: Refusal }[]) => void;
-  /** Writes the errors, and then the state: both survive the end of the process and of the machine. Nothing before it began. */
-  readonly save: () => Promise<void>;
-}
-
 const MODE = 0o600;
-/** No link is followed: in a folder that others may write to it could lead to any file. */
+/** Follows no link: in a folder that is writable by others it could lead to any file. */
 const ERRORS_FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW;
 
-/** Whether there is something of this name, even if it is a link to nothing. */
+/** The files of one import. */
+export class Journal {
+  /** Errors that are not written yet. */
+  private lines = '';
+  private begun: Promise<void> | undefined;
+
+  constructor(
+    private readonly path: string,
+    readonly state: State,
+  ) {}
+
+  /** Writes the state of a new import, before the first rows are stored: one that never began leaves no file. */
+  begin(): Promise<void> {
+    this.begun ??= write(`${this.path}.import`, this.state);
+    return this.begun;
+  }
+
+  /** Adds the rejected rows of the last batch; in memory until `save`. */
+  refuse(rows: readonly RefusedRow[]): void {
+    for (const { line, refusal } of rows) {
+      this.lines += `${JSON.stringify({ line, ...refusal })}\n`;
+    }
+  }
+
+  /** Writes the errors, then the state. Both survive the end of the process and of the machine. No-op before `begin`. */
+  async save(): Promise<void> {
+    if (this.begun === undefined) {
+      return;
+    }
+    if (this.lines !== '') {
+      await this.saveErrors().catch((error: unknown) => {
+        throw new CommandError(`${this.path}.errors cannot be written (${errorCode(error)}).`, 1);
+      });
+    }
+    await write(`${this.path}.import`, this.state);
+  }
+
+  private async saveErrors(): Promise<void> {
+    const file = await open(`${this.path}.errors`, ERRORS_FLAGS, MODE);
+    try {
+      // Errors of rows that are imported again are written again.
+      await file.truncate(this.state.error_bytes);
+      await file.appendFile(this.lines);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    this.state.error_bytes += Buffer.byteLength(this.lines);
+    this.lines = '';
+  }
+}
+
+/** Opens the files of an import, `PATH.import` and `PATH.errors`. Throws for those of another import, and of a complete one. */
+export async function openJournal(path: string, asked: string): Promise<Journal> {
+  return new Journal(path, await stateFor(path, asked));
+}
+
+/** Whether the name exists, even as a dangling link. */
 function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -74,7 +120,7 @@ async function readState(path: string): Promise<State | undefined> {
   }
 }
 
-/** The state that a command goes on with. */
+/** Reads the state to continue with, or makes that of a new import. */
 async function stateFor(path: string, asked: string): Promise<State> {
   const found = await readState(`${path}.import`);
   if (found === undefined) {
@@ -102,7 +148,7 @@ async function stateFor(path: string, asked: string): Promise<State> {
 async function write(path: string, state: State): Promise<void> {
   const part = `${path}.part`;
   try {
-    // What a killed import has left, or a link of somebody else's, is replaced and never written through.
+    // The file of a killed import, or a foreign link, is replaced and never written through.
     await rm(part, { force: true });
     const file = await open(part, 'wx', MODE);
     try {
@@ -115,47 +161,4 @@ async function write(path: string, state: State): Promise<void> {
   } catch (error) {
     throw new CommandError(`${path} cannot be written (${errorCode(error)}).`, 1);
   }
-}
-
-/** Opens the files beside `path`. Throws for those of another import, and of one that is complete. */
-export async function openJournal(path: string, asked: string): Promise<Journal> {
-  const state = await stateFor(path, asked);
-  let lines = '';
-  let begun: Promise<void> | undefined;
-  const saveErrors = async (): Promise<void> => {
-    const file = await open(`${path}.errors`, ERRORS_FLAGS, MODE);
-    try {
-      // Those of rows that are imported once more are written once more.
-      await file.truncate(state.error_bytes);
-      await file.appendFile(lines);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    state.error_bytes += Buffer.byteLength(lines);
-    lines = '';
-  };
-  return {
-    state,
-    begin() {
-      begun ??= write(`${path}.import`, state);
-      return begun;
-    },
-    refuse(rows) {
-      for (const { line, refusal } of rows) {
-        lines += `${JSON.stringify({ line, ...refusal })}\n`;
-      }
-    },
-    async save() {
-      if (begun === undefined) {
-        return;
-      }
-      if (lines !== '') {
-        await saveErrors().catch((error: unknown) => {
-          throw new CommandError(`${path}.errors cannot be written (${errorCode(error)}).`, 1);
-        });
-      }
-      await write(`${path}.import`, state);
-    },
-  };
 }

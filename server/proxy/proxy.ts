@@ -30,7 +30,7 @@ import type { Unlocked } from '../key/opener.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
 import type { IdempotentRequest, Repeatable, ReplyCodec, SentMark } from '../request/idempotency.ts';
 import { mayReveal, sightOf } from '../request/permission.ts';
-import { type ItemAddress, startReads } from '../vault/reader.ts';
+import type { ItemAddress } from '../vault/reader.ts';
 
 const NETWORK_TOKEN_ATTEMPTS = 8;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
@@ -55,7 +55,7 @@ function post(parts: ProxyParts, ctx: AccountContext, input: ProxyPostInput): Pr
   return noting(parts, ctx, input, async () => {
     const { account } = ctx;
     const { token, reference, attempts, debug, allow_missing: allowMissing, body } = input;
-    const readParts = startReads(parts, account, input.user, [token]);
+    const readParts = parts.reading.startReads(account, input.user, [token]);
     const order = await connectOrder(parts, account, await checkOrder(parts, account, 'post', body));
     requireShowable(account, input, order);
     const sight = sightOf(account);

@@ -26,7 +26,7 @@ import { type Account, type AccountContext, actorOf, confirmAccount, senderOf } 
 import type { MeteringService } from '../request/metering.ts';
 import { outsideScope, requireKey, sightOf } from '../request/permission.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import { type ReadParts, startReads } from '../vault/reader.ts';
+import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 
@@ -54,8 +54,9 @@ export interface Relayed {
 interface RelayParts {
   readonly crypto: Pick<Crypto, 'fillRelay' | 'passes' | 'showRelay'>;
   readonly connections: Pick<Connections, 'find'>;
-  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read' | 'readParts'>;
-  readonly keys: Pick<Keys, 'recallId' | 'withUnlocked'>;
+  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
+  readonly reading: Pick<ItemReader, 'startReads'>;
+  readonly keys: Pick<Keys, 'withUnlocked'>;
   readonly certs: Pick<Certificates, 'find'>;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;
@@ -132,7 +133,7 @@ async function relay(parts: RelayParts, ctx: AccountContext, given: RelayInput):
   const input = { ...given, headers: headersToSend(given.headers) };
   requireKey(account, input.user);
   const tokens = namedTokens(input);
-  const readParts = startReads(parts, account, input.user, tokens);
+  const readParts = parts.reading.startReads(account, input.user, tokens);
   const connection = await connections.find(account.aid, input.connection);
   requireAllowed(parts.thirdParties, account, connection.shown, input);
   const { shown } = connection;
@@ -233,7 +234,7 @@ async function fillUnder(
   return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
 }
 
-/** Fills by all items as they were read, as `readAndOpen` does of one. Items that do not exist are undefined. */
+/** Fills by all items as they were read, as `ItemReader.readAndOpen` does of one. Items that do not exist are undefined. */
 async function readAndFill<T>(
   itemStore: Pick<ItemStore, 'read'>,
   { kid, gen }: KeyRef,

@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value';
 import type { CardFacts } from '../../workers/jobs/vault/jobs.ts';
 import type { BinStore } from '../bin-table/store.ts';
-import { createMemory } from '../core/cache.ts';
+import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import { CardMetadata } from './schema.ts';
@@ -11,11 +11,37 @@ const ISSUERS_KNOWN_MS = 60_000;
 const encoder = new TextEncoder();
 
 /** Issuer data of cards, from the operator's BIN table. */
-export interface CardMetadataSource {
-  readonly of: (card: CardFacts) => Promise<CardMetadata | undefined>;
+export class CardMetadataSource {
+  /** Issuers by the first eight digits of a number. */
+  private readonly known: Memory<CardMetadata['issuer']>;
+
+  constructor(
+    private readonly binStore: BinStore,
+    now: Clock,
+  ) {
+    this.known = createMemory(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
+  }
+
+  async of({ bin, issuerDigits, brand }: CardFacts): Promise<CardMetadata | undefined> {
+    if (bin === undefined || issuerDigits === undefined) {
+      return undefined;
+    }
+    return { bin, brand: brand ?? 'unknown', issuer: await this.issuersOf(issuerDigits) };
+  }
+
+  private async issuersOf(digits: string): Promise<CardMetadata['issuer']> {
+    const known = this.known.get(digits);
+    if (known) {
+      return known;
+    }
+    const text = await this.binStore.find(Number(digits));
+    const issuers = text === undefined ? [] : parseIssuers(text);
+    this.known.set(digits, issuers);
+    return issuers;
+  }
 }
 
-/** The BIN table is not sealed; what is no list of issuers was put there by somebody else. */
+/** Parses a list of issuers. The BIN table is not sealed: any other text means that it was tampered with. */
 function parseIssuers(text: string): CardMetadata['issuer'] {
   try {
     const issuers: unknown = JSON.parse(text);
@@ -23,42 +49,12 @@ function parseIssuers(text: string): CardMetadata['issuer'] {
       return issuers;
     }
   } catch {
-    // Not even JSON: the same error.
+    // Invalid JSON is the same error.
   }
   throw new VaultError('integrity_failed');
 }
 
-export function createCardMetadata({
-  binStore,
-  now,
-}: {
-  readonly binStore: Pick<BinStore, 'find'>;
-  readonly now: Clock;
-}): CardMetadataSource {
-  const memory = createMemory<CardMetadata['issuer']>(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
-
-  const issuersOf = async (digits: string): Promise<CardMetadata['issuer']> => {
-    const known = memory.get(digits);
-    if (known) {
-      return known;
-    }
-    const text = await binStore.find(Number(digits));
-    const issuers = text === undefined ? [] : parseIssuers(text);
-    memory.set(digits, issuers);
-    return issuers;
-  };
-
-  return {
-    async of({ bin, issuerDigits, brand }) {
-      if (bin === undefined || issuerDigits === undefined) {
-        return undefined;
-      }
-      return { bin, brand: brand ?? 'unknown', issuer: await issuersOf(issuerDigits) };
-    },
-  };
-}
-
-/** Puts `card_metadata` beside the members of a JSON object's text. */
+/** Adds `card_metadata` to the text of a JSON object. */
 export function withCardMetadata(text: Uint8Array, metadata: CardMetadata | undefined): Uint8Array {
   if (!metadata) {
     return text;

@@ -22,7 +22,7 @@ async function eraseAll(
   let deleted = 0;
   let nextToken: string | undefined;
   do {
-    const erased = await services.vault.erase(ctx, { user, reference, next_token: nextToken });
+    const erased = await services.erasure.erase(ctx, { user, reference, next_token: nextToken });
     await services.metering.settle(ctx);
     deleted += erased.deleted;
     nextToken = erased.nextToken;

@@ -1,50 +1,88 @@
-import { bindParts } from '../core/bind.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { Keys } from '../key/keys.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { Removing } from './remover.ts';
+import type { ItemRemover } from './remover.ts';
 import type { ItemStore } from './store/items.ts';
 
-/** The most items that one call deletes: about a second of work. */
+/** Items that one call deletes: about a second of work. */
 const ERASED_MAX = 10_000;
 
-export interface EraseInput {
+interface EraseInput {
   readonly user: string;
   readonly reference: string;
   readonly next_token?: string | undefined;
 }
 
-/** How many items were deleted; with a token there are more. */
-export interface Erased {
+/** The number of deleted items; with a token there are more. */
+interface Erased {
   readonly deleted: number;
   readonly nextToken?: string | undefined;
 }
 
-interface EraseParts {
-  readonly crypto: Pick<Crypto, 'encodeReference'>;
-  readonly itemStore: Pick<ItemStore, 'buckets' | 'positionsByMember'>;
-  readonly keys: Pick<Keys, 'find'>;
-  readonly removing: Removing;
-  readonly cursors: Cursors;
-  readonly erasedMax?: number;
-}
+/** Deletes all items of a reference. */
+export class Erasure {
+  constructor(
+    private readonly store: ItemStore,
+    private readonly crypto: Crypto,
+    private readonly keys: Keys,
+    private readonly remover: ItemRemover,
+    private readonly cursors: Cursors,
+    private readonly erasedMax = ERASED_MAX,
+  ) {}
 
-/**
- * The tokens that the reference index has under any of these prefixes, those of other references with the same encoding
- * among them. While the root is rotated, entries move from the first prefix to the second.
- */
-async function* candidates(
-  { itemStore }: EraseParts,
-  kid: string,
-  prefixes: readonly Uint8Array[],
-): AsyncGenerator<string, void, undefined> {
-  for (let number = 0; number < itemStore.buckets; number++) {
-    for (const prefix of prefixes) {
-      for await (const positions of itemStore.positionsByMember({ kid, number }, 'references', prefix)) {
-        for (const { token } of positions) {
-          yield token;
+  /**
+   * Deletes the items of a reference, each as a single deletion would. Keeps no state between calls: each begins with the
+   * items that are left. An item that is stored meanwhile may stay. Rejects with `key_not_found` and `cursor_invalid`, and
+   * with `integrity_failed` when only damaged items are left.
+   */
+  async erase(ctx: AccountContext, { user, reference, next_token: nextToken }: EraseInput): Promise<Erased> {
+    const { aid } = ctx.account;
+    const scope = [aid, 'DELETE /v1/vault all', user, reference];
+    if (nextToken !== undefined) {
+      this.cursors.verify(scope, nextToken);
+    }
+    const { kid } = await this.keys.find(ctx.account, user);
+    const prefixes = await this.crypto.encodeReference({ aid, reference, exact: true });
+    const tokens = this.candidates(kid, prefixes);
+    let deleted = 0;
+    let isDamaged = false;
+    for (;;) {
+      const found = await take(tokens, this.erasedMax - deleted);
+      if (found.length === 0) {
+        break;
+      }
+      const items = found.map((token) => ({ token, reference }));
+      const outcomes = await this.remover.remove(ctx, user, items, 0);
+      deleted += outcomes.filter((outcome) => outcome === 'removed').length;
+      isDamaged ||= outcomes.includes('integrity_failed');
+      if (deleted >= this.erasedMax) {
+        const more = await take(tokens, 1);
+        await tokens.return();
+        return { deleted, ...(more.length > 0 ? { nextToken: this.cursors.sign(scope, kid) } : {}) };
+      }
+    }
+    if (isDamaged) {
+      throw new VaultError('integrity_failed');
+    }
+    return { deleted };
+  }
+
+  /**
+   * Yields the tokens that the reference index has under any of these prefixes, including those of other references with the
+   * same encoding. While the root is rotated, entries move from the first prefix to the second.
+   */
+  private async *candidates(
+    kid: string,
+    prefixes: readonly Uint8Array[],
+  ): AsyncGenerator<string, void, undefined> {
+    for (let number = 0; number < this.store.buckets; number++) {
+      for (const prefix of prefixes) {
+        for await (const positions of this.store.positionsByMember({ kid, number }, 'references', prefix)) {
+          for (const { token } of positions) {
+            yield token;
+          }
         }
       }
     }
@@ -61,55 +99,4 @@ async function take(tokens: AsyncGenerator<string, void, undefined>, max: number
     taken.push(value);
   }
   return taken;
-}
-
-/**
- * Deletes the items of a reference, each as a single deletion would. Nothing is remembered between calls: each begins with
- * what is left. An item that is stored meanwhile may stay. Rejects with `key_not_found` and `cursor_invalid`, and with
- * `integrity_failed` when a damaged item is all that is left.
- */
-async function erase(
-  parts: EraseParts,
-  ctx: AccountContext,
-  { user, reference, next_token: nextToken }: EraseInput,
-): Promise<Erased> {
-  const { crypto, cursors, keys, removing, erasedMax = ERASED_MAX } = parts;
-  const { aid } = ctx.account;
-  const scope = [aid, 'DELETE /v1/vault all', user, reference];
-  if (nextToken !== undefined) {
-    cursors.verify(scope, nextToken);
-  }
-  const { kid } = await keys.find(ctx.account, user);
-  const prefixes = await crypto.encodeReference({ aid, reference, exact: true });
-  const tokens = candidates(parts, kid, prefixes);
-  let deleted = 0;
-  let isDamaged = false;
-  for (;;) {
-    const found = await take(tokens, erasedMax - deleted);
-    if (found.length === 0) {
-      break;
-    }
-    const outcomes = await removing.remove(
-      ctx,
-      user,
-      found.map((token) => ({ token, reference })),
-      0,
-    );
-    deleted += outcomes.filter((outcome) => outcome === 'removed').length;
-    isDamaged ||= outcomes.includes('integrity_failed');
-    if (deleted >= erasedMax) {
-      const more = await take(tokens, 1);
-      await tokens.return();
-      return { deleted, ...(more.length > 0 ? { nextToken: cursors.sign(scope, kid) } : {}) };
-    }
-  }
-  if (isDamaged) {
-    throw new VaultError('integrity_failed');
-  }
-  return { deleted };
-}
-
-/** How all items of a reference are deleted. */
-export function createErasing(parts: EraseParts) {
-  return bindParts(parts, { erase });
 }

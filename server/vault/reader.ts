@@ -1,8 +1,9 @@
 import type { Opening } from '../../workers/jobs/key/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-import { bindParts } from '../core/bind.ts';
+import type { ViewParams } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
+import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { Keys } from '../key/keys.ts';
 import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
@@ -12,48 +13,23 @@ import type { Rules } from '../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from './card-metadata.ts';
 import type { ItemParts, ItemStore } from './store/items.ts';
 
-/** One item; `reference` is needed when it was stored with one. */
+/** Names one item; `reference` is needed when it was stored with one. */
 export interface ItemAddress {
   readonly user: string;
   readonly token: string;
   readonly reference?: string | undefined;
 }
 
-/** How data is changed before it is returned; what is omitted is the account's preference. */
+/** Changes of data before it is returned, as requested; an omitted one is the account's preference. */
 export interface View {
   readonly mask_fields?: readonly string[] | undefined;
   readonly rules: readonly string[];
   readonly return_card_metadata?: boolean | undefined;
 }
 
-/** How data is changed before it is returned: forced masks, then rules, then masks of the named fields. */
-export interface ReadView {
-  readonly forcedMask: boolean;
+/** Changes of data before it is returned: forced masks, then rules, then masks of the named fields. */
+export interface ReadView extends ViewParams {
   readonly rules: RuleSet;
-  readonly maskFields: readonly string[];
-  readonly wantsCard: boolean;
-}
-
-/** How an account's own reading changes data. Rejects a rule that does not exist at `field`. */
-export async function viewOf(
-  rules: Pick<Rules, 'find'>,
-  { aid, unmasked, preferences }: Account,
-  view: View,
-  field = 'query.rules',
-): Promise<ReadView> {
-  return {
-    rules: await rules.find(aid, view.rules, field),
-    forcedMask: !unmasked,
-    maskFields: view.mask_fields ?? preferences.mask_fields,
-    wantsCard: view.return_card_metadata ?? preferences.return_card_metadata,
-  };
-}
-
-interface ReadingParts {
-  readonly crypto: Pick<Crypto, 'openItem'>;
-  readonly itemStore: Pick<ItemStore, 'readParts' | 'read' | 'bucketOf' | 'appendLog'>;
-  readonly cards: CardMetadataSource;
-  readonly now: Clock;
 }
 
 /** One reading of one item. */
@@ -65,109 +41,122 @@ interface ReadRequest {
   readonly onOpened: () => void;
 }
 
-function openParts(
-  { crypto, now }: ReadingParts,
-  ctx: AccountContext,
-  { aid, kid }: KeyRef,
-  opening: Opening,
-  { token, reference, view }: ReadRequest,
-  item: ItemParts,
-) {
-  const { rules, forcedMask, maskFields, wantsCard } = view;
-  const params = {
-    ...actorOf(ctx, now()),
-    ...{ aid, kid, token, reference, seen: item.logLength },
-    ...{ forcedMask, maskFields, wantsCard },
-  };
-  return crypto.openItem({ params, opening, rules, item });
-}
+/** Reads the parts of an item, as `ItemStore.readParts`. */
+export type ReadParts = (kid: string, token: string) => Promise<ItemParts | undefined>;
 
-/** Reads the parts of an item. */
-export type ReadParts = ItemStore['readParts'];
+/** Reads single items, of accounts and of retrieval endpoints. */
+export class ItemReader {
+  constructor(
+    private readonly store: ItemStore,
+    private readonly crypto: Crypto,
+    private readonly keys: Keys,
+    private readonly cards: CardMetadataSource,
+    private readonly now: Clock,
+  ) {}
 
-/**
- * Starts reads of items that a request may need, where their key is unlocked: unlocking would take too long. The returned
- * function gives each of these reads once, for the same key alone; any other read is a new one.
- */
-export function startReads(
-  {
-    keys,
-    itemStore,
-  }: { readonly keys: Pick<Keys, 'recallId'>; readonly itemStore: Pick<ItemStore, 'readParts'> },
-  account: Account,
-  user: string,
-  tokens: readonly string[],
-): ReadParts {
-  const known = keys.recallId(account, user);
-  const reads = new Map<string, ReturnType<ReadParts>>();
-  if (known !== undefined) {
-    for (const token of tokens) {
-      reads.set(
-        token,
-        itemStore.readParts(known, token).catch(() => undefined),
-      );
+  /** Returns the object as JSON bytes, after its reading was logged; undefined if it does not exist. */
+  async openOne(
+    ctx: AccountContext,
+    key: KeyRef,
+    opening: Opening,
+    { token, reference, view, onOpened }: ReadRequest,
+  ): Promise<Done<Uint8Array | undefined> | Retry> {
+    const { aid, kid } = key;
+    const { rules, forcedMask, maskFields, wantsCard } = view;
+    const out = await this.readAndOpen(key, token, (item) => {
+      const params = {
+        ...actorOf(ctx, this.now()),
+        ...{ aid, kid, token, reference, seen: item.logLength },
+        ...{ forcedMask, maskFields, wantsCard },
+      };
+      return this.crypto.openItem({ params, opening, rules, item });
+    });
+    if (out.kind !== 'opened') {
+      return out;
     }
+    await confirmAccount(ctx);
+    onOpened();
+    const bucket = this.store.bucketOf(kid, token);
+    const logged = await this.store.appendLog(bucket, [token], [out.logEntry], key.gen);
+    if (logged.kind !== 'appended') {
+      return logged;
+    }
+    if (!logged.present[0]) {
+      return done(undefined);
+    }
+    const isBare = !wantsCard || Object.keys(out.card).length === 0;
+    return done(isBare ? out.text : withCardMetadata(out.text, await this.cards.of(out.card)));
   }
-  return (kid, token) => {
-    const read = kid === known ? reads.get(token) : undefined;
-    reads.delete(token);
-    return read ?? itemStore.readParts(kid, token);
+
+  /**
+   * Checks that an item exists, and that its caller may address it. No passphrase is involved. Rejects with
+   * `token_not_found` and `reference_required`.
+   */
+  async check(
+    { aid, kid }: KeyRef,
+    { token, reference }: Pick<ItemAddress, 'reference' | 'token'>,
+  ): Promise<void> {
+    const read = await this.store.read(kid, token);
+    if (read?.kind !== 'item') {
+      throw new VaultError('token_not_found');
+    }
+    const params = { aid, kid, token, rule: 'check', reference, now: this.now() } as const;
+    await this.crypto.describeItem({ params, meta: read.meta });
+  }
+
+  /**
+   * Reads an item and opens it by `open`. The first read is not one step: an item that does not open, or seems to be
+   * missing, is read again in one step.
+   */
+  async readAndOpen<Opened>(
+    { kid, gen }: KeyRef,
+    token: string,
+    open: (item: ItemParts) => Promise<Opened>,
+    readParts?: ReadParts,
+  ): Promise<Opened | Fenced | Done<undefined>> {
+    const found = await (readParts ? readParts(kid, token) : this.store.readParts(kid, token));
+    const opened = found && (await recover(open(found), 'integrity_failed', undefined));
+    if (opened !== undefined) {
+      return opened;
+    }
+    const item = await this.store.read(kid, token, gen);
+    return item?.kind === 'item' ? open(item) : (item ?? done(undefined));
+  }
+
+  /**
+   * Starts reads of items that a request may need, if their key is unlocked: an unlock would take too long. The returned
+   * function returns each of these reads once, for the same key alone; any other read is a new one.
+   */
+  startReads(account: Account, user: string, tokens: readonly string[]): ReadParts {
+    const known = this.keys.recallId(account, user);
+    const reads = new Map<string, ReturnType<ReadParts>>();
+    if (known !== undefined) {
+      for (const token of tokens) {
+        reads.set(
+          token,
+          this.store.readParts(known, token).catch(() => undefined),
+        );
+      }
+    }
+    return (kid, token) => {
+      const read = kid === known ? reads.get(token) : undefined;
+      reads.delete(token);
+      return read ?? this.store.readParts(kid, token);
+    };
+  }
+}
+
+/** Returns the changes for an account's own reading. Rejects a rule that does not exist at `field`. */
+export async function viewOf(
+  rules: Rules,
+  { aid, unmasked, preferences }: Account,
+  view: View,
+  field = 'query.rules',
+): Promise<ReadView> {
+  return {
+    rules: await rules.find(aid, view.rules, field),
+    forcedMask: !unmasked,
+    maskFields: view.mask_fields ?? preferences.mask_fields,
+    wantsCard: view.return_card_metadata ?? preferences.return_card_metadata,
   };
 }
-
-/**
- * Reads an item and opens it by `open`. The first read is not one step: what does not open, and what seems to be missing, is
- * read again as it is at one moment.
- */
-export async function readAndOpen<Opened>(
-  itemStore: Pick<ItemStore, 'read' | 'readParts'>,
-  { kid, gen }: KeyRef,
-  token: string,
-  open: (item: ItemParts) => Promise<Opened>,
-  readParts: ReadParts = itemStore.readParts,
-): Promise<Opened | Fenced | Done<undefined>> {
-  const found = await readParts(kid, token);
-  const opened = found && (await recover(open(found), 'integrity_failed', undefined));
-  if (opened !== undefined) {
-    return opened;
-  }
-  const item = await itemStore.read(kid, token, gen);
-  return item?.kind === 'item' ? open(item) : (item ?? done(undefined));
-}
-
-/** The object as JSON bytes, after its reading was logged; undefined when there is none. */
-async function openOne(
-  parts: ReadingParts,
-  ctx: AccountContext,
-  key: KeyRef,
-  opening: Opening,
-  request: ReadRequest,
-): Promise<Done<Uint8Array | undefined> | Retry> {
-  const { itemStore, cards } = parts;
-  const { token, view } = request;
-  const out = await readAndOpen(itemStore, key, token, (item) =>
-    openParts(parts, ctx, key, opening, request, item),
-  );
-  if (out.kind !== 'opened') {
-    return out;
-  }
-  await confirmAccount(ctx);
-  request.onOpened();
-  const bucket = itemStore.bucketOf(key.kid, token);
-  const logged = await itemStore.appendLog(bucket, [token], [out.logEntry], key.gen);
-  if (logged.kind !== 'appended') {
-    return logged;
-  }
-  if (!logged.present[0]) {
-    return done(undefined);
-  }
-  const isBare = !view.wantsCard || Object.keys(out.card).length === 0;
-  return done(isBare ? out.text : withCardMetadata(out.text, await cards.of(out.card)));
-}
-
-/** How one item is read, by whichever way its key was opened. */
-export function createReading(parts: ReadingParts) {
-  return bindParts(parts, { openOne });
-}
-
-export type Reading = ReturnType<typeof createReading>;

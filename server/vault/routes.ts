@@ -112,18 +112,18 @@ const readItems = defineRoute({
       return { jsonBytes: await services.vault.decrypt(ctx, { ...address, ...view, passphrase }) };
     }
     const { stream, nextToken } = decrypt_all
-      ? await services.vault.decryptAll(ctx, {
+      ? await services.trees.decryptAll(ctx, {
           ...filter,
           ...view,
           user: needed(user, 'query.user'),
           passphrase: needed(passphrase, 'query.passphrase'),
         })
-      : await services.vault.list(ctx, { ...filter, user, token });
+      : await services.trees.list(ctx, { ...filter, user, token });
     return { stream, headers: nextTokenHeader(nextToken) };
   },
 });
 
-/** Rejects parameters of a deletion that say different things of what to delete. */
+/** Rejects contradictory parameters of a deletion. */
 function checkRemoval({ all, token, next_token }: Static<typeof RemoveQuery>): void {
   if (all && token !== undefined) {
     throw new VaultError('invalid_request', { field: 'query.token', expected: 'cannot be sent with `all`' });
@@ -164,7 +164,7 @@ const removeItem = defineRoute({
       await services.vault.remove(ctx, { user, token, reference });
       return { json: { message: 'The item was deleted.' } };
     }
-    const { deleted, nextToken } = await services.vault.erase(ctx, {
+    const { deleted, nextToken } = await services.erasure.erase(ctx, {
       ...{ user, next_token },
       reference: needed(reference, 'query.reference'),
     });

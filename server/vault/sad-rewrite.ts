@@ -1,4 +1,3 @@
-import { bindParts } from '../core/bind.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
@@ -6,111 +5,102 @@ import type { RewriteOutcome, RewriteState, RewriteStore } from './store/sad-rew
 
 /** Rounds in the time within which an expired code has left the files: the rest is for the rewrite itself. */
 const ROUNDS = 4;
-/** How long before its expiry a code may be stored by a clock that is ahead of ours. */
+/** Tolerance for the clock of a server that stores codes and is ahead of this one. */
 const SKEW_MS = 60_000;
 
-interface RewriteDependencies {
-  readonly rewriteStore: RewriteStore;
-  readonly settings: Pick<ServiceSettings, 'sadTtlMs' | 'sadRewriteMs'>;
-  readonly recordEvent: RecordEvent;
-  readonly now: Clock;
-  readonly randomId: RandomId;
-}
-
-interface Parts extends RewriteDependencies {
-  readonly server: string;
-  readonly stopping: AbortController;
+/**
+ * Removes expired verification codes from the append-only files of Redis. All notes are in Redis, so that any server can
+ * continue.
+ */
+export class SadRewrites {
+  private readonly server: string;
+  private readonly stopping = new AbortController();
   /** The outcome of the last attempt that this server knows of. */
-  readonly known: { outcome: RewriteOutcome | undefined };
-}
+  private outcome: RewriteOutcome | undefined;
 
-/** Makes what removes expired verification codes from the disk. All notes are in Redis, so that any server goes on. */
-export function createRewrites(dependencies: RewriteDependencies) {
-  const parts: Parts = {
-    ...dependencies,
-    server: dependencies.randomId(),
-    stopping: new AbortController(),
-    known: { outcome: undefined },
-  };
-  return bindParts(parts, { round, isOk, stop });
-}
+  constructor(
+    private readonly store: RewriteStore,
+    private readonly settings: ServiceSettings,
+    private readonly recordEvent: RecordEvent,
+    private readonly now: Clock,
+    randomId: RandomId,
+  ) {
+    this.server = randomId();
+  }
 
-/** The time between two rounds, and between the beginnings of two rewrites half of the promised one. */
-function pauseMs({ settings }: Parts): number {
-  return Math.ceil(settings.sadRewriteMs / ROUNDS);
+  /**
+   * Rewrites the files if they may still have expired codes: after every expiry, and every deletion after a payment, since
+   * the last rewrite began. One of all servers does so. Resolves with the ms until the next round; never rejects.
+   */
+  async round(): Promise<number> {
+    // Half of the promised time passes between the starts of two rewrites.
+    const pause = Math.ceil(this.settings.sadRewriteMs / ROUNDS);
+    try {
+      if (this.settings.sadTtlMs > 0) {
+        const { until } = await this.store.read();
+        await this.store.expect(Math.max(until, this.now() + this.settings.sadTtlMs));
+      }
+      const before = await this.store.read();
+      this.learn(before.outcome);
+      const isDropped = before.wanted !== before.covered;
+      const isEarly = before.outcome === 'ok' && this.now() - before.begun < 2 * pause;
+      const isNeeded = (isDropped || mayHaveExpired(before)) && !isEarly;
+      if (!isNeeded || !(await this.store.claim(this.server, pause))) {
+        return pause;
+      }
+      try {
+        await this.rewriteIfNeeded(isDropped);
+      } finally {
+        await this.store.release(this.server);
+      }
+    } catch (error) {
+      if (!this.stopping.signal.aborted) {
+        this.recordEvent('sad_rewrite_failed', { error: error instanceof Error ? error.name : 'error' });
+      }
+    }
+    return pause;
+  }
+
+  /** Returns whether the last rewrite has succeeded; undefined if none was needed. */
+  isOk(): boolean | undefined {
+    return this.outcome === undefined || this.outcome === 'no_file' ? undefined : this.outcome === 'ok';
+  }
+
+  /** Ends the wait for a rewrite, which Redis itself completes. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async rewriteIfNeeded(isDropped: boolean): Promise<void> {
+    await this.store.removeExpired();
+    // Read before the rewrite begins: later changes are left to the next one.
+    const begun = this.now();
+    const { wanted, mark: last } = await this.store.read();
+    const mark = await this.store.mark();
+    if (!isDropped && mark === last) {
+      return;
+    }
+    const startedAt = performance.now();
+    const outcome = await this.store.rewrite(this.stopping.signal);
+    await this.store.finish(outcome, { begun, mark, wanted });
+    this.learn(outcome);
+    if (outcome === 'ok') {
+      this.recordEvent('sad_rewritten', { ms: Math.round(performance.now() - startedAt) });
+    } else if (outcome === 'failed') {
+      this.recordEvent('sad_rewrite_failed');
+    }
+  }
+
+  /** Notes an outcome. `refused` is recorded once, until there is another outcome. */
+  private learn(outcome: RewriteOutcome | undefined): void {
+    if (outcome === 'refused' && this.outcome !== 'refused') {
+      this.recordEvent('sad_rewrite_refused');
+    }
+    this.outcome = outcome;
+  }
 }
 
 /** Whether codes that expire may exist, or may have expired since the last rewrite began. */
 function mayHaveExpired({ until, begun }: RewriteState): boolean {
   return until > 0 && begun <= until + SKEW_MS;
-}
-
-/**
- * Removes expired codes from the files if there are any that may still be in them: every expiry, and every deletion
- * after a payment, since the last rewrite began. Of all servers one does so. Resolves with the ms until the next
- * round; never rejects.
- */
-async function round(parts: Parts): Promise<number> {
-  const { rewriteStore, settings, recordEvent, now, server, stopping } = parts;
-  const pause = pauseMs(parts);
-  try {
-    if (settings.sadTtlMs > 0) {
-      const { until } = await rewriteStore.read();
-      await rewriteStore.expect(Math.max(until, now() + settings.sadTtlMs));
-    }
-    const before = await rewriteStore.read();
-    learn(parts, before.outcome);
-    const isDropped = before.wanted !== before.covered;
-    const isEarly = before.outcome === 'ok' && now() - before.begun < 2 * pause;
-    if ((!isDropped && !mayHaveExpired(before)) || isEarly || !(await rewriteStore.claim(server, pause))) {
-      return pause;
-    }
-    try {
-      await rewriteIfNeeded(parts, isDropped);
-    } finally {
-      await rewriteStore.release(server);
-    }
-  } catch (error) {
-    if (!stopping.signal.aborted) {
-      recordEvent('sad_rewrite_failed', { error: error instanceof Error ? error.name : 'error' });
-    }
-  }
-  return pause;
-}
-
-async function rewriteIfNeeded(parts: Parts, isDropped: boolean): Promise<void> {
-  const { rewriteStore, recordEvent, now, stopping } = parts;
-  await rewriteStore.removeExpired();
-  // Read before the rewrite begins: what comes later is left to the next one.
-  const [begun, { wanted, mark: last }, mark] = [now(), await rewriteStore.read(), await rewriteStore.mark()];
-  if (!isDropped && mark === last) {
-    return;
-  }
-  const startedAt = performance.now();
-  const outcome = await rewriteStore.rewrite(stopping.signal);
-  await rewriteStore.finish(outcome, { begun, mark, wanted });
-  learn(parts, outcome);
-  if (outcome === 'ok') {
-    recordEvent('sad_rewritten', { ms: Math.round(performance.now() - startedAt) });
-  } else if (outcome === 'failed') {
-    recordEvent('sad_rewrite_failed');
-  }
-}
-
-/** Remembers an outcome. A refusal is recorded once, until there is another outcome. */
-function learn({ known, recordEvent }: Parts, outcome: RewriteOutcome | undefined): void {
-  if (outcome === 'refused' && known.outcome !== 'refused') {
-    recordEvent('sad_rewrite_refused');
-  }
-  known.outcome = outcome;
-}
-
-/** Whether the last rewrite has succeeded; undefined if none was needed. */
-function isOk({ known }: Parts): boolean | undefined {
-  return known.outcome === undefined || known.outcome === 'no_file' ? undefined : known.outcome === 'ok';
-}
-
-/** Ends the wait for a rewrite, which Redis itself completes. */
-function stop({ stopping }: Parts): void {
-  stopping.abort();
 }

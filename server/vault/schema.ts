@@ -5,7 +5,6 @@ import {
   MaskFields,
   Message,
   NextToken,
-  Recipient,
   Reference,
   RuleIds,
   ShownReference,
@@ -39,13 +38,13 @@ export const NumberParameter = Type.String({
   [ALIASES]: ['card_number', 'account_number', 'n'],
 });
 
-/** The algorithm where the account's preference is the default. */
+/** An algorithm whose default is the account's preference. */
 export const Algorithm = Type.String({
   ...ALGORITHM,
   description: `${ALGORITHM.description} Default: the preference \`default_algorithm\`, or \`full\`.`,
 });
 
-/** The algorithm where something else has set the default. */
+/** An algorithm whose default is the setting of an endpoint. */
 export const OwnAlgorithm = Type.String({
   ...ALGORITHM,
   description: `${ALGORITHM.description} Default: the setting of the endpoint.`,
@@ -66,7 +65,7 @@ function Metadata(more: string) {
   });
 }
 
-/** What may be kept of a new item beside its data. */
+/** Facts of a new item in addition to its data. */
 export const FACTS = {
   ttl: Type.Optional(Ttl('no end.')),
   metadata: Type.Optional(Metadata('Default: none.')),
@@ -158,7 +157,7 @@ export const StoredObject = Type.Object(
   },
 );
 
-/** The members that an update puts in the place of the stored ones. */
+/** Members of an update, which replace the stored ones. */
 export const UpdateObject = Type.Object(
   {},
   {
@@ -195,7 +194,7 @@ export type CardMetadata = Static<typeof CardMetadata>;
 
 const STORED_AT = Timestamp('When the item was stored or last updated.');
 
-/** What replies show of an item beside its place. */
+/** Facts of an item in replies. */
 export const SHOWN_FACTS = {
   expires_at: Type.Optional(Timestamp('When the item is gone; absent without an end.')),
   metadata: Type.Optional(
@@ -324,42 +323,3 @@ export const LogEntry = Type.Object(
 export type LogEntry = Static<typeof LogEntry>;
 
 export const LogEntries = Type.Array(LogEntry, { description: 'Newest first.' });
-
-/** The most recipients of an export. */
-const RECIPIENTS_MAX = 20;
-
-/** A time filter of a body, which its service reads. */
-function BodyTime(description: string) {
-  return Type.Optional(
-    Type.String({
-      description: `${description} A time as in RFC 3339.`,
-      examples: ['2026-01-31T12:00:00Z'],
-      maxLength: 64,
-      [EXPECTED]: 'must be a time as in RFC 3339, such as `2026-01-31T12:00:00Z`',
-      [PUBLISHED]: { format: 'date-time' },
-    }),
-  );
-}
-
-export const ExportRequest = Type.Object(
-  {
-    user: User,
-    recipients: Type.Array(Recipient, {
-      minItems: 1,
-      maxItems: RECIPIENTS_MAX,
-      description: 'Who can open the file: the holder of the identity of any of them.',
-      examples: [['age1cy0su9fwf3gf9mw868g5yut09p6nytfmmnktexz2ya5uqg9vl9sss4euqm']],
-      [EXPECTED]: `must be a list of 1 to ${RECIPIENTS_MAX} recipients of age`,
-    }),
-    reference_prefix: Type.Optional(ReferencePrefix),
-    stored_after: BodyTime('Only items stored at or after this time.'),
-    stored_before: BodyTime('Only items stored before this time.'),
-  },
-  { $id: 'ExportRequest' },
-);
-export type ExportRequest = Static<typeof ExportRequest>;
-
-export const ExportFile = Type.String({
-  description: 'A file in the age format (age-encryption.org/v1).',
-  [PUBLISHED]: { format: 'binary' },
-});

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { Elysia } from 'elysia';
 import { openRedis } from '../../server/redis/open.ts';
-import { createItemStore } from '../../server/vault/store/items.ts';
+import { ItemStore } from '../../server/vault/store/items.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 
 /** Bytes of what the vault stores for a card, and of the text that a reading gives. */
@@ -29,7 +29,7 @@ const EMPTY = new Uint8Array(0);
 const PASSPHRASE = new Uint8Array(32);
 const JSON_TYPE = { headers: { 'Content-Type': 'application/json' } };
 
-const itemStore = createItemStore(await openRedis({ kind: 'socket', path }, { replicas: 0 }), BUCKETS);
+const itemStore = new ItemStore(await openRedis({ kind: 'socket', path }, { replicas: 0 }), BUCKETS);
 const pool = createPool({
   entry: new URL('empty-worker.ts', import.meta.url),
   threads: Number(threads),

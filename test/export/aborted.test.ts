@@ -149,7 +149,7 @@ describe('over a socket', () => {
 describe('a reader who does not read', () => {
   test('has a few pages made for it, and takes a place until it goes', async () => {
     const { itemStore } = vault.opened.stores;
-    const { readMany } = itemStore;
+    const readMany = itemStore.readMany.bind(itemStore);
     let pages = 0;
     itemStore.readMany = async (...given) => {
       const replies = await readMany(...given);
@@ -174,7 +174,8 @@ describe('a reader who does not read', () => {
 describe('an error before the first piece', () => {
   test('is a reply, and takes no place', async () => {
     const { itemStore } = vault.opened.stores;
-    const { readMany, readManyAgain } = itemStore;
+    const readMany = itemStore.readMany.bind(itemStore);
+    const readManyAgain = itemStore.readManyAgain.bind(itemStore);
     itemStore.readMany = async (...given) => (await readMany(...given))?.fill(0);
     itemStore.readManyAgain = async (...given) => {
       const found = await readManyAgain(...given);

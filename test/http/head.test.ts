@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createApp } from '../../server/boot/app.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
+import type { VaultTrees } from '../../server/vault/list/list.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
-import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
+import { AUTHORIZATION, createStubParts, type StubParts, stub } from './stub-parts.ts';
 import { talkTo } from './talk.ts';
 
 /** What a reading needs beside the credentials, so that it succeeds. */
@@ -111,10 +112,10 @@ describe('HEAD of a long listing', () => {
     '/v1/retrieve/shop?decrypt_all=true&limit=-1',
   ])('%s reads only its beginning', async (target) => {
     const { seen, stream } = createEndless();
-    const { vault, retrievals } = createStubParts();
+    const { retrievals } = createStubParts();
     const endless = createApp(
       createStubParts({
-        vault: { ...vault, decryptAll: async () => ({ stream }) },
+        trees: stub<VaultTrees>({ decryptAll: async () => ({ stream }) }),
         retrievals: { ...retrievals, use: async () => ({ stream }) },
       }),
     );

@@ -165,7 +165,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'TypeError',
-    places: [HERE, /server\/vault\/store\/write\.ts:\d+/, /server\/vault\/writer\.ts:\d+/],
+    places: [HERE, /server\/vault\/store\/items\.ts:\d+/, /server\/vault\/writer\.ts:\d+/],
   },
   {
     layer: 'store: a reply that no script gives',
@@ -174,7 +174,7 @@ const FAULTS: readonly Fault[] = [
       return remove();
     },
     error: 'VaultError',
-    places: [/server\/vault\/store\/removal\.ts:\d+/, /server\/vault\/remover\.ts:\d+/],
+    places: [/server\/vault\/store\/items\.ts:\d+/, /server\/vault\/remover\.ts:\d+/],
   },
   {
     layer: 'script: a name that it does not have',
@@ -183,7 +183,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-items \(lua:3\)$/, /server\/vault\/store\/write\.ts:\d+/],
+    places: [/^at write-items \(lua:3\)$/, /server\/vault\/store\/items\.ts:\d+/],
   },
   {
     layer: 'script: an error that the data may have caused',
@@ -192,7 +192,7 @@ const FAULTS: readonly Fault[] = [
       return store();
     },
     error: 'ReplyError',
-    places: [/^at write-items \(lua:2\)$/, /server\/vault\/store\/write\.ts:\d+/],
+    places: [/^at write-items \(lua:2\)$/, /server\/vault\/store\/items\.ts:\d+/],
     code: 'integrity_failed',
   },
   {

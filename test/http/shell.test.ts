@@ -3,18 +3,19 @@ import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
+import type { VaultTrees } from '../../server/vault/list/list.ts';
+import type { Vault } from '../../server/vault/vault.ts';
 import { createClient, samplePath } from './client.ts';
-import { createStubParts, TOKEN_INFO } from './stub-parts.ts';
+import { createStubParts, stub, TOKEN_INFO } from './stub-parts.ts';
 
 const CANARY = 'canary-4929123412341234';
 const STORE = '/v1/vault?user=u1&passphrase=pass';
 
 function failing(error: unknown) {
-  const { vault } = createStubParts();
   const remove = async () => {
     throw error;
   };
-  return createClient({ vault: { ...vault, remove } });
+  return createClient({ vault: stub<Vault>({ remove }) });
 }
 const REMOVE = '/v1/vault?user=u1&token=tok';
 
@@ -105,14 +106,14 @@ describe('refusals', () => {
   });
 
   test('a bug whose rejection cannot be recorded is in the log all the same', async () => {
-    const { vault, audit } = createStubParts();
+    const { audit } = createStubParts();
     const remove = async () => {
       throw new TypeError(CANARY);
     };
     const record = async () => {
       throw new VaultError('store_unavailable');
     };
-    const client = createClient({ vault: { ...vault, remove }, audit: { ...audit, record } });
+    const client = createClient({ vault: stub<Vault>({ remove }), audit: { ...audit, record } });
     const answer = await client.send('DELETE', REMOVE);
     expect(answer.error.code).toBe('store_unavailable');
     expect(client.parts.lines).toMatchObject([
@@ -144,7 +145,6 @@ describe('refusals', () => {
   });
 
   test('a request that cannot be counted is not answered, and its stream is given up', async () => {
-    const { vault } = createStubParts();
     let isGivenUp = false;
     const stream = new ReadableStream<Uint8Array>({
       cancel: () => {
@@ -155,7 +155,7 @@ describe('refusals', () => {
       throw new VaultError('store_unavailable');
     };
     const client = createClient({
-      vault: { ...vault, list: async () => ({ stream }) },
+      trees: stub<VaultTrees>({ list: async () => ({ stream }) }),
       metering: { request, takeBack: () => undefined },
     });
     const answer = await client.send('GET', '/v1/vault');

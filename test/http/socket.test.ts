@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type net from 'node:net';
 import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
-import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
+import type { VaultTrees } from '../../server/vault/list/list.ts';
+import { AUTHORIZATION, createStubParts, type StubParts, stub } from './stub-parts.ts';
 import { type TalkArguments, talkTo } from './talk.ts';
 
 const HEAD = `Host: vault.test\r\nAuthorization: ${AUTHORIZATION}\r\n`;
@@ -18,7 +19,7 @@ beforeAll(() => {
   parts = {
     ...stubs,
     http: { ...stubs.http, bodyTimeoutMs: 200, trustedProxies: ['127.0.0.0/8'] },
-    vault: { ...stubs.vault, list: async () => ({ stream: treeOf.stream() }) },
+    trees: stub<VaultTrees>({ list: async () => ({ stream: treeOf.stream() }) }),
   };
   server = listen(createApp(parts), { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
 });

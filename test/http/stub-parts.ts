@@ -4,13 +4,24 @@ import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { parseJson } from '../../server/domain/json/json.ts';
 import { toPlain } from '../../server/domain/json/plain.ts';
+import type { Exports } from '../../server/export/exports.ts';
 import { createBodyBudget } from '../../server/http/body-budget.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
 import { createAdmission } from '../../server/limits/admission.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
+import type { Batches } from '../../server/vault/batch/batches.ts';
+import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
+import type { Erasure } from '../../server/vault/erasure.ts';
+import type { VaultTrees } from '../../server/vault/list/list.ts';
+import type { Vault } from '../../server/vault/vault.ts';
 import { createStubEndpoints, stubCredentials, stubJobs } from './stub-endpoints.ts';
+
+/** Makes a service of some of its methods. Its class has private members, which no object literal has. */
+export function stub<Service>(methods: Partial<Service>): Service {
+  return methods as Service;
+}
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -69,7 +80,12 @@ function streamOf(text: string) {
 }
 
 /** Items and keys. */
-function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys' | 'recoveries'> {
+function stubVault(
+  note: Note,
+): Pick<
+  HttpParts,
+  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'erasure' | 'keys' | 'recoveries'
+> {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
     recoveries: {
@@ -81,22 +97,26 @@ function stubVault(note: Note): Pick<HttpParts, 'vault' | 'keys' | 'recoveries'>
         passphrase: new Secret('generated-passphrase'),
       })),
     },
-    vault: {
+    vault: stub<Vault>({
       store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),
       decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),
-      list: note('list', () => ({ stream: streamOf('{"u1":[]}'), nextToken: 'more' })),
-      decryptAll: note('decryptAll', () => ({ stream: streamOf('{"u1":[]}') })),
-      storeBatch: note('storeBatch', () => ({ reply: { results: [TOKEN_INFO] }, replayed: true })),
-      storeMany: note('storeMany', () => [TOKEN_INFO]),
-      checkMany: note('checkMany', () => [undefined]),
-      exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')),
       update: note('update', () => ({ reply: TOKEN_INFO, replayed: true })),
       remove: note('remove', () => undefined),
-      erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })),
+      log: note('log', () => ({ entries: [] })),
+    }),
+    trees: stub<VaultTrees>({
+      list: note('list', () => ({ stream: streamOf('{"u1":[]}'), nextToken: 'more' })),
+      decryptAll: note('decryptAll', () => ({ stream: streamOf('{"u1":[]}') })),
+    }),
+    storeBatches: stub<StoreBatches>({
+      storeBatch: note('storeBatch', () => ({ reply: { results: [TOKEN_INFO] }, replayed: true })),
+    }),
+    batches: stub<Batches>({
       decryptBatch: note('decryptBatch', () => streamOf('{"results":[]}')),
       deleteBatch: note('deleteBatch', () => ({ reply: { results: [] }, replayed: false })),
-      log: note('log', () => ({ entries: [] })),
-    },
+    }),
+    exports: stub<Exports>({ exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')) }),
+    erasure: stub<Erasure>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
     keys: {
       create: note('createKey', () => ({
         reply: { user: 'u1', passphrase: new Secret('generated-passphrase') },

@@ -194,7 +194,7 @@ describe('an import that goes on', () => {
     );
     const { user, line } = await into(path);
     const { itemStore } = vault.opened.stores;
-    const { writeMany } = itemStore;
+    const writeMany = itemStore.writeMany.bind(itemStore);
     let left = 20;
     itemStore.writeMany = (...given) => {
       left -= 1;
@@ -222,7 +222,7 @@ describe('an import that goes on', () => {
   test('waits for a store that is away, and stores nothing twice', async () => {
     const { user, line } = await into(fileOf(cards(1_100)));
     const { itemStore } = vault.opened.stores;
-    const { writeMany } = itemStore;
+    const writeMany = itemStore.writeMany.bind(itemStore);
     let failures = 3;
     itemStore.writeMany = async (...given) => {
       const outcomes = await writeMany(...given);

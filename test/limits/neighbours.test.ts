@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { createAdmission } from '../../server/limits/admission.ts';
 import { createContext, type RequestContext } from '../../server/request/context.ts';
-import { readItemPages } from '../../server/vault/list/page.ts';
+import { ItemPages } from '../../server/vault/list/page.ts';
+import type { ItemStore } from '../../server/vault/store/items.ts';
+import { stub } from '../http/stub-parts.ts';
 
 const ACCOUNT = { aid: '' } as NonNullable<RequestContext['account']>;
 
@@ -119,18 +121,14 @@ test('a listing reads pages of 128 items while others are there, and longer ones
   const world = createWorld();
   const sizes: number[] = [];
   const picked = Array.from({ length: 1_500 }, (_, n) => ({ token: `t${n}`, storedAt: n, bucket: 0 }));
-  const key = { aid: 'a', kid: 'k', gen: 1 } as Parameters<typeof readItemPages>[1]['key'];
-  const parts = {
-    admission: world,
-    itemStore: {
-      positions: () => Promise.resolve([]),
-      readMany: () => Promise.resolve(Buffer.alloc(0)),
-      readManyAgain: () => Promise.reject(new Error('not read again')),
-    },
-  };
+  const key = { aid: 'a', kid: 'k', gen: 1 } as Parameters<ItemPages['read']>[0]['key'];
+  const store = stub<ItemStore>({
+    positions: () => Promise.resolve([]),
+    readMany: () => Promise.resolve(Buffer.alloc(0)),
+  });
   world.ask('b');
   const range = { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-  for await (const { fields } of readItemPages(parts, range, { part: 'meta' })) {
+  for await (const { fields } of new ItemPages(store, world).read(range, { part: 'meta' })) {
     sizes.push(fields.tokens.length);
     if (sizes.length === 2) {
       world.pass(1_000);

@@ -55,7 +55,7 @@ describe('a batch to decrypt', () => {
     const tokens = await newItems(3);
     const [, gone = ''] = tokens;
     const { itemStore } = vault.opened.stores;
-    const { appendLog } = itemStore;
+    const appendLog = itemStore.appendLog.bind(itemStore);
     let isDeleted: Promise<unknown> | undefined;
     spyOn(itemStore, 'appendLog').mockImplementation(async (...args) => {
       isDeleted ??= account.sdk.vault.delete({ user: 'u', token: gone });
@@ -73,7 +73,7 @@ describe('a batch to decrypt', () => {
   test('reads an item again that is replaced while it is read', async () => {
     const token = await newItem({ cvv: '111' });
     const { itemStore } = vault.opened.stores;
-    const { readMany } = itemStore;
+    const readMany = itemStore.readMany.bind(itemStore);
     spyOn(itemStore, 'readMany').mockImplementationOnce(async (...args) => {
       const replies = await readMany(...args);
       // What was read is as a torn reading leaves it: content and metadata of two versions.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { createCursors } from '../../server/core/cursors.ts';
 import { actFor, createContext } from '../../server/request/context.ts';
-import { createErasing } from '../../server/vault/erasure.ts';
+import { Erasure } from '../../server/vault/erasure.ts';
 import { type Answer, PASSPHRASE, type Query, refusalOf } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { openTestVault } from '../helpers/vault.ts';
@@ -204,16 +204,15 @@ describe('erasing a reference', () => {
     const { crypto, roots, services, stores } = vault.opened;
     const { keys, removing, accounts } = services;
     const cursors = createCursors(roots.cursorKeys);
-    const parts = { crypto, cursors, keys, removing, itemStore: stores.itemStore };
-    const { erase: eraseSome } = createErasing({ ...parts, erasedMax: 10 });
+    const small = new Erasure(stores.itemStore, crypto, keys, removing, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {
       throw new Error('the account is gone');
     }
     const ctx = actFor(createContext({ requestId: 'r', ip: '', userAgent: '', source: 'vault' }), found);
-    const first = await eraseSome(ctx, { user: 'u', reference: 'pages' });
-    const second = await eraseSome(ctx, { user: 'u', reference: 'pages', next_token: first.nextToken });
-    const third = await eraseSome(ctx, { user: 'u', reference: 'pages', next_token: second.nextToken });
+    const first = await small.erase(ctx, { user: 'u', reference: 'pages' });
+    const second = await small.erase(ctx, { user: 'u', reference: 'pages', next_token: first.nextToken });
+    const third = await small.erase(ctx, { user: 'u', reference: 'pages', next_token: second.nextToken });
     expect([first.deleted, second.deleted, third]).toEqual([10, 10, { deleted: 5 }]);
     const forged = await erase({ reference: 'others', next_token: first.nextToken });
     expect(forged.outcome).toBe('400 cursor_invalid');
@@ -223,7 +222,7 @@ describe('erasing a reference', () => {
 test('an erasure that fails in between goes on when it is repeated', async () => {
   await newItems(60, 'broken');
   const { itemStore } = vault.opened.stores;
-  const { remove } = itemStore;
+  const remove = itemStore.remove.bind(itemStore);
   let calls = 0;
   const spy = spyOn(itemStore, 'remove').mockImplementation((bucket, items) => {
     calls += 1;

@@ -61,7 +61,7 @@ test('stores, batches, updates and another erasure between its steps: nothing fr
     created += infos.filter((info) => info.created).length;
   };
   const { itemStore } = vault.opened.stores;
-  const { remove } = itemStore;
+  const remove = itemStore.remove.bind(itemStore);
   const others: Promise<unknown>[] = [];
   let other: Promise<number> | undefined;
   // Each of the first pieces was read, and is to be deleted: all that it has changes first, or comes back behind it.

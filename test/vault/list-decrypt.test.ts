@@ -224,7 +224,8 @@ describe('while things change', () => {
       mixed[200] = (mixed[200] ?? 0) ^ 1;
       return mixed;
     };
-    const { readMany, readManyAgain } = itemStore;
+    const readMany = itemStore.readMany.bind(itemStore);
+    const readManyAgain = itemStore.readManyAgain.bind(itemStore);
     itemStore.readMany = async (...given) => flip(await readMany(...given));
     const shown = itemsOf(await all({}, PASSPHRASE, made));
     expect(shown.map(({ token }) => token).sort()).toEqual(all4.toSorted());

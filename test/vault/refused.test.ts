@@ -119,7 +119,7 @@ describe('a refused attempt on an item', () => {
   test('waits for nothing: the answer is out while the log cannot be read', async () => {
     const token = await newItem('r');
     const { itemStore } = vault.opened.stores;
-    const { read: original } = itemStore;
+    const original = itemStore.read.bind(itemStore);
     const held = Promise.withResolvers<void>();
     let reads = 0;
     // The first reading is that of the request, the second one that of the entry.

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test';
-import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
+import { ItemStore } from '../../server/vault/store/items.ts';
 import { naming } from '../helpers/log-entry.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -12,7 +12,7 @@ const UPDATED = Buffer.from('metadata of somebody else meanwhile');
 const redis = useRedis();
 let items: ItemStore;
 beforeEach(async () => {
-  items = createItemStore(redis.link, 4);
+  items = new ItemStore(redis.link, 4);
   await write(WITH);
 });
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
-import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
+import { ItemStore } from '../../server/vault/store/items.ts';
 import { naming } from '../helpers/log-entry.ts';
 import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await server.flush();
   written = [];
-  items = createItemStore(redis, 1);
+  items = new ItemStore(redis, 1);
 });
 afterAll(() => redis.close());
 
@@ -93,7 +93,7 @@ test('an item whose two parts are not alike is sent whole', async () => {
 });
 
 test('two processes do not disturb each other, and nothing is left of it after two minutes', async () => {
-  const other = createItemStore(redis, 1);
+  const other = new ItemStore(redis, 1);
   const [first] = [items];
   for (let n = 0; n < 6; n++) {
     items = n % 2 === 0 ? first : other;

@@ -2,9 +2,8 @@ import { beforeAll, describe, expect, test } from 'bun:test';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { bucketOf } from '../../server/redis/records/name.ts';
 import { INCOMPLETE, ReplyReader } from '../../server/redis/resp.ts';
-import { createItemStore, type ItemStore } from '../../server/vault/store/items.ts';
-import type { ItemRemoval } from '../../server/vault/store/removal.ts';
-import type { ItemWrite } from '../../server/vault/store/write.ts';
+import type { ItemRemoval, ItemWrite } from '../../server/vault/store/items.ts';
+import { ItemStore } from '../../server/vault/store/items.ts';
 import { entryOf, naming } from '../helpers/log-entry.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -14,7 +13,7 @@ const BUCKETS = 4;
 const redis = useRedis();
 let items: ItemStore;
 beforeAll(() => {
-  items = createItemStore(redis.link, BUCKETS);
+  items = new ItemStore(redis.link, BUCKETS);
 });
 
 function bytesOf(text: string): Uint8Array {

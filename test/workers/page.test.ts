@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { parseStoredObject } from '../../server/domain/json/json.ts';
 import { CommandWriter } from '../../server/redis/resp.ts';
-import { countOf, joinedTexts, stringAt, textAt } from '../../server/vault/list/packed.ts';
+import { countOf, joinedTexts, stringAt, textAt } from '../../server/vault/list/page.ts';
 import { generationOf, publicHalfOf } from '../../workers/crypto/key/unlocked.ts';
 import { sealWarm } from '../../workers/crypto/key/warm.ts';
 import { openLogEntry } from '../../workers/crypto/log/entry.ts';

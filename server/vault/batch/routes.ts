@@ -32,7 +32,7 @@ const storeBatch = defineRoute({
   confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors' },
   handle: async ({ ctx, passphrase, body, services }) => {
-    const { reply, replayed } = await services.vault.storeBatch(ctx, { body, passphrase });
+    const { reply, replayed } = await services.storeBatches.storeBatch(ctx, { body, passphrase });
     return { json: reply, headers: replayHeader(replayed) };
   },
 });
@@ -64,7 +64,7 @@ const decryptBatch = defineRoute({
   confirmsAccount: true,
   audit: { action: 'item.decrypt', of: 'errors', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, passphrase, body, services }) => ({
-    stream: await services.vault.decryptBatch(ctx, {
+    stream: await services.batches.decryptBatch(ctx, {
       ...body,
       passphrase,
       onRefused: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
@@ -91,7 +91,7 @@ const deleteBatch = defineRoute({
   idempotent: true,
   audit: { action: 'item.delete', of: 'all', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body, services }) => {
-    const { reply, replayed } = await services.vault.deleteBatch(ctx, {
+    const { reply, replayed } = await services.batches.deleteBatch(ctx, {
       ...body,
       onDone: (items) => recordItems(services, ctx, 'item.delete', body.user, items),
     });

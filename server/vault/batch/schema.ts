@@ -113,7 +113,6 @@ const BatchDeleted = Type.Object(
   { $id: 'BatchDeleted', description: 'An item of a batch that was deleted.' },
 );
 
-/** What a reply has of each item, in the order of the request. */
 const RESULTS = 'For each item, in the order given, its result or its error.';
 
 export const DecryptBatchReply = Type.Object(

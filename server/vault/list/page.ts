@@ -1,4 +1,5 @@
-import type { PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import type { Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import { VaultError } from '../../core/errors.ts';
 import type { KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Bucket } from '../../redis/records/name.ts';
@@ -9,16 +10,17 @@ import { mergePositions, type Placed, type Range } from './range.ts';
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
 /** A page holds a thread for some milliseconds, and single items of others wait for it. */
 const PAGE_ITEMS_MAX = 512;
-/** Items of a page while there are others. */
+/** Items of a page while other accounts are active. */
 const PAGE_ITEMS_SHARED_MAX = 128;
 /** The bytes that a page aims at; a stream holds a few pages, and there may be many streams. */
 const PAGE_BYTES = 1_048_576;
+const NO_BYTES = new Uint8Array(0);
 
-/** What the pages of a listing hold, and what bounds them. */
+/** The contents and bounds of the pages of a listing. */
 export interface PageOptions {
   /** `full`: with the encrypted data; `meta`: without it. */
   readonly part: 'full' | 'meta';
-  /** Items of the first page, where their number is known to be small. */
+  /** Items of the first page, if their number is known to be small. */
   readonly itemsFirst?: number | undefined;
   readonly itemsMax?: number | undefined;
 }
@@ -37,42 +39,90 @@ interface BucketItems {
   readonly tokens: readonly string[];
 }
 
-/** What pages are read with. */
-export interface ItemPageParts {
-  readonly itemStore: Pick<ItemStore, 'readMany' | 'readManyAgain' | 'positions'>;
-  /** Bounds what listings do at once, so that requests of others come between. */
-  readonly admission: Pick<Admission, 'isAlone' | 'piece'>;
-}
+/** Reads items page by page under fair queueing, so that requests of other accounts come between. */
+export class ItemPages {
+  constructor(
+    private readonly store: ItemStore,
+    private readonly admission: Admission,
+  ) {}
 
-/**
- * Reads a range page by page. A page holds as many items as fit the bytes that a page aims at, as far as the page before
- * it tells.
- */
-export async function* readItemPages(
-  parts: ItemPageParts,
-  range: Range,
-  options: PageOptions,
-): AsyncGenerator<ItemPage> {
-  const { part, itemsMax = PAGE_ITEMS_MAX, itemsFirst = PAGE_ITEMS_FIRST[part] } = options;
-  const { key } = range;
-  const positions = mergePositions(parts.itemStore, range);
-  let size = Math.min(itemsMax, itemsFirst);
-  let places: Placed[] = [];
-  for (;;) {
-    size = parts.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
-    await fill(places, positions, size);
-    if (places.length === 0) {
-      return;
+  /**
+   * Reads a range page by page. A page holds as many items as fit the bytes that a page aims at, estimated from the page
+   * before it.
+   */
+  async *read(range: Range, options: PageOptions): AsyncGenerator<ItemPage> {
+    const { part, itemsMax = PAGE_ITEMS_MAX, itemsFirst = PAGE_ITEMS_FIRST[part] } = options;
+    const { key } = range;
+    const positions = mergePositions(this.store, range);
+    let size = Math.min(itemsMax, itemsFirst);
+    let places: Placed[] = [];
+    for (;;) {
+      size = this.admission.isAlone(key.aid) ? size : Math.min(size, PAGE_ITEMS_SHARED_MAX);
+      await fill(places, positions, size);
+      if (places.length === 0) {
+        return;
+      }
+      const taken = places.slice(0, size);
+      const page = await this.readOne(key, taken, part);
+      if (page) {
+        places = places.slice(taken.length);
+        size = Math.min(itemsMax, nextSize(taken.length, page));
+        yield page;
+      } else {
+        size = Math.max(1, Math.floor(size / 4));
+      }
     }
-    const taken = places.slice(0, size);
-    const page = await readItemPage(parts, key, taken, part);
-    if (page) {
-      places = places.slice(taken.length);
-      size = Math.min(itemsMax, nextSize(taken.length, page));
-      yield page;
-    } else {
-      size = Math.max(1, Math.floor(size / 4));
+  }
+
+  /** Reads the items of one page; undefined when they are too many bytes. */
+  async readOne(
+    { aid, kid }: KeyRef,
+    places: readonly Placed[],
+    part: PageOptions['part'],
+  ): Promise<ItemPage | undefined> {
+    const replies = await this.admission.piece(aid, () => this.store.readMany(kid, places, part));
+    if (replies === undefined) {
+      return undefined;
     }
+    const { buckets, order } = divide(kid, places);
+    const fields: PageFields = {
+      order,
+      tokens: places.map(({ token }) => token),
+      storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
+      replies,
+    };
+    return { fields, places, buckets };
+  }
+
+  /** Reads a page whose items do not open once more, each item in one step (see `ItemStore.readMany`). */
+  async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
+    const found = await this.admission.piece(aid, () => this.store.readManyAgain(kid, places, gen));
+    if (found.kind !== 'items') {
+      throw new VaultError('key_changed');
+    }
+    return { ...fields, replies: found.replies };
+  }
+
+  /**
+   * Appends the log entries of a page. Returns for each bucket which of its items still exist and are logged. Rejects with
+   * `key_changed` if the generation of the key is no longer the newest.
+   */
+  log(
+    key: KeyRef,
+    buckets: ItemPage['buckets'],
+    entries: readonly Packed[],
+  ): Promise<readonly (readonly boolean[])[]> {
+    return Promise.all(
+      buckets.map(async ({ bucket, tokens }, n) => {
+        const outcome = await this.admission.piece(key.aid, () =>
+          this.store.appendLog(bucket, tokens, entries[n] ?? [], key.gen),
+        );
+        if (outcome.kind !== 'appended') {
+          throw new VaultError('key_changed');
+        }
+        return outcome.present;
+      }),
+    );
   }
 }
 
@@ -90,34 +140,10 @@ async function fill(
   }
 }
 
-/** How many items the next page should have, after one of so many items. */
+/** Returns the size of the next page, after one of `items` items. */
 function nextSize(items: number, { fields }: ItemPage): number {
   const fitting = Math.floor((items * PAGE_BYTES) / Math.max(fields.replies.length, 1));
   return Math.max(1, Math.min(2 * items, PAGE_ITEMS_MAX, fitting));
-}
-
-/** Reads the items of one page; undefined when they are too many bytes. */
-export async function readItemPage(
-  {
-    itemStore,
-    admission,
-  }: Pick<ItemPageParts, 'admission'> & { readonly itemStore: Pick<ItemStore, 'readMany'> },
-  { aid, kid }: Pick<KeyRef, 'aid' | 'kid'>,
-  places: readonly Placed[],
-  part: PageOptions['part'],
-): Promise<ItemPage | undefined> {
-  const replies = await admission.piece(aid, () => itemStore.readMany(kid, places, part));
-  if (replies === undefined) {
-    return undefined;
-  }
-  const { buckets, order } = divide(kid, places);
-  const fields: PageFields = {
-    order,
-    tokens: places.map(({ token }) => token),
-    storedAt: Float64Array.from(places, ({ storedAt }) => storedAt),
-    replies,
-  };
-  return { fields, places, buckets };
 }
 
 /** Divides a page by bucket. `order` has for each item the index of its bucket in two bytes, big endian. */
@@ -138,4 +164,34 @@ function divide(kid: string, places: readonly Placed[]): { buckets: BucketItems[
     order[2 * index + 1] = found.index;
   }
   return { buckets, order };
+}
+
+/** Returns the string of an item of a page; empty for no item. */
+export function stringAt({ bytes, ends }: Packed, index: number): Uint8Array {
+  const from = index === 0 ? 0 : ends[index - 1];
+  const to = ends[index];
+  // A view costs as much as all else of a string, and most items have some empty ones.
+  return from === to ? NO_BYTES : bytes.subarray(from, to);
+}
+
+/** Returns the JSON text of an item of a page, without the comma before each but the first. */
+export function textAt(texts: Packed, index: number): Uint8Array {
+  const isFirst = index === 0 || texts.ends[index - 1] === 0;
+  return stringAt(texts, index).subarray(isFirst ? 0 : 1);
+}
+
+/** Counts the strings that are not empty. */
+export function countOf({ ends }: Packed): number {
+  let count = 0;
+  let before = 0;
+  for (const end of ends) {
+    count += end > before ? 1 : 0;
+    before = end;
+  }
+  return count;
+}
+
+/** Returns all texts of a page with commas between them, as one element of a list; an empty list for none. */
+export function joinedTexts({ bytes }: Packed): readonly Uint8Array[] {
+  return bytes.length === 0 ? [] : [bytes];
 }

@@ -2,13 +2,12 @@ import type { MetadataPair } from '../../domain/mask/metadata.ts';
 import type { KeyRef } from '../../key/opener.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import type { MemberIndex } from '../../redis/records/scan.ts';
-import type { ItemStore } from '../store/items.ts';
-import type { Position } from '../store/position.ts';
+import type { ItemStore, Place, Position } from '../store/items.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
 const STEP_FIRST = 16;
 const STEP_MAX = 1_024;
-/** Picked items that are given at once. */
+/** Picked items that are yielded at once. */
 const PICKED_STEP = 4_096;
 
 /** The items that a listing covers. `limit` -1 means no limit; times are milliseconds since 1970. */
@@ -26,42 +25,40 @@ export interface ListFilter {
 }
 
 /** A position and the number of the bucket that holds it. */
-export interface Placed extends Position {
-  readonly bucket: number;
-}
+export interface Placed extends Place, Position {}
 
 /** A part of one key's items. Times are milliseconds since 1970, one for each bucket. */
 export interface Range {
   readonly key: KeyRef;
-  /** Where the range begins in each bucket, exclusive. */
+  /** The start of the range in each bucket, exclusive. */
   readonly after: readonly number[];
   /** The newest item of each bucket when the range was made. */
   readonly start: readonly number[];
   /** The end of the range, inclusive. */
   readonly until: number;
-  /** The items themselves, in order, where a limit or a reference filter has picked them. */
+  /** The items themselves, in order, if a limit or a filter has picked them. */
   readonly picked?: readonly Placed[];
 }
 
-/** Which items of a key a listing selects: all of them, none, or those that an index names, which may name too many. */
+/** The items of a key that a listing selects: all, none, or those that an index names, which may name too many. */
 export type Selection =
   | { readonly kind: 'all' | 'none' }
   | { readonly kind: 'indexed'; readonly index: MemberIndex; readonly prefixes: readonly Uint8Array[] }
   | { readonly kind: 'expiring'; readonly before: number };
 
-/** The walk through one bucket of a range. */
+/** Progress in one bucket of a range. */
 interface BucketWalk {
   readonly number: number;
-  /** The time up to which positions have been read. */
+  /** The time up to which positions were read. */
   at: number;
-  /** How many positions the next read asks for. */
+  /** Positions of the next read. */
   step: number;
-  /** Positions that were read and not given yet, in order. */
+  /** Positions that were read and not yielded yet, in order. */
   waiting: readonly Position[];
   done: boolean;
 }
 
-function bucketsOf({ buckets }: Pick<ItemStore, 'buckets'>, kid: string): readonly Bucket[] {
+function bucketsOf({ buckets }: ItemStore, kid: string): readonly Bucket[] {
   return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
 }
 
@@ -70,11 +67,7 @@ function compare(a: Placed, b: Placed): number {
   return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
 }
 
-async function readOn(
-  itemStore: Pick<ItemStore, 'positions'>,
-  { key, until, start }: Range,
-  walk: BucketWalk,
-): Promise<void> {
+async function readOn(itemStore: ItemStore, { key, until, start }: Range, walk: BucketWalk): Promise<void> {
   const bucket: Bucket = { kid: key.kid, number: walk.number };
   const { step } = walk;
   walk.step = Math.min(2 * step, STEP_MAX);
@@ -91,7 +84,7 @@ async function readOn(
   walk.at = walk.waiting.at(-1)?.storedAt ?? walk.at;
 }
 
-/** Takes the positions that nothing unread can come before: up to where every bucket is known. */
+/** Takes the positions that no unread one can precede: up to the time to which every bucket was read. */
 function takeKnown(walks: readonly BucketWalk[]): Placed[] {
   let knownUntil = Number.POSITIVE_INFINITY;
   for (const { done, at } of walks) {
@@ -118,7 +111,7 @@ function takeKnown(walks: readonly BucketWalk[]): Placed[] {
  * `firstStep` positions at first, then more at a time.
  */
 export async function* mergePositions(
-  itemStore: Pick<ItemStore, 'positions'>,
+  itemStore: ItemStore,
   range: Range,
   firstStep = STEP_FIRST,
 ): AsyncGenerator<readonly Placed[]> {
@@ -135,7 +128,7 @@ export async function* mergePositions(
     }),
   );
   for (;;) {
-    // Those that will be needed next are read beside those that are needed now.
+    // Buckets that are half read are read ahead, together with those that are needed now.
     const unread = walks.filter(({ waiting, step, done }) => 2 * waiting.length < step && !done);
     await Promise.all(unread.map((walk) => readOn(itemStore, range, walk)));
     const known = takeKnown(walks);
@@ -173,7 +166,7 @@ async function pickIndexed(
   return picked.sort(compare);
 }
 
-/** The selected items of a key that exist now; with `floor`, those behind this position in each bucket. */
+/** Returns the selected items of a key that exist now; with `floor`, those after this position in each bucket. */
 export async function rangeOf(
   itemStore: ItemStore,
   key: KeyRef,
@@ -212,19 +205,15 @@ export async function rangeOf(
   }
 }
 
-/** The range of one item; it is empty if the item does not exist. */
-export async function rangeOfOne(
-  itemStore: Pick<ItemStore, 'read' | 'bucketOf'>,
-  key: KeyRef,
-  token: string,
-): Promise<Range> {
+/** Returns the range of one item, empty if it does not exist. */
+export async function rangeOfOne(itemStore: ItemStore, key: KeyRef, token: string): Promise<Range> {
   const read = await itemStore.read(key.kid, token);
   const bucket = itemStore.bucketOf(key.kid, token).number;
   const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
   return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
 }
 
-/** The first `limit` items of a range, in order. */
+/** Returns the first `limit` items of a range, in order. */
 export async function firstOf(itemStore: ItemStore, range: Range, limit: number): Promise<readonly Placed[]> {
   const places: Placed[] = [];
   // Tokens are spread evenly: a bucket's share and three standard deviations are seldom too little.
@@ -239,7 +228,7 @@ export async function firstOf(itemStore: ItemStore, range: Range, limit: number)
   return places;
 }
 
-/** The position in each bucket behind these items of a range: that of the last one of them. */
+/** Returns the position in each bucket after these items of a range: that of the last one. */
 export function positionsAfter(range: Range, places: readonly Placed[]): readonly number[] {
   const after = [...range.after];
   for (const { bucket, storedAt } of places) {

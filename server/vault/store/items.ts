@@ -4,26 +4,47 @@ import prelude from '../../redis/records/bucket-prelude.lua' with { type: 'text'
 import { asFenced, type Fenced, TAG_BYTES, tagOf } from '../../redis/records/fence.ts';
 import { redisKeys } from '../../redis/records/keys.ts';
 import { type Bucket, bucketOf } from '../../redis/records/name.ts';
+import outboxPrelude from '../../redis/records/outbox-prelude.lua' with { type: 'text' };
 import type { MemberIndex } from '../../redis/records/scan.ts';
-import { asBytes, asCount, asList, asOneOf, asOptionalBytes, asText, asTime } from '../../redis/reply.ts';
-import { CommandWriter } from '../../redis/resp.ts';
+import {
+  asBytes,
+  asCount,
+  asList,
+  asOneOf,
+  asOptionalBytes,
+  asPairs,
+  asText,
+  asTime,
+  isOk,
+} from '../../redis/reply.ts';
+import { type Argument, CommandWriter } from '../../redis/resp.ts';
+import appendLogText from './append-log-n.lua' with { type: 'text' };
 import dropSadText from './drop-sad-2.lua' with { type: 'text' };
-import { type DueTokens, dueTokens, type ExpiredItem, expire } from './expiry.ts';
-import { type AppendOutcome, append, type PackedEntries } from './log.ts';
-import { type PagePart, type Place, readMany } from './page.ts';
-import { type Position, positionsByExpiry, positionsByMember, readPositions } from './position.ts';
+import dueTokensText from './due-tokens-1.lua' with { type: 'text' };
+import expireItemsText from './expire-items-n.lua' with { type: 'text' };
 import readItemText from './read-item-4.lua' with { type: 'text' };
-import { type ItemRemoval, type RemoveOutcome, removeItems } from './removal.ts';
+import removeItemsText from './remove-items-n.lua' with { type: 'text' };
 import { wantRewrite } from './sad-rewrite.ts';
-import { createKept } from './shared.ts';
-import { type ItemWrite, type WriteOutcome, writeMany } from './write.ts';
+import { SharedBytes } from './shared.ts';
+import writeItemsText from './write-items-n.lua' with { type: 'text' };
 
+const writeItems = script(prelude, writeItemsText);
 const readItem = script(prelude, readItemText);
+const appendLog = script(prelude, appendLogText);
 const dropSad = script(dropSadText);
+const dueTokens = script(prelude, dueTokensText);
+const expireItems = script(prelude, expireItemsText);
+const removeItems = script(prelude, outboxPrelude, removeItemsText);
 
 const NO_BYTES = Buffer.alloc(0);
-/** What an entry can name as the number of those before it. */
+/** The greatest number of earlier entries that an entry can name. */
 const LOG_LENGTH_MAX = 0xffff_fffe;
+/** Bytes of a page. */
+const PAGE_BYTES_MAX = 4 * 1_024 * 1_024;
+/** Items of a page that are read at once. Their replies are read in vain when items are too large. */
+const SLICE_ITEMS = 128;
+/** Members of an index that are read at once. */
+const MEMBERS_STEP = 1_000;
 
 /** An item as stored in Redis, every part encrypted. */
 export interface ItemParts {
@@ -42,108 +63,500 @@ export interface StoredItem extends ItemParts {
   readonly storedAt: number;
 }
 
-type DropOutcome = 'ok' | 'missing' | 'changed';
+/** A new item, or the replacement of one. */
+export interface ItemWrite {
+  readonly token: string;
+  readonly gen: number;
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly sad: Uint8Array;
+  /** ms since 1970; 0 = never. */
+  readonly sadExpiresAt: number;
+  readonly refMember: Uint8Array;
+  /** Preceded by the number and tail that it names, as every entry given to the store (see bucket-prelude.lua). */
+  readonly logEntry: Uint8Array;
+  /** The metadata that this write replaces; absent for a new item. */
+  readonly replaces?: Uint8Array;
+  readonly identity: Uint8Array;
+  /** Identifies an idempotent request: a second write with the same seed succeeds without a change. */
+  readonly seed?: string | undefined;
+  /** ms since 1970. */
+  readonly expiresAt?: number | undefined;
+  /** Entries of the metadata index, see `metadataDigest`. */
+  readonly digests?: Uint8Array | undefined;
+  /** The bytes that both parts have in common with each other and with other items, see `shared.ts`. */
+  readonly shared?: readonly [from: number, to: number] | undefined;
+}
+
+/**
+ * `clash`: the token belongs to another number; `changed`: the item is not the one to replace; `exists`: a new item must
+ * name this log, and its entry names another one; `damaged`: the item's key holds something else.
+ */
+export type WriteOutcome =
+  | Fenced
+  | { readonly kind: 'ok'; readonly storedAt: number; readonly created: boolean }
+  | { readonly kind: 'clash' | 'changed' | 'damaged' }
+  | {
+      readonly kind: 'exists';
+      readonly logLength: number;
+      readonly logTail: Buffer;
+      /** False once the item has expired. */
+      readonly isLive: boolean;
+    };
+
+/** A token and its position in time order. */
+export interface Position {
+  readonly token: string;
+  readonly storedAt: number;
+}
+
+/** A token and the number of its bucket. */
+export interface Place {
+  readonly token: string;
+  readonly bucket: number;
+}
+
+/** The fields that `ItemStore.readMany` reads of each item. */
+type PagePart = 'full' | 'meta' | 'log';
+
+/** Concatenated log entries, and the end of each. */
+interface PackedEntries {
+  readonly bytes: Uint8Array;
+  readonly ends: Uint32Array;
+}
+
+/** For each item, whether it still existed, with the log that its entry names, and its log has the entry. */
+type AppendOutcome = Fenced | { readonly kind: 'appended'; readonly present: readonly boolean[] };
+
+/** Selects tokens that are due. */
+interface DueTokens {
+  /** ms since 1970; the clock of Redis must agree. */
+  readonly now: number;
+  /** Time in ms for which logs are kept after an expiry; selects logs that are due, or without it items. */
+  readonly logsKept?: number | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** An item to delete, as it was read and checked. */
+export interface ItemRemoval {
+  readonly token: string;
+  /** The last 16 bytes of its metadata, and of the first entry of its log (empty for none). */
+  readonly metaTag: Uint8Array;
+  readonly firstTag: Uint8Array;
+  /** Proves that the service removes this log. */
+  readonly proof: Uint8Array;
+  /** Its member of the reference index, empty for none. */
+  readonly refMember: Uint8Array;
+}
+
+const REMOVED = ['ok', 'missing', 'changed', 'damaged'] as const;
+/**
+ * `closed`: a deletion of the key is in progress, and nothing was deleted. Otherwise for each item, `changed`: it is not
+ * the one that was read; `damaged`: it cannot be deleted as it is.
+ */
+type RemoveOutcome = 'closed' | readonly (typeof REMOVED)[number][];
+
+const DROPPED = ['ok', 'missing', 'changed'] as const;
 
 /** Items with their logs and indexes. Every write is one script on one bucket. */
-export interface ItemStore {
-  readonly buckets: number;
-  bucketOf(kid: string, token: string): Bucket;
-  write(kid: string, write: ItemWrite): Promise<WriteOutcome>;
-  /** The same for items of one bucket and one generation, in one step; each of another token. */
-  writeMany(bucket: Bucket, writes: readonly ItemWrite[]): Promise<readonly WriteOutcome[]>;
+export class ItemStore {
+  private readonly shared = new SharedBytes();
+  /** Buckets in which this process may have changed a log since the last call of `takeMoved`. */
+  private readonly moved = new Map<string, Bucket>();
+
+  /** `buckets` is fixed for the life of the vault. With `isStreamed`, undelivered logs outlive their items. */
+  constructor(
+    private readonly redis: RedisLink,
+    readonly buckets: number,
+    private readonly isStreamed = false,
+  ) {}
+
+  bucketOf(kid: string, token: string): Bucket {
+    return bucketOf(kid, token, this.buckets);
+  }
+
+  async write(kid: string, item: ItemWrite): Promise<WriteOutcome> {
+    const [outcome] = await this.writeMany(this.bucketOf(kid, item.token), [item]);
+    return outcome ?? { kind: 'damaged' };
+  }
+
+  /** Writes items of one bucket and one generation, each with another token, in one step. */
+  async writeMany(bucket: Bucket, writes: readonly ItemWrite[]): Promise<readonly WriteOutcome[]> {
+    this.noteMoved(bucket);
+    const keys = [
+      redisKeys.fence(bucket),
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.identities(bucket),
+      redisKeys.changedLogs(bucket),
+      redisKeys.metadata(bucket),
+      redisKeys.expiries(bucket),
+    ];
+    const [first] = writes;
+    const cut = first && writes.length === 1 ? this.shared.cut(bucket, first) : undefined;
+    const args: Argument[] = [first?.gen ?? 0, cut?.from ?? 0, cut?.bytes ?? NO_BYTES];
+    for (const write of writes) {
+      const { token, replaces } = write;
+      const { item, sad } = cut ?? write;
+      keys.push(redisKeys.item(bucket, token), redisKeys.sad(bucket, token));
+      args.push(token, item, write.meta, sad, write.sadExpiresAt, write.refMember, write.logEntry);
+      args.push(replaces === undefined ? NO_BYTES : tagOf(replaces), write.identity, write.seed ?? NO_BYTES);
+      args.push(write.expiresAt ?? NO_BYTES, write.digests ?? NO_BYTES);
+    }
+    if (cut !== undefined) {
+      keys.push(cut.key);
+    }
+    const [word, ...replies] = asList(await this.redis.run(writeItems, keys, args));
+    if (cut !== undefined && asText(word) === 'unshared') {
+      this.shared.forget(bucket);
+      return await this.writeMany(bucket, writes);
+    }
+    if (cut !== undefined && cut.bytes.length > 0 && isOk(word)) {
+      this.shared.remember(bucket, cut);
+    }
+    if (!isOk(word)) {
+      const fenced = asFenced(asText(word));
+      return writes.map(() => fenced);
+    }
+    return replies.map(asWriteOutcome);
+  }
+
+  /** Reads an item in one step; undefined if it does not exist. Without `gen` the fence is not checked. */
+  read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined> {
+    return this.readIn(this.bucketOf(kid, token), token, gen);
+  }
+
   /**
-   * The parts of an item without its fence, and not in one step: they may belong to two versions, which do not open
+   * Reads the parts of an item without its fence, and not in one step: they may belong to two versions, which do not open
    * together. Undefined if the item does not exist, or has to be read by `read`. Only for readers that append to the log
-   * before they show anything: that checks fence and existence.
+   * before they reply: that checks fence and existence.
    */
-  readParts(kid: string, token: string): Promise<ItemParts | undefined>;
-  /** What an item has left, though it may have expired: its metadata, and the length of its log. */
-  readTrace(kid: string, token: string): Promise<Pick<ItemParts, 'meta' | 'logLength'> | undefined>;
-  /** Tokens whose time is over, or the time of what their expiry has left. */
-  dueTokens(bucket: Bucket, wanted: DueTokens): Promise<readonly string[]>;
-  /** Leaves nothing but their logs of items that have expired; gives their number. */
-  expire(bucket: Bucket, items: readonly ExpiredItem[]): Promise<number>;
-  /** Undefined if the item does not exist. Without `gen` the fence is not checked. */
-  read(kid: string, token: string, gen?: number): Promise<Fenced | StoredItem | undefined>;
+  async readParts(kid: string, token: string): Promise<ItemParts | undefined> {
+    const bucket = this.bucketOf(kid, token);
+    const [parts, sad] = await this.redis.readEach([
+      ['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n'],
+      ['GET', redisKeys.sad(bucket, token)],
+    ]);
+    const [item, meta, log] = asList(parts);
+    // A log whose last entry must be looked up (see bucket-prelude.lua) is read by the script.
+    if (!Buffer.isBuffer(item) || !Buffer.isBuffer(log) || log.length <= TAG_BYTES) {
+      return undefined;
+    }
+    const { logLength, logTail } = readLogField(log);
+    return { item, meta: asBytes(meta), sad: asOptionalBytes(sad) ?? NO_BYTES, logLength, logTail };
+  }
+
+  /** Reads metadata and length of the log, which outlive the expiry of an item. */
+  async readTrace(kid: string, token: string): Promise<Pick<ItemParts, 'meta' | 'logLength'> | undefined> {
+    const name = redisKeys.item(this.bucketOf(kid, token), token);
+    const [meta, log] = asList(await this.redis.command('HMGET', [name, 'm', 'n']));
+    return meta === null || log === null
+      ? undefined
+      : { meta: asBytes(meta), logLength: readLogField(asBytes(log)).logLength };
+  }
+
   /**
-   * The parts of many items, as `readParts` but unread: in RESP2, for each item a list of item, metadata and log field (see
-   * prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the metadata; with `log` one of
-   * metadata and first entry of the log. What is missing is null or empty. Undefined when they are too many bytes.
+   * Reads the parts of many items with plain commands, without fences: in RESP2, for each item a list of item, metadata and
+   * log field (see bucket-prelude.lua) and a list of the sensitive authentication data; with `meta` one list of the
+   * metadata; with `log` one of metadata and first entry of the log. Missing parts are null or empty. Undefined when they
+   * are too many bytes.
    */
-  readMany(kid: string, places: readonly Place[], part: PagePart): Promise<Uint8Array | undefined>;
-  /** The same, each item in one step, as `read`. */
-  readManyAgain(
+  async readMany(kid: string, places: readonly Place[], part: PagePart): Promise<Uint8Array | undefined> {
+    const slices: Uint8Array[] = [];
+    let bytesLeft = PAGE_BYTES_MAX;
+    for (let at = 0; at < places.length; at += SLICE_ITEMS) {
+      const slice = await this.redis.readLists(
+        readCommands(kid, places.slice(at, at + SLICE_ITEMS), part),
+        bytesLeft,
+      );
+      if (slice === undefined) {
+        return undefined;
+      }
+      bytesLeft -= slice.length;
+      slices.push(slice);
+    }
+    const [first = new Uint8Array(0), ...others] = slices;
+    return others.length === 0 ? first : Buffer.concat(slices);
+  }
+
+  /** Reads items in full as `readMany`, each in one step as `read`. */
+  async readManyAgain(
     kid: string,
     places: readonly Place[],
     gen: number,
-  ): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }>;
-  /** Appends one entry to each item, none where it is empty; all items are in one bucket. */
-  appendLog(
+  ): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }> {
+    const reads = places.map(({ token, bucket: number }) => this.readIn({ kid, number }, token, gen));
+    const writer = new CommandWriter();
+    for (const found of await Promise.all(reads)) {
+      if (found !== undefined && found.kind !== 'item') {
+        return found;
+      }
+      const { item, meta, logLength = 0, logTail = NO_BYTES, sad = NO_BYTES } = found ?? {};
+      const log = Buffer.concat([Buffer.from(`${logLength}`), logTail]);
+      writer.add([item ?? NO_BYTES, meta ?? NO_BYTES, log]);
+      writer.add([sad]);
+    }
+    return { kind: 'items', replies: writer.take() };
+  }
+
+  /** Appends one entry to each item of a bucket, none where it is empty. */
+  async appendLog(
     bucket: Bucket,
     tokens: readonly string[],
     entries: readonly Uint8Array[] | PackedEntries,
     gen?: number,
-  ): Promise<AppendOutcome>;
-  /** Deletes items of one bucket with their logs, each on its own. */
-  remove(bucket: Bucket, items: readonly ItemRemoval[]): Promise<RemoveOutcome>;
+  ): Promise<AppendOutcome> {
+    this.noteMoved(bucket);
+    const keys = [
+      redisKeys.fence(bucket),
+      redisKeys.changedLogs(bucket),
+      ...tokens.map((token) => redisKeys.item(bucket, token)),
+    ];
+    const { bytes, ends } = 'ends' in entries ? entries : packEntries(entries);
+    const args = [gen ?? '', bytes, ...(tokens.length === 1 ? [] : [littleEndian(ends)])];
+    const [word, flags] = asList(await this.redis.run(appendLog, keys, args));
+    return isOk(word)
+      ? { kind: 'appended', present: [...asText(flags)].map((flag) => flag === '1') }
+      : asFenced(asText(word));
+  }
+
+  /** Reads log entries `from` down to `to`, newest first. */
+  async readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]> {
+    const numbers = Array.from({ length: Math.max(0, from - to + 1) }, (_, i) => from - i);
+    return (await this.readEntries(kid, token, numbers)).map(asBytes);
+  }
+
+  /** Reads log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
+  async readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]> {
+    const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const found = await this.readEntries(kid, token, numbers);
+    const end = found.indexOf(null);
+    return (end < 0 ? found : found.slice(0, end)).map(asBytes);
+  }
+
+  /** Returns the buckets in which this process may have changed a log since the last call. */
+  takeMoved(): readonly Bucket[] {
+    const taken = [...this.moved.values()];
+    this.moved.clear();
+    return taken;
+  }
+
+  /** Deletes items of one bucket with their logs, each independently of the others. */
+  async remove(bucket: Bucket, items: readonly ItemRemoval[]): Promise<RemoveOutcome> {
+    this.noteMoved(bucket);
+    const keys = [
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.fence(bucket),
+      redisKeys.changedLogs(bucket),
+      redisKeys.removedLogs(bucket),
+      redisKeys.undelivered(bucket),
+      redisKeys.outbox(bucket),
+      redisKeys.metadata(bucket),
+      redisKeys.expiries(bucket),
+      ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
+    ];
+    const args = items.flatMap(({ token, metaTag, firstTag, proof, refMember }) => [
+      ...[token, metaTag, firstTag, proof, refMember],
+    ]);
+    const reply = await this.redis.run(removeItems, keys, [this.isStreamed ? '1' : '', ...args]);
+    return Array.isArray(reply)
+      ? asList(reply).map((word) => asOneOf(word, REMOVED))
+      : asOneOf(reply, ['closed']);
+  }
+
   /** Deletes the sensitive authentication data of an item and replaces its metadata. */
-  dropSad(kid: string, token: string, meta: Uint8Array, newMeta: Uint8Array): Promise<DropOutcome>;
-  /** Positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
-  positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]>;
-  /** The newest `storedAt` of a bucket; 0 if it is empty. */
-  newest(bucket: Bucket): Promise<number>;
-  /** The number of tokens of a key, over all buckets. */
-  countItems(kid: string): Promise<number>;
-  /** Positions of the tokens whose member of an index starts with `prefix`, unordered, in chunks. */
-  positionsByMember(
+  async dropSad(
+    kid: string,
+    token: string,
+    meta: Uint8Array,
+    newMeta: Uint8Array,
+  ): Promise<(typeof DROPPED)[number]> {
+    const bucket = this.bucketOf(kid, token);
+    const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
+    const act = () => this.redis.run(dropSad, keys, [tagOf(meta), newMeta]);
+    return asOneOf(await wantRewrite(this.redis, tagOf(newMeta).toHex(), act), DROPPED);
+  }
+
+  /** Returns tokens whose expiry, or the end of whose log after it, has passed. */
+  async dueTokens(bucket: Bucket, { now, logsKept, skip, limit }: DueTokens): Promise<readonly string[]> {
+    const args = [now, logsKept ?? '', skip, limit];
+    return asList(await this.redis.runUnreplicated(dueTokens, [redisKeys.expiries(bucket)], args)).map(
+      asText,
+    );
+  }
+
+  /** Removes items that have expired by the clock of Redis, except their logs; returns their number. */
+  async expire(
+    bucket: Bucket,
+    items: readonly Pick<ItemRemoval, 'token' | 'metaTag' | 'refMember'>[],
+  ): Promise<number> {
+    const keys = [
+      redisKeys.fence(bucket),
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.metadata(bucket),
+      redisKeys.expiries(bucket),
+      ...items.flatMap(({ token }) => [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)]),
+    ];
+    const args = items.flatMap(({ token, metaTag, refMember }) => [token, metaTag, refMember]);
+    return asCount(await this.redis.run(expireItems, keys, args));
+  }
+
+  /** Returns the number of tokens of a key, over all buckets. */
+  async countItems(kid: string): Promise<number> {
+    const counts = await Promise.all(
+      Array.from({ length: this.buckets }, (_, number) =>
+        this.redis.command('ZCARD', [redisKeys.times({ kid, number })]),
+      ),
+    );
+    return counts.map(asCount).reduce((sum, n) => sum + n, 0);
+  }
+
+  /** Returns the newest `storedAt` of a bucket; 0 if it is empty. */
+  async newest(bucket: Bucket): Promise<number> {
+    return (await this.readPositions(bucket, [-1, -1]))[0]?.storedAt ?? 0;
+  }
+
+  /** Returns positions from `after` (exclusive) to `upTo` (inclusive) in ascending order. */
+  positions(bucket: Bucket, after: number, upTo: number, limit: number): Promise<readonly Position[]> {
+    return this.readPositions(bucket, [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit]);
+  }
+
+  /** Returns positions of the tokens whose member of an index starts with `prefix`, unordered, in chunks. */
+  async *positionsByMember(
     bucket: Bucket,
     index: MemberIndex,
     prefix: Uint8Array,
-  ): AsyncGenerator<readonly Position[]>;
-  /** Positions of the tokens that expire before a time, ms since 1970, unordered, in chunks. */
-  positionsByExpiry(bucket: Bucket, before: number): AsyncGenerator<readonly Position[]>;
-  /** Log entries `first` to `last`, oldest first; the result ends before the first missing entry. */
-  readLogUp(kid: string, token: string, first: number, last: number): Promise<readonly Buffer[]>;
-  /** Buckets in which this process may have changed a log since the last call. */
-  takeMoved(): readonly Bucket[];
-  /** Log entries `from` down to `to`, newest first. */
-  readLog(kid: string, token: string, from: number, to: number): Promise<readonly Buffer[]>;
-}
+  ): AsyncGenerator<readonly Position[]> {
+    const key = redisKeys[index](bucket);
+    const end = lexEnd(prefix);
+    let start = Buffer.concat([Buffer.from('['), prefix]);
+    for (;;) {
+      const members = asList(
+        await this.redis.command('ZRANGE', [key, start, end, 'BYLEX', 'LIMIT', 0, MEMBERS_STEP]),
+      ).map(asBytes);
+      if (members.length > 0) {
+        yield await this.positionsOf(bucket, members.map(tokenOfMember));
+      }
+      const last = members.at(-1);
+      if (members.length < MEMBERS_STEP || last === undefined) {
+        return;
+      }
+      start = Buffer.concat([Buffer.from('('), last]);
+    }
+  }
 
-async function read(
-  redis: RedisLink,
-  bucket: Bucket,
-  token: string,
-  gen: number | undefined,
-): Promise<Fenced | StoredItem | undefined> {
-  const keys = [
-    redisKeys.item(bucket, token),
-    redisKeys.sad(bucket, token),
-    redisKeys.times(bucket),
-    redisKeys.fence(bucket),
-  ];
-  const [word, item, meta, logLength, logTail, storedAt, sad] = asList(
-    await redis.runUnreplicated(readItem, keys, [token, gen ?? '']),
-  );
-  switch (asText(word)) {
-    case 'ok':
-      return {
-        kind: 'item',
-        item: asBytes(item),
-        meta: asBytes(meta),
-        sad: asBytes(sad),
-        logLength: asCount(logLength),
-        logTail: asBytes(logTail),
-        storedAt: asTime(storedAt),
-      };
-    case 'missing':
-      return undefined;
-    default:
-      return asFenced(asText(word));
+  /** Returns positions of the tokens that expire before a time, ms since 1970, unordered, in chunks; some twice. */
+  async *positionsByExpiry(bucket: Bucket, before: number): AsyncGenerator<readonly Position[]> {
+    // By time, and by offset only within one time: the sweep removes entries from the front meanwhile.
+    for (let from = '0', at = 0; ; ) {
+      const range = [redisKeys.expiries(bucket), from, `(${before}`, 'BYSCORE', 'LIMIT', at, MEMBERS_STEP];
+      const due = asPairs(await this.redis.command('ZRANGE', [...range, 'WITHSCORES']));
+      if (due.length > 0) {
+        const tokens = due.map(([token]) => asText(token));
+        yield await this.positionsOf(bucket, tokens);
+      }
+      const [first, last] = [due[0], due.at(-1)].map((pair) => asText(pair?.[1] ?? ''));
+      if (due.length < MEMBERS_STEP || last === undefined) {
+        return;
+      }
+      at = last === first ? MEMBERS_STEP + (last === from ? at : 0) : 0;
+      from = last;
+    }
+  }
+
+  private noteMoved(bucket: Bucket): void {
+    this.moved.set(`${bucket.number} ${bucket.kid}`, bucket);
+  }
+
+  private async readIn(
+    bucket: Bucket,
+    token: string,
+    gen: number | undefined,
+  ): Promise<Fenced | StoredItem | undefined> {
+    const keys = [
+      redisKeys.item(bucket, token),
+      redisKeys.sad(bucket, token),
+      redisKeys.times(bucket),
+      redisKeys.fence(bucket),
+    ];
+    const [word, item, meta, logLength, logTail, storedAt, sad] = asList(
+      await this.redis.runUnreplicated(readItem, keys, [token, gen ?? '']),
+    );
+    switch (asText(word)) {
+      case 'ok':
+        return {
+          kind: 'item',
+          item: asBytes(item),
+          meta: asBytes(meta),
+          sad: asBytes(sad),
+          logLength: asCount(logLength),
+          logTail: asBytes(logTail),
+          storedAt: asTime(storedAt),
+        };
+      case 'missing':
+        return undefined;
+      default:
+        return asFenced(asText(word));
+    }
+  }
+
+  private async readEntries(
+    kid: string,
+    token: string,
+    numbers: readonly number[],
+  ): Promise<readonly unknown[]> {
+    return numbers.length === 0
+      ? []
+      : asList(
+          await this.redis.command('HMGET', [redisKeys.item(this.bucketOf(kid, token), token), ...numbers]),
+        );
+  }
+
+  /** Returns positions of the time index, by a range of `ZRANGE`. */
+  private async readPositions(bucket: Bucket, range: readonly (string | number)[]): Promise<Position[]> {
+    const command = ['ZRANGE', redisKeys.times(bucket), ...range, 'WITHSCORES'];
+    const replies = (await this.redis.readLists([command], Number.POSITIVE_INFINITY)) ?? Buffer.alloc(0);
+    // A line for the list, then two for each token, its length and itself, and two for its score.
+    const lines = replies.toString('latin1').split('\r\n');
+    const positions: Position[] = [];
+    for (let i = 2; i + 2 < lines.length; i += 4) {
+      positions.push({ token: lines[i] ?? '', storedAt: asTime(Number(lines[i + 2])) });
+    }
+    return positions;
+  }
+
+  /** Returns the positions of those of the tokens that the time index has. */
+  private async positionsOf(bucket: Bucket, tokens: readonly string[]): Promise<Position[]> {
+    const scores = asList(await this.redis.command('ZMSCORE', [redisKeys.times(bucket), ...tokens]));
+    return tokens.flatMap((token, i) => (scores[i] === null ? [] : [{ token, storedAt: asTime(scores[i]) }]));
   }
 }
 
-/** The log field of an item (see prelude.lua): its length, and the last bytes of its newest entry. */
+function asWriteOutcome(reply: unknown): WriteOutcome {
+  const [word, first, second, third] = asList(reply);
+  const kind = asText(word);
+  switch (kind) {
+    case 'ok':
+      return { kind, storedAt: asTime(first), created: isOne(second) };
+    case 'exists':
+      return { kind, logLength: asCount(first), logTail: asBytes(second), isLive: isOne(third) };
+    case 'clash':
+    case 'changed':
+    case 'damaged':
+      return { kind };
+    default:
+      return asFenced(kind);
+  }
+}
+
+function isOne(reply: unknown): boolean {
+  return asCount(reply) === 1;
+}
+
+/** Reads the log field of an item (see bucket-prelude.lua): its length, and the last bytes of its newest entry. */
 function readLogField(log: Buffer): Pick<ItemParts, 'logLength' | 'logTail'> {
   const tailAt = log.length > TAG_BYTES ? log.length - TAG_BYTES : log.length;
   const digits = asText(log.subarray(0, tailAt));
@@ -154,119 +567,57 @@ function readLogField(log: Buffer): Pick<ItemParts, 'logLength' | 'logTail'> {
   return { logLength, logTail: log.subarray(tailAt) };
 }
 
-async function readTrace(redis: RedisLink, bucket: Bucket, token: string) {
-  const [meta, log] = asList(await redis.command('HMGET', [redisKeys.item(bucket, token), 'm', 'n']));
-  return meta === null || log === null
-    ? undefined
-    : { meta: asBytes(meta), logLength: readLogField(asBytes(log)).logLength };
-}
-
-async function readParts(redis: RedisLink, bucket: Bucket, token: string): Promise<ItemParts | undefined> {
-  const [parts, sad] = await redis.readEach([
-    ['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n'],
-    ['GET', redisKeys.sad(bucket, token)],
-  ]);
-  const [item, meta, log] = asList(parts);
-  // A log whose last entry must be looked up (see prelude.lua) is read by the script.
-  if (!Buffer.isBuffer(item) || !Buffer.isBuffer(log) || log.length <= TAG_BYTES) {
-    return undefined;
-  }
-  const { logLength, logTail } = readLogField(log);
-  return { item, meta: asBytes(meta), sad: asOptionalBytes(sad) ?? NO_BYTES, logLength, logTail };
-}
-
-async function readManyAgain(
-  redis: RedisLink,
-  kid: string,
-  places: readonly Place[],
-  gen: number,
-): Promise<Fenced | { readonly kind: 'items'; readonly replies: Uint8Array }> {
-  const reads = places.map(({ token, bucket: number }) => read(redis, { kid, number }, token, gen));
-  const writer = new CommandWriter();
-  for (const found of await Promise.all(reads)) {
-    if (found !== undefined && found.kind !== 'item') {
-      return found;
+function readCommands(kid: string, places: readonly Place[], part: PagePart): readonly (readonly string[])[] {
+  const commands: (readonly string[])[] = [];
+  for (const { token, bucket: number } of places) {
+    const bucket = { kid, number };
+    if (part === 'full') {
+      commands.push(['HMGET', redisKeys.item(bucket, token), 'c', 'm', 'n']);
+      commands.push(['MGET', redisKeys.sad(bucket, token)]);
+    } else {
+      const fields = part === 'log' ? ['m', '1'] : ['m'];
+      commands.push(['HMGET', redisKeys.item(bucket, token), ...fields]);
     }
-    const { item, meta, logLength = 0, logTail = NO_BYTES, sad = NO_BYTES } = found ?? {};
-    writer.add([item ?? NO_BYTES, meta ?? NO_BYTES, Buffer.concat([Buffer.from(`${logLength}`), logTail])]);
-    writer.add([sad]);
   }
-  return { kind: 'items', replies: writer.take() };
+  return commands;
 }
 
-function takeMoved(moved: Map<string, Bucket>): Bucket[] {
-  const taken = [...moved.values()];
-  moved.clear();
-  return taken;
+function packEntries(entries: readonly Uint8Array[]): PackedEntries {
+  let end = 0;
+  const ends = Uint32Array.from(entries, ({ length }) => {
+    end += length;
+    return end;
+  });
+  return { bytes: entries.length === 1 && entries[0] ? entries[0] : Buffer.concat(entries), ends };
 }
 
-/** The items of one Redis. `buckets` is fixed for the life of the vault; with `isStreamed`, undelivered logs outlive their items. */
-export function createItemStore(redis: RedisLink, buckets: number, isStreamed = false): ItemStore {
-  const place = (kid: string, token: string): Bucket => bucketOf(kid, token, buckets);
-  const moved = new Map<string, Bucket>();
-  const kept = createKept();
-  const readEntries = async (kid: string, token: string, numbers: readonly number[]) =>
-    numbers.length === 0
-      ? []
-      : asList(await redis.command('HMGET', [redisKeys.item(place(kid, token), token), ...numbers]));
+function littleEndian(numbers: Uint32Array): Uint8Array {
+  const view = new DataView(new ArrayBuffer(4 * numbers.length));
+  for (let i = 0; i < numbers.length; i++) {
+    view.setUint32(4 * i, numbers[i] ?? 0, true);
+  }
+  return new Uint8Array(view.buffer);
+}
 
-  const writeMoving: ItemStore['writeMany'] = (bucket, writes) => {
-    moved.set(`${bucket.number} ${bucket.kid}`, bucket);
-    return writeMany(redis, kept, bucket, writes);
-  };
+/** Returns the upper bound of a range of members that start with `prefix`. */
+function lexEnd(prefix: Uint8Array): Buffer {
+  const next = Buffer.from(prefix);
+  for (let i = next.length - 1; i >= 0; i--) {
+    const byte = (next[i] ?? 0) + 1;
+    if (byte <= 0xff) {
+      next[i] = byte;
+      return Buffer.concat([Buffer.from('('), next.subarray(0, i + 1)]);
+    }
+  }
+  return Buffer.from('+');
+}
 
-  return {
-    buckets,
-    bucketOf: place,
-    async write(kid, item) {
-      const [outcome] = await writeMoving(place(kid, item.token), [item]);
-      return outcome ?? { kind: 'damaged' };
-    },
-    writeMany: writeMoving,
-    readParts: (kid, token) => readParts(redis, place(kid, token), token),
-    dueTokens: (bucket, wanted) => dueTokens(redis, bucket, wanted),
-    expire: (bucket, items) => expire(redis, bucket, items),
-    readTrace: (kid, token) => readTrace(redis, place(kid, token), token),
-    read: (kid, token, gen) => read(redis, place(kid, token), token, gen),
-    readMany: (kid, places, part) => readMany(redis, kid, places, part),
-    readManyAgain: (kid, places, gen) => readManyAgain(redis, kid, places, gen),
-    appendLog(bucket, tokens, entries, gen) {
-      moved.set(`${bucket.number} ${bucket.kid}`, bucket);
-      return append(redis, bucket, tokens, entries, gen);
-    },
-    takeMoved: () => takeMoved(moved),
-    remove(bucket, items) {
-      moved.set(`${bucket.number} ${bucket.kid}`, bucket);
-      return removeItems(redis, bucket, items, isStreamed);
-    },
-    async dropSad(kid, token, meta, newMeta) {
-      const bucket = place(kid, token);
-      const keys = [redisKeys.item(bucket, token), redisKeys.sad(bucket, token)];
-      const act = () => redis.run(dropSad, keys, [tagOf(meta), newMeta]);
-      return asOneOf(await wantRewrite(redis, tagOf(newMeta).toHex(), act), ['ok', 'missing', 'changed']);
-    },
-    positions: (bucket, after, upTo, limit) =>
-      readPositions(redis, bucket, [`(${after}`, upTo, 'BYSCORE', 'LIMIT', 0, limit]),
-    async countItems(kid) {
-      const counts = await Promise.all(
-        Array.from({ length: buckets }, (_, number) =>
-          redis.command('ZCARD', [redisKeys.times({ kid, number })]),
-        ),
-      );
-      return counts.map(asCount).reduce((sum, n) => sum + n, 0);
-    },
-    newest: async (bucket) => (await readPositions(redis, bucket, [-1, -1]))[0]?.storedAt ?? 0,
-    positionsByMember: (bucket, index, prefix) => positionsByMember(redis, bucket, index, prefix),
-    positionsByExpiry: (bucket, before) => positionsByExpiry(redis, bucket, before),
-    async readLogUp(kid, token, first, last) {
-      const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-      const found = await readEntries(kid, token, numbers);
-      const end = found.indexOf(null);
-      return (end < 0 ? found : found.slice(0, end)).map(asBytes);
-    },
-    async readLog(kid, token, from, to) {
-      const numbers = Array.from({ length: Math.max(0, from - to + 1) }, (_, i) => from - i);
-      return (await readEntries(kid, token, numbers)).map(asBytes);
-    },
-  };
+/** Returns the token of an index member, which ends with it and its length in two bytes. */
+function tokenOfMember(member: Buffer): string {
+  const end = member.length - 2;
+  const start = end < 0 ? -1 : end - member.readUInt16BE(end);
+  if (start < 0) {
+    throw new VaultError('integrity_failed');
+  }
+  return member.toString('utf8', start, end);
 }

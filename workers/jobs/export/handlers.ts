@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { beginAgeFile, sealChunks } from '../../crypto/record/age-file.ts';
 import type { ThreadHandlers } from '../context.ts';
 import type { EXPORT_JOBS } from './jobs.ts';

@@ -4,14 +4,14 @@ import { defineJob } from '../define.ts';
 
 /** Jobs of exports. */
 export const EXPORT_JOBS = {
-  /** What a file begins with, and the key of its payload. `invalid_request` names a recipient that is none. */
+  /** Makes the head of a file, and the key of its payload. `invalid_request` names an invalid recipient. */
   beginExport: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
     input: message({ aid: local<string>(), recipients: list(text) }),
     output: message({ head: bytes, key: concealed(bytes) }),
   }),
-  /** The next chunks of the payload, from their number on; what is not the last piece holds whole chunks. */
+  /** Seals the next chunks of the payload, from their number on. Only the last piece may end in a partial chunk. */
   sealExport: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,
@@ -20,7 +20,7 @@ export const EXPORT_JOBS = {
   }),
 };
 
-/** Where a piece of an export stands. */
+/** The place of a piece of an export. */
 export interface ExportPiece {
   /** The number of its first chunk. */
   readonly chunk: number;

@@ -1,4 +1,4 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs on batches, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { numberText } from '../../../server/domain/card/number.ts';
 import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
@@ -16,18 +16,19 @@ import {
   type BatchFacts,
   type ItemFailure,
   STORED_STRINGS,
+  type StoredParts,
   type StoreItemsParams,
-} from './batch-jobs.ts';
-import type { StoredParts, StoreParams } from './jobs.ts';
+  type StoreParams,
+} from './jobs.ts';
 import { createPacking, endString, packed, writeBytes } from './page.ts';
 import { type ItemWriter, sealNew } from './records.ts';
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
-/** Where a line of an export says more than an item of a batch; `stored_at` and `card` are made anew. */
+/** Members of a line of an export; `stored_at` and `card` are ignored, since the vault makes them again. */
 const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
 const REFERENCE_MAX = 255;
-/** What an item has beside its content. */
+/** Bytes of an item besides its content. */
 const STRINGS_BYTES = 768;
 
 function invalid(field: string, expected: string): VaultError {
@@ -53,7 +54,7 @@ function flagOf(members: Members, name: string): boolean | undefined {
   return value ?? undefined;
 }
 
-/** A text of an item; a missing one and null are the same. */
+/** Parses a text of an item; a missing one and null are the same. */
 function textOf(members: Members, name: string): string | undefined {
   const text = members.get(name);
   const value = text === undefined ? null : parseJson(text);
@@ -74,7 +75,7 @@ function referenceOf(members: Members): string | undefined {
   return reference;
 }
 
-/** When an item of an export expires. */
+/** Parses the expiry of an item of an export. */
 function expiryOf(members: Members, now: number): number | undefined {
   const text = textOf(members, 'expires_at');
   const at = text === undefined ? undefined : parseFilterTime(text);
@@ -84,13 +85,13 @@ function expiryOf(members: Members, now: number): number | undefined {
   return at;
 }
 
-/** The text of a number beside the data, under the condition of one that is in it. */
+/** Parses a number that is not in the data, with the same conditions as one that is. */
 function numberOf(members: Members): string | undefined {
   const text = members.get('number');
   return text && numberText(parseJson(text));
 }
 
-/** Where a fault of an item is, from where the fault of a single one would be. */
+/** Returns the place of an item's fault, from that of a single item. */
 function placeOf(field: string | undefined, item: number): string | undefined {
   const place = `body.items[${item}]`;
   const [, part = '', rest = ''] = /^(query|body)?(.*)$/s.exec(field ?? '') ?? [];
@@ -105,7 +106,7 @@ function failureOf(error: unknown, item: number): ItemFailure {
   return { failed: code, field: placeOf(field, item), expected };
 }
 
-/** The parameters of one item after the other: a copy of all for each would take a tenth of a batch's time. */
+/** The parameters of all items, one after the other: a copy for each would take a tenth of a batch's time. */
 type OwnParams = { -readonly [Name in keyof StoreParams]: StoreParams[Name] };
 
 function sealOne(

@@ -1,4 +1,4 @@
-/** Handlers of the jobs on single items and their logs in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs on single items and their logs, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
@@ -29,8 +29,8 @@ import {
 import { viewOf } from './view.ts';
 
 /**
- * Until when verification codes may be kept after an update: those that it brings for their own time, but no longer
- * than any that it leaves, since all of an item's codes are deleted together.
+ * Returns the expiry of verification codes after an update: that of the new ones, but no later than that of remaining ones,
+ * since all of an item's codes are deleted together.
  */
 function sadExpiry(
   stored: JsonObject,
@@ -45,13 +45,13 @@ function sadExpiry(
   return earlierExpiry(before, next);
 }
 
-/** The members that an update brings; none where it only changes what is kept beside the data. */
+/** Parses the members of an update; none if it only changes the lifetime or metadata. */
 function readChanges({ ttl, metadata }: UpdateParams, sent: Uint8Array): JsonObject {
   const isBare = sent.length === 0 && (ttl !== undefined || metadata !== undefined);
   return isBare ? new Map() : parseStoredObject(sent);
 }
 
-/** The merged object after rules, which may change all of it but the number that the token stands for. */
+/** Returns the merged object after rules, which may change all of it but the number of the token. */
 function mergeWithRules(
   context: ThreadContext,
   params: UpdateParams,
@@ -66,8 +66,8 @@ function mergeWithRules(
 }
 
 /**
- * Whether a part of a log, newest first, is not what was written: an entry is in it twice, or does not name what lies
- * before it, because somebody moved or replaced one.
+ * Whether entries of a part of a log, newest first, were moved or replaced: an entry occurs twice, or does not name the
+ * one before it.
  */
 function isBroken(entries: readonly ReadLogEntry[], records: readonly Uint8Array[], newest: number): boolean {
   const tags = new Set(records.map((record) => tagOf(record).toHex()));
@@ -96,7 +96,7 @@ function shownEntry(entry: ReadLogEntry, account: string): ShownLogEntry {
   };
 }
 
-/** The handlers of `ITEM_JOBS` but for those on pages. */
+/** The handlers of `ITEM_JOBS` except those on pages. */
 export const ITEM_HANDLERS = {
   storeItem(context, { params, blob, passphrase, body }) {
     const key = openWarmKey(context, params, blob, passphrase);

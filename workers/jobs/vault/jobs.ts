@@ -8,6 +8,7 @@ import {
   type Given,
   json,
   list,
+  local,
   message,
   oneOf,
   optional,
@@ -19,7 +20,7 @@ import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
-/** Who acts, for the action log. */
+/** The actor, for the action log. */
 export interface ActorParams {
   readonly ip: string;
   readonly ua: string;
@@ -33,7 +34,7 @@ export interface ActorParams {
   readonly now: number;
 }
 
-/** What a caller says of an item beside its data, as it was sent. */
+/** Facts of an item in addition to its data, as they were sent. */
 export interface SentFacts {
   /** A duration, see `domain/text/duration.ts`. */
   readonly ttl?: string | undefined;
@@ -41,17 +42,14 @@ export interface SentFacts {
   readonly metadata?: string | undefined;
 }
 
-/** What is stored, beside the body. */
-export interface StoreParams extends KeyName, ActorParams, SentFacts {
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
+/** The number of log entries that a new one follows. */
+export interface Seen {
+  readonly seen: number;
+}
+
+/** Options of one or several items that are stored. */
+interface StoreSettings extends KeyName, ActorParams {
   readonly algorithm: string;
-  /** Of a request that may be repeated: makes the same `uuid` token each time. */
-  readonly seed?: string | undefined;
-  /** When an item of another vault expires, ms since 1970, where no `ttl` was sent. */
-  readonly expiresAt?: number | undefined;
-  /** A token that another vault made, in place of one of this vault. */
-  readonly token?: string | undefined;
   /** The first candidate to try, after a clash. */
   readonly candidate: number;
   readonly rejectTestCards: boolean;
@@ -61,11 +59,47 @@ export interface StoreParams extends KeyName, ActorParams, SentFacts {
   readonly wantsSummary: boolean;
   /** ms since 1970; 0 = kept. */
   readonly sadExpiresAt: number;
-  /** Number of log entries known to exist already. */
-  readonly seen: number;
 }
 
-/** What a reader sees of an item. */
+/** Facts of an item to store, in addition to its data. */
+export interface StoreParams extends StoreSettings, SentFacts, Seen {
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+  /** Of a request that may be repeated: makes the same `uuid` token each time. */
+  readonly seed?: string | undefined;
+  /** The expiry of an item of another vault, ms since 1970, if no `ttl` was sent. */
+  readonly expiresAt?: number | undefined;
+  /** A token that another vault made, in place of one of this vault. */
+  readonly token?: string | undefined;
+}
+
+/** Options that a batch has for all its items. */
+export interface BatchHead {
+  readonly user: string;
+  readonly return_fingerprint?: boolean;
+  readonly return_card_metadata?: boolean;
+}
+
+/** Options of the items of a batch; `algorithm` is the default of items without one. */
+export interface StoreItemsParams extends StoreSettings {
+  /** The place of each in the batch, for their errors. */
+  readonly places: readonly number[];
+  readonly refuseUnknown: boolean;
+  readonly bytesMax: number;
+  /** Of a request that may be repeated: one for each item. */
+  readonly seeds?: readonly string[] | undefined;
+  /** Set for lines of a file, which may have members of an export: whether they keep their tokens. */
+  readonly imported?: { readonly keepsTokens: boolean } | undefined;
+}
+
+/** The error of an item that is not stored. */
+export interface ItemFailure {
+  readonly failed: ErrorCode;
+  readonly field?: string | undefined;
+  readonly expected?: string | undefined;
+}
+
+/** Changes of an item before its reader gets it. */
 export interface ViewParams {
   /** Whether the account sees numbers masked. */
   readonly forcedMask: boolean;
@@ -79,44 +113,13 @@ export interface ItemName extends KeyName {
   readonly reference?: string | undefined;
 }
 
-/** How one item is read. */
-export interface OpenParams extends ItemName, ActorParams, ViewParams {
-  readonly seen: number;
-}
-
-/** How an item is updated. */
-export interface UpdateParams extends ItemName, ActorParams, SentFacts {
-  readonly seen: number;
+/** Options of an update. */
+export interface UpdateParams extends ItemName, ActorParams, SentFacts, Seen {
   readonly wantsSummary: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
   /** Whether the account sees numbers masked, and so do its rules. */
   readonly forcedMask: boolean;
-}
-
-/** Which item is described. */
-export interface DescribeItemParams extends ItemName {
-  /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
-  readonly rule: 'check' | 'lookup';
-  /** ms since 1970; given where an item that has expired is none. */
-  readonly now?: number;
-}
-
-/** An entry of the action log that is sealed separately. */
-export interface SealLogParams extends KeyName, ActorParams {
-  readonly token: string;
-  readonly action: 'encrypt' | 'decrypt';
-  readonly outcome: LogOutcome;
-  readonly seen: number;
-}
-
-/** Which part of an item's log is read. */
-export interface ReadLogParams extends KeyName {
-  readonly token: string;
-  /** The number of the first entry given; the others follow downwards. */
-  readonly newest: number;
-  /** The name of the item's account, whose uses alone it logs. */
-  readonly account: string;
 }
 
 /** An entry of the action log, by the names of the API. */
@@ -136,7 +139,7 @@ export interface ShownLogEntry {
   readonly timestamp: string;
 }
 
-/** Which items of a page are wanted, once what the service knows of them can be read. */
+/** Selects items of a page by their opened metadata. */
 export interface ItemFilter {
   readonly reference?: string | undefined;
   readonly referencePrefix?: string | undefined;
@@ -146,37 +149,22 @@ export interface ItemFilter {
   readonly expiresBefore?: number | undefined;
 }
 
-/** Which items are listed. */
-export interface ListParams extends KeyName, ItemFilter {
-  /** ms since 1970; what has expired is not listed. */
-  readonly now: number;
-}
-
-/** How the items of a page are read. */
-export interface DecryptItemsParams extends KeyName, ActorParams, ViewParams, ItemFilter {
-  /**
-   * The references that were given for items that a caller has named, null for none. Each of these is then opened or fails
-   * on its own, as a single one would, and its text has no `stored_at`.
-   */
-  readonly named?: readonly (string | null)[] | undefined;
-}
-
-/** Why one of several items has no result, as a single one would fail. */
+/** The error of one of several items, as a single one would fail. */
 export interface ItemFault {
   readonly index: number;
   readonly code: ErrorCode;
 }
 
-/** What may be said of a card without its number. */
+/** Facts of a card without its number. */
 export interface CardFacts {
-  /** What may be shown: the first 8 digits of a long number, the first 6 of a shorter one. */
+  /** The digits that may be shown: the first 8 of a long number, the first 6 of a shorter one. */
   readonly bin?: string;
   /** The first 8 digits, by which issuers are looked up; never shown. */
   readonly issuerDigits?: string;
   readonly brand?: string;
 }
 
-/** What the server knows of an item that it is to write. */
+/** Facts of a sealed item that the server writes. */
 export interface StoredFacts {
   readonly token: string;
   readonly gen: number;
@@ -185,13 +173,19 @@ export interface StoredFacts {
   readonly sadExpiresAt: number;
   readonly card?: CardFacts | undefined;
   readonly reference?: string | undefined;
-  /** From when on it is gone, ms since 1970. */
+  /** ms since 1970. */
   readonly expiresAt?: number | undefined;
   readonly metadata?: ItemMetadata | undefined;
   /** 32 hex digits, if wanted. */
   readonly fingerprint?: string | undefined;
-  /** The bytes that both parts of it have alike, and other items of the same minute. */
+  /** The bytes that both parts have in common with each other and with other items of the same minute. */
   readonly shared?: readonly [from: number, to: number] | undefined;
+}
+
+/** Facts of a sealed item of a batch. */
+export interface BatchFacts extends StoredFacts {
+  /** Whether the caller has chosen the token. */
+  readonly isKept?: true;
 }
 
 /** The parts of an item to be written; `sad`, `refMember`, `identity` and `digests` are empty where there is none. */
@@ -207,17 +201,19 @@ const STORED = {
   logEntry: bytes,
   /** Shows whether a token that is taken already stands for the same number. */
   identity: bytes,
-  /** What the metadata index has of it. */
+  /** Its entries of the metadata index. */
   digests: bytes,
 };
+/** Byte strings of a stored item in a batch: all of `STORED` but the facts, in this order. */
+export const STORED_STRINGS = 7;
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
 /** The same in a thread and on the server's side. */
 export type StoredParts = Taken<typeof STORED_PARTS>;
 
-/** An item as it lies in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
+/** An item as stored in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
 export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
-/** Byte strings in one piece. Where each ends stands in `ends`; one that ends where the one before does is empty. */
+/** Concatenated byte strings, and the end of each; an empty one ends at the end of the one before. */
 export const PACKED = message({ bytes, ends: words });
 /** The same on both sides. */
 export type Packed = Taken<typeof PACKED>;
@@ -229,12 +225,12 @@ export const PAGE = message({
   tokens: json<readonly string[]>(),
   /** ms since 1970 per item. */
   storedAt: floats,
-  /** The items in RESP2, as `ItemStore.readMany` gives them. */
+  /** The items in RESP2, as `ItemStore.readMany` returns them. */
   replies: bytes,
 });
-/** A page as the server gives it. */
+/** A page on the server's side. */
 export type PageFields = Given<typeof PAGE>;
-/** A page as a thread reads it. */
+/** A page in a thread. */
 export type ThreadPage = Taken<typeof PAGE>;
 
 /** Jobs on items. A passphrase is needed where a blob or an opening is given, and nowhere else. */
@@ -250,7 +246,12 @@ export const ITEM_JOBS = {
   openItem: defineJob({
     lane: laneByRules,
     share: ({ params }) => singlesOf(params.aid),
-    input: message({ params: json<OpenParams>(), opening: OPENING, rules: RULES, item: SEALED_ITEM }),
+    input: message({
+      params: json<ItemName & ActorParams & ViewParams & Seen>(),
+      opening: OPENING,
+      rules: RULES,
+      item: SEALED_ITEM,
+    }),
     output: oneOf({ opened: { text: bytes, logEntry: bytes, card: json<CardFacts>() }, warm_miss: {} }),
   }),
   /** Merges changes into an item and seals it again. */
@@ -270,7 +271,17 @@ export const ITEM_JOBS = {
   describeItem: defineJob({
     lane: 'hot',
     share: ({ params }) => singlesOf(params.aid),
-    input: message({ params: json<DescribeItemParams>(), meta: bytes }),
+    input: message({
+      params: json<
+        ItemName & {
+          /** `check`: the reference must be given when the item has one. `lookup`: it is only compared when given. */
+          readonly rule: 'check' | 'lookup';
+          /** ms since 1970; rejects an item that has expired by then. */
+          readonly now?: number;
+        }
+      >(),
+      meta: bytes,
+    }),
     output: bytes,
   }),
   /** Metadata without sensitive authentication data; undefined when the item has none. */
@@ -283,14 +294,36 @@ export const ITEM_JOBS = {
   sealLog: defineJob({
     lane: 'hot',
     share: ({ params }) => singlesOf(params.aid),
-    input: message({ params: json<SealLogParams>(), tail: bytes }),
+    input: message({
+      params: json<
+        ActorParams &
+          Seen &
+          KeyName & {
+            readonly token: string;
+            readonly action: 'encrypt' | 'decrypt';
+            readonly outcome: LogOutcome;
+          }
+      >(),
+      tail: bytes,
+    }),
     output: bytes,
   }),
   /** Opens entries of the action log, newest first; `integrity_failed` when they do not follow each other. */
   readLog: defineJob({
     lane: 'hot',
     share: ({ params }) => singlesOf(params.aid),
-    input: message({ params: json<ReadLogParams>(), entries: list(bytes) }),
+    input: message({
+      params: json<
+        KeyName & {
+          readonly token: string;
+          /** The number of the first entry; the others follow downwards. */
+          readonly newest: number;
+          /** The name of the item's account: the log has no uses of others. */
+          readonly account: string;
+        }
+      >(),
+      entries: list(bytes),
+    }),
     output: json<readonly ShownLogEntry[]>(),
   }),
   /**
@@ -300,7 +333,11 @@ export const ITEM_JOBS = {
   listItems: defineJob({
     lane: 'bulk',
     share: ({ params }) => params.aid,
-    input: message({ params: json<ListParams>(), page: PAGE }),
+    input: message({
+      /** `now`, in ms since 1970: expired items are not listed. */
+      params: json<KeyName & ItemFilter & { readonly now: number }>(),
+      page: PAGE,
+    }),
     output: PACKED,
   }),
   /**
@@ -311,7 +348,18 @@ export const ITEM_JOBS = {
     lane: 'bulk',
     share: ({ params }) => params.aid,
     input: message({
-      params: json<DecryptItemsParams>(),
+      params: json<
+        KeyName &
+          ActorParams &
+          ViewParams &
+          ItemFilter & {
+            /**
+             * The references of items that a caller has named, null for none. Each of these is opened or fails
+             * independently, as a single one would, and its text has no `stored_at`.
+             */
+            readonly named?: readonly (string | null)[] | undefined;
+          }
+      >(),
       opening: OPENING,
       rules: RULES,
       page: PAGE,
@@ -324,6 +372,35 @@ export const ITEM_JOBS = {
         cards: json<readonly (CardFacts | null)[]>(),
         /** Of named items. */
         failed: json<readonly ItemFault[]>(),
+      },
+      warm_miss: {},
+    }),
+  }),
+};
+
+/** Jobs on batches. */
+export const BATCH_JOBS = {
+  /** Splits the body of a batch; `invalid_json`, `invalid_request` and `unknown_parameter` reject the whole body. */
+  splitBatch: defineJob({
+    lane: 'bulk',
+    share: ({ aid }) => aid,
+    input: message({
+      aid: local<string>(),
+      params: json<{ readonly refuseUnknown: boolean; readonly itemsMax: number }>(),
+      body: bytes,
+    }),
+    output: message({ head: json<BatchHead>(), items: list(bytes) }),
+  }),
+  /** Seals items of a batch. A rejected item does not stop the others. */
+  storeItems: defineJob({
+    lane: 'bulk',
+    share: ({ params }) => params.aid,
+    input: message({ params: json<StoreItemsParams>(), blob: bytes, passphrase: secret, items: list(bytes) }),
+    output: oneOf({
+      stored: {
+        facts: json<readonly (BatchFacts | ItemFailure)[]>(),
+        /** `STORED_STRINGS` for each item, empty for a rejected one. */
+        parts: PACKED,
       },
       warm_miss: {},
     }),

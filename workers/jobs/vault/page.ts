@@ -1,4 +1,4 @@
-/** Handlers of the jobs on pages of items in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs on pages of items, documented in `jobs.ts`. */
 import { hasPairs } from '../../../server/domain/mask/metadata.ts';
 import { formatExpiry, formatStoredAt } from '../../../server/domain/text/time.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
@@ -23,7 +23,7 @@ interface PageItem {
   readonly logLength: number;
 }
 
-/** What an item's text has beside the data, but for its token and reference: names and time. */
+/** Bytes of an item's text besides the data, token and reference: names and time. */
 const TEXT_BYTES = 128;
 /** A sealed log entry with a user agent of usual length. */
 const ENTRY_BYTES = 256;
@@ -46,7 +46,7 @@ function rejectPage(): never {
   throw new IntegrityError('page');
 }
 
-/** The decimal number from `at` up to `end`. */
+/** Reads the decimal number from `at` up to `end`. */
 function readDecimal(bytes: Uint8Array, at: number, end: number): number {
   let value = 0;
   for (let i = at; i < end; i++) {
@@ -59,7 +59,7 @@ function readDecimal(bytes: Uint8Array, at: number, end: number): number {
   return end > at ? value : rejectPage();
 }
 
-/** The length that a list or a byte string begins with; of what is missing, 0. */
+/** Takes the length at the start of a list or a byte string; 0 for a missing one. */
 function takeLength(cursor: Cursor, marker: number): number {
   const { bytes, at } = cursor;
   let end = at + 1;
@@ -90,7 +90,7 @@ function takeList(cursor: Cursor, length: number): void {
   }
 }
 
-/** A list of byte strings, of which missing ones are empty. */
+/** Takes a list of byte strings; missing ones are empty. */
 export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array[] {
   takeList(cursor, length);
   return Array.from({ length }, () => takeBytes(cursor));
@@ -99,7 +99,7 @@ export function takeStrings(cursor: Cursor, length: number): readonly Uint8Array
 /** The last bytes of a log on their way into an entry: a view of each would cost more than its copy. */
 const tailOf = new Uint8Array(TAG_BYTES);
 
-/** An item with its data. A log whose newest entry must be looked up is rejected: the page is read again another way. */
+/** Takes an item with its data. Rejects a log whose newest entry must be looked up: the page is read again by script. */
 function takeItem(cursor: Cursor): PageItem {
   takeList(cursor, 3);
   const item = takeBytes(cursor);
@@ -118,7 +118,7 @@ function takeItem(cursor: Cursor): PageItem {
   return { item, meta, tail: tailOf, sad, logLength };
 }
 
-/** Byte strings that are written one behind the other. */
+/** Byte strings that are written one after the other. */
 interface Packing {
   bytes: Buffer;
   readonly ends: Uint32Array;
@@ -127,17 +127,17 @@ interface Packing {
   count: number;
 }
 
-/** Room for `count` strings, and `bytes` for all of them together, which grow where they must. */
+/** Creates room for `count` strings of `bytes` in all, which grows if needed. */
 export function createPacking(count: number, bytes: number): Packing {
   return { bytes: Buffer.alloc(bytes), ends: new Uint32Array(count), at: 0, count: 0 };
 }
 
-/** The index of the bucket of an item. */
+/** Returns the index of the bucket of an item. */
 function bucketAt({ order }: ThreadPage, index: number): number {
   return ((order[2 * index] ?? 0) << 8) | (order[2 * index + 1] ?? 0);
 }
 
-/** For each bucket of a page, room for the log entries of its items. */
+/** Creates room for the log entries of the items of each bucket of a page. */
 function createEntries(page: ThreadPage): readonly Packing[] {
   const items: number[] = [];
   for (let i = 0; i < page.tokens.length; i++) {
@@ -147,7 +147,7 @@ function createEntries(page: ThreadPage): readonly Packing[] {
   return Array.from(items, (count = 0) => createPacking(count, ENTRY_BYTES * count));
 }
 
-/** Makes room for more bytes. What was written so far may be card data, so its old place is wiped. */
+/** Makes room for more bytes. Wipes the old buffer, which may contain card data. */
 function reserve(packing: Packing, extra: number): void {
   const { bytes, at } = packing;
   if (at + extra > bytes.length) {
@@ -157,7 +157,7 @@ function reserve(packing: Packing, extra: number): void {
   }
 }
 
-/** Ends a string; one that nothing was written for is empty. */
+/** Ends a string, which is empty if nothing was written. */
 export function endString(packing: Packing): void {
   packing.ends[packing.count] = packing.at;
   packing.count++;
@@ -178,7 +178,7 @@ export function packed({ bytes, ends, at }: Packing): Packed {
   return { bytes: bytes.subarray(0, at), ends };
 }
 
-/** Whether an item is there and among those that are wanted. */
+/** Whether an item exists and matches a filter. */
 function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
   const { reference, expiresAtMs } = meta;
   const { metadata, expiresBefore } = filter;
@@ -191,7 +191,7 @@ function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }
   );
 }
 
-/** Begins an item's JSON text, and ends it with `rest`: a comma behind another one, and the members before its data. */
+/** Writes the start of an item's JSON text, up to `rest`: a comma after another item, and the members before its data. */
 function writeHead(
   texts: Packing,
   token: string,
@@ -215,7 +215,7 @@ export function endReplies({ bytes, at }: Cursor): void {
   }
 }
 
-/** What `work` gives for one of several items; what a single one would be rejected with is its fault. */
+/** Returns the result for one of several items; an error that a single one would be rejected with is its fault. */
 export function resultOrFault<T>(failed: ItemFault[], index: number, work: () => T): T | undefined {
   try {
     return work();
@@ -229,10 +229,10 @@ export function resultOrFault<T>(failed: ItemFault[], index: number, work: () =>
   }
 }
 
-/** How the items of one page are opened, and what has been made of them so far. */
+/** The state of the opening of one page. */
 interface Opened {
   readonly job: In<(typeof ITEM_JOBS)['decryptItems']>;
-  /** Who reads, for one log entry after the other: a copy for each would take a twentieth of a page's time. */
+  /** The actor of all log entries: a copy for each entry would take a twentieth of a page's time. */
   readonly actor: In<(typeof ITEM_JOBS)['decryptItems']>['params'] & { seen: number };
   readonly key: UnlockedKey;
   readonly texts: Packing;
@@ -241,7 +241,7 @@ interface Opened {
   readonly failed: ItemFault[];
 }
 
-/** Opens an item that is there: its text, without what stands before and behind it, and its log entry. */
+/** Opens an existing item: returns the text of its data, and its log entry. */
 function openItem(
   context: ThreadContext,
   opened: Opened,
@@ -264,7 +264,7 @@ function openItem(
   }
 }
 
-/** The metadata of an item that is wanted; undefined for one that is left out. */
+/** Returns the metadata of a wanted item; undefined for one that is left out. */
 function wantedMeta(
   context: ThreadContext,
   { params, page }: Opened['job'],
@@ -282,7 +282,7 @@ function wantedMeta(
   return meta && matches(meta, params) ? meta : undefined;
 }
 
-/** Opens the next item of a page and writes its strings, which are empty for one that is left out or has failed. */
+/** Opens the next item of a page and writes its strings, which are empty for an item that is left out or has failed. */
 function addItem(context: ThreadContext, opened: Opened, index: number, cursor: Cursor): void {
   const { job, texts, logEntries, cards, failed } = opened;
   const { params, page } = job;
@@ -348,7 +348,7 @@ export const PAGE_HANDLERS = {
       eachReady(tokens, (_, i) => addItem(context, opened, i, cursor));
       endReplies(cursor);
     } catch (error) {
-      // A page that is not whole is read again; what was opened of it goes.
+      // An incomplete page is read again; its opened part is wiped.
       wipe(texts.bytes);
       throw error;
     }

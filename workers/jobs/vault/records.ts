@@ -1,4 +1,3 @@
-/** What the jobs on items have in common: how an item is opened, and how it gets its token and is sealed. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { findNumber } from '../../../server/domain/card/number.ts';
 import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
@@ -28,6 +27,7 @@ import type { KeyName } from '../key/jobs.ts';
 import type {
   ActorParams,
   CardFacts,
+  Seen,
   SentFacts,
   StoredFacts,
   StoredParts,
@@ -40,12 +40,12 @@ import { cardFacts } from './view.ts';
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
 const CLOCK_SKEW_MS = 5_000;
 
-/** What a log entry names as its predecessor where there is none. */
+/** The predecessor that the first entry of a log names. */
 const NO_TAIL = new Uint8Array(16);
-/** What stands before an entry that is given to the store. */
+/** Bytes before an entry that is given to the store. */
 const NAMED_BYTES = 4 + NO_TAIL.length;
 
-/** An item's metadata, opened under its place. Throws an `IntegrityError` for damage and any other item's. */
+/** Opens an item's metadata under its place. Throws an `IntegrityError` for damage and any other item's. */
 export function metaOf(
   { sealer, env }: ThreadContext,
   { aid, kid }: KeyName,
@@ -55,19 +55,19 @@ export function metaOf(
   return openMeta(sealer, { env, aid, kid, token }, record);
 }
 
-/** Whether the time of an item is over. */
+/** Whether an item has expired. */
 export function isOver({ expiresAtMs }: OpenedMeta, now: number): boolean {
   return expiresAtMs !== undefined && expiresAtMs <= now;
 }
 
-/** Rejects an item whose time is over, as one that is not there. */
+/** Rejects an expired item, as one that does not exist. */
 export function checkLive(meta: OpenedMeta, now: number): void {
   if (isOver(meta, now)) {
     throw new VaultError('token_not_found');
   }
 }
 
-/** As `metaOf`; `token_not_found` for an item that is not there, whose record is empty. */
+/** Opens metadata as `metaOf`; `token_not_found` for an item that does not exist, whose record is empty. */
 export function foundMeta(
   context: ThreadContext,
   key: KeyName,
@@ -80,7 +80,7 @@ export function foundMeta(
   return metaOf(context, key, token, record);
 }
 
-/** A given reference must be the item's; a missing one is rejected when the item has one. */
+/** Rejects a reference that is not the item's, and a missing one if the item has one. */
 export function checkReference(meta: OpenedMeta, given: string | undefined, rule: 'check' | 'lookup'): void {
   if (given === undefined) {
     if (meta.reference !== undefined && rule === 'check') {
@@ -93,7 +93,7 @@ export function checkReference(meta: OpenedMeta, given: string | undefined, rule
   }
 }
 
-/** The reference's member of the index: encoded reference, token, and the token's length in two bytes. */
+/** Returns the reference's member of the index: encoded reference, token, and the token's length in two bytes. */
 export function referenceMember(
   context: ThreadContext,
   aid: string,
@@ -108,7 +108,7 @@ export function referenceMember(
   return concat([encoded, tokenBytes, new Uint8Array([tokenBytes.length >> 8, tokenBytes.length & 0xff])]);
 }
 
-/** What the metadata index has of an item: a digest for each member. */
+/** Returns the entries of an item in the metadata index: a digest for each member. */
 export function metadataDigests(
   context: ThreadContext,
   aid: string,
@@ -121,18 +121,18 @@ export function metadataDigests(
   return concat(Object.entries(metadata).map(([name, text]) => metadataDigest(subkey, name, text)));
 }
 
-/** The metadata of an item that was stored with some. */
+/** Returns the metadata that an item was stored with. */
 export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
   return metadata === undefined ? undefined : parseOwn(utf8(metadata));
 }
 
-/** What a caller says of an item: undefined where nothing was sent, and `null` for what it is not to have. */
+/** Facts of an item as parsed: undefined if not sent, `null` if removed. */
 interface ReadFacts {
   readonly expiresAt?: number | null | undefined;
   readonly metadata?: ItemMetadata | null | undefined;
 }
 
-/** Reads what was sent. `invalid_request` and `metadata_sensitive` at `query.ttl` and `query.metadata`. */
+/** Parses the facts that were sent. `invalid_request` and `metadata_sensitive` at `query.ttl` and `query.metadata`. */
 function readFacts({ ttl, metadata: text, now }: SentFacts & Pick<ActorParams, 'now'>): ReadFacts {
   const expiresAt = ttl === undefined ? undefined : endOf(ttl, now);
   if (ttl !== undefined && expiresAt === undefined) {
@@ -160,7 +160,7 @@ interface ItemRecords {
   readonly sad: Uint8Array;
 }
 
-/** An item's sensitive authentication data as it was read, and the time by which its expiry is decided. */
+/** Returns an item's sensitive authentication data as it was read, and the time that decides its expiry. */
 export function sadAt(sad: Uint8Array, now: number): { readonly sad?: Uint8Array; readonly nowMs: number } {
   return sad.length > 0 ? { sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS };
 }
@@ -169,7 +169,7 @@ function joined({ part0, part1 }: OpenedItem): Uint8Array {
   return part1 ? joinSad(part0, part1) : part0;
 }
 
-/** The object of a layer, whose bytes are wiped. */
+/** Parses the object of a layer, whose bytes are wiped. */
 function takeObject(layer: OpenedItem): JsonObject {
   const text = joined(layer);
   try {
@@ -180,8 +180,8 @@ function takeObject(layer: OpenedItem): JsonObject {
 }
 
 /**
- * The exact JSON text that was stored, with sensitive authentication data in its place while it is kept; that of an item
- * with patches is written anew.
+ * Returns the exact JSON text that was stored, with sensitive authentication data in its place while it is kept. The text
+ * of an item with patches is encoded again.
  */
 export function openText(
   { env }: ThreadContext,
@@ -198,14 +198,9 @@ export function openText(
   return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
 }
 
-/** The number of entries that a new one follows. */
-interface Seen {
-  readonly seen: number;
-}
-
 /**
- * Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. The entry comes
- * behind what it names, for the store to compare: `entries seen 4, little-endian | tail 16`.
+ * Seals an entry of an item's action log. `tail`: the last 16 bytes of the newest entry that was seen. The entry is preceded
+ * by the number and tail that it names, for the store to compare: `entries seen 4, little-endian | tail 16`.
  */
 export function logEntry(
   { env, sealer }: ThreadContext,
@@ -239,7 +234,7 @@ export function logEntry(
   return out;
 }
 
-/** Whom an item is sealed to, and what makes its token; an empty `tokenKey` makes random tokens only. */
+/** The owner that an item is sealed to, and the key of its token; an empty `tokenKey` makes random tokens only. */
 export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
 interface SealRequest {
@@ -297,7 +292,7 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   };
 }
 
-/** Checks what is to be stored, gives it its token and seals it. */
+/** Checks a new item, chooses its token and seals it. */
 export function sealNew(
   context: ThreadContext,
   params: StoreParams,
@@ -332,7 +327,7 @@ export function sealNew(
   });
 }
 
-/** What an updated item has beside its data: what was sent, else what it had. */
+/** Returns the facts of an updated item: those that were sent, else its former ones. */
 export function updatedFacts(
   params: UpdateParams,
   meta: OpenedMeta,
@@ -346,7 +341,7 @@ export function updatedFacts(
   return { facts, summary: params.wantsSummary ? updatedSummary(meta, object) : undefined };
 }
 
-/** A number that was sent beside the data is in the summary alone. */
+/** Updates the summary, which alone has a number that was not sent in the data. */
 function updatedSummary({ summary }: OpenedMeta, object: JsonObject): CardSummary {
   const before: CardSummary = summary === undefined ? {} : parseOwn(utf8(summary));
   return { ...before, ...cardSummary(object) };

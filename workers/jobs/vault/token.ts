@@ -1,4 +1,3 @@
-/** How an item gets its token. */
 import { VaultError } from '../../../server/core/errors.ts';
 import {
   formatToken,
@@ -22,7 +21,7 @@ export interface ChosenToken {
   readonly identity: Uint8Array;
 }
 
-/** What a token that another vault made becomes here: none of this vault's can take its place. */
+/** Keeps a token that another vault made, such that no token of this vault can take its place. */
 function keepToken(tokenKey: Uint8Array, number: string, token: string, reference?: string): ChosenToken {
   const algorithm = keptAlgorithm(token, number);
   if (algorithm === undefined) {
@@ -35,7 +34,7 @@ function keepToken(tokenKey: Uint8Array, number: string, token: string, referenc
   return { token, candidate: 0, identity };
 }
 
-/** A random token, or the one that the same seed gives again. */
+/** Returns a random token, or the same one for the same seed. */
 function uuidOf(seed: string | undefined): string {
   return formatUuid(
     seed === undefined ? randomBytes(UUID_BYTES) : sha256(utf8(`token ${seed}`)).subarray(0, UUID_BYTES),

@@ -1,4 +1,3 @@
-/** What a reader sees of a stored item. */
 import { cardBrand } from '../../../server/domain/card/brand.ts';
 import { onlyDigits } from '../../../server/domain/card/digits.ts';
 import { binOf, findNumber } from '../../../server/domain/card/number.ts';
@@ -14,7 +13,7 @@ import type { CardFacts, ViewParams } from './jobs.ts';
 
 const CARD_METADATA = 'card_metadata';
 
-/** What may be said of a card without its number; undefined for nothing. */
+/** Returns the facts of a card without its number; undefined if there are none. */
 export function cardFacts(number: string | undefined): CardFacts | undefined {
   if (number === undefined) {
     return undefined;
@@ -30,9 +29,8 @@ export function cardFacts(number: string | undefined): CardFacts | undefined {
 }
 
 /**
- * What a reader sees of a stored text: forced masks, then rules, then masks of the fields named; and card facts when
- * they are wanted, with the item's `metadata` where it has no member of that name. Without any of it the stored text goes
- * out as it is.
+ * Applies a view to a stored text: forced masks, then rules, then masks of the named fields; and adds wanted card facts,
+ * with the item's `metadata` if it has no member of that name. Without any of them the stored text is returned as it is.
  */
 export function viewOf(
   context: ThreadContext,
