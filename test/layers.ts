@@ -212,21 +212,6 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     why: 'commands do not name their own services yet',
   },
   {
-    from: /^server\/key\//,
-    to: /^server\/(?:endpoint|job|sink)\/(?:store\.ts|store\/jobs\.ts)$/,
-    why: 'the service of keys ends what depends on a key',
-  },
-  {
-    from: /^server\/endpoint\/endpoints\.ts$/,
-    to: /^server\/redis\/records\/directory-sweep\.ts$/,
-    why: 'the sweep is no method of its store yet',
-  },
-  {
-    from: /^server\/installation\/(?:roots|servers)\.ts$/,
-    to: /^server\/installation\//,
-    why: 'services take more than types of a store',
-  },
-  {
     from: /^server\/account\/store\.ts$/,
     to: /^server\/(?:limits|request)\//,
     why: 'the store of accounts also counts',

@@ -7,7 +7,6 @@ import { ENDPOINT_JOBS } from './jobs/endpoint/jobs.ts';
 import { EXPORT_JOBS } from './jobs/export/jobs.ts';
 import { ROOT_JOBS } from './jobs/installation/jobs.ts';
 import { KEY_JOBS } from './jobs/key/jobs.ts';
-import { RECOVERY_JOBS } from './jobs/key/recovery-jobs.ts';
 import { HEADS_JOBS } from './jobs/log-heads/jobs.ts';
 import { MAINTENANCE_JOBS } from './jobs/maintenance/jobs.ts';
 import { PROXY_JOBS } from './jobs/proxy/jobs.ts';
@@ -20,7 +19,6 @@ import { BATCH_JOBS, ITEM_JOBS } from './jobs/vault/jobs.ts';
 export const JOBS = numberJobs(
   SERVICE_JOBS,
   KEY_JOBS,
-  RECOVERY_JOBS,
   RULE_JOBS,
   ITEM_JOBS,
   BATCH_JOBS,

@@ -11,7 +11,6 @@ import { ENDPOINT_HANDLERS } from './jobs/endpoint/handlers.ts';
 import { EXPORT_HANDLERS } from './jobs/export/handlers.ts';
 import { ROOT_HANDLERS } from './jobs/installation/handlers.ts';
 import { KEY_HANDLERS } from './jobs/key/handlers.ts';
-import { RECOVERY_HANDLERS } from './jobs/key/recovery.ts';
 import { HEADS_HANDLERS } from './jobs/log-heads/handlers.ts';
 import { RECORDS_HANDLERS } from './jobs/maintenance/records.ts';
 import { REENCRYPT_HANDLERS } from './jobs/maintenance/reencrypt-items.ts';
@@ -34,7 +33,6 @@ import { JOBS } from './table.ts';
 const HANDLERS: ThreadHandlers<typeof JOBS> = {
   ...SERVICE_HANDLERS,
   ...KEY_HANDLERS,
-  ...RECOVERY_HANDLERS,
   ...RULE_HANDLERS,
   ...ITEM_HANDLERS,
   ...BATCH_HANDLERS,

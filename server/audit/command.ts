@@ -97,11 +97,11 @@ const streamAudit = defineCommand({
   },
   async run({ options, output }: CommandCall<typeof STREAM>, session) {
     const aid = options.account === undefined ? undefined : await aidOf(session, options);
-    const { crypto, stores, recordEvent, randomId } = session.vault;
+    const { crypto, stores, recordEvent } = session.vault;
     const out = await output();
     const accounts = () => ownedKeys({ crypto, ...stores });
     const isWhole = await streamAll(
-      { ...stores, crypto, accounts, recordEvent, randomId },
+      { ...stores, crypto, accounts, recordEvent },
       { aid, after: timeOf('after', options) },
       (events) => out.write(events.map(({ text }) => `${text}\n`).join('')),
     );
@@ -191,7 +191,7 @@ const verifyAudit = defineCommand({
     const verifyOne = async (aid: string): Promise<LogReport> => {
       const report = await vault.services.auditVerifier.verify(aid, given, keptSince);
       return names.has(aid)
-        ? { ...report, item_logs: await verifyHeads({ crypto: vault.crypto, ...vault.stores }, aid, heads) }
+        ? { ...report, item_logs: await verifyHeads(vault.stores.headsStore, vault.crypto, aid, heads) }
         : report;
     };
     const reports: LogReport[] = [];

@@ -1,6 +1,5 @@
 import { version } from '../../package.json';
 import { CommandError, defineCommand } from '../cli/command.ts';
-import { noteBackup, readInstallation } from '../installation/store.ts';
 import { copyVault } from './copy.ts';
 import { createBackupWriter } from './file.ts';
 
@@ -18,7 +17,7 @@ export const backupCommand = defineCommand({
   opens: 'vault',
   async run({ argument, output, progress, signal }, session) {
     const { vault, config, ring } = session;
-    const installation = await readInstallation(vault.redis);
+    const installation = await vault.installationStore.read();
     if (installation === undefined) {
       throw new CommandError('There is no vault in this Redis.', 1);
     }
@@ -37,7 +36,7 @@ export const backupCommand = defineCommand({
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
     // A damaged one does not count, so that the alert about old backups stays until the damage was looked at.
-    await (damaged === 0 ? noteBackup(vault.redis, madeAt) : undefined);
+    await (damaged === 0 ? vault.installationStore.noteBackup(madeAt) : undefined);
     shown.end();
     const data = {
       file: argument,

@@ -4,7 +4,7 @@ import { type CommandCall, CommandError, defineCommand } from '../cli/command.ts
 import type { Config } from '../config/config.ts';
 import { ensureMasterKey } from '../config/master-key.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
-import { claimRestore, finishRestore } from '../installation/store.ts';
+import { InstallationStore } from '../installation/store.ts';
 import { mastersOf, type RedisLink } from '../redis/client.ts';
 import type { RedisTarget } from '../redis/connect.ts';
 import { openRedis } from '../redis/open.ts';
@@ -75,7 +75,7 @@ async function write(
     // Identifies the backup, so that only the same one can continue.
     const id = file.header.salt;
     // Records that an interrupted restore of the same file has written are overwritten.
-    const state = await claimRestore(redis, id, await isEmpty(redis));
+    const state = await new InstallationStore(redis).claimRestore(id, await isEmpty(redis));
     if (state === 'other' || state === 'taken') {
       throw new CommandError(state === 'other' ? OTHER : TAKEN, 1);
     }
@@ -117,7 +117,7 @@ async function restoreInto(
     await finishVault(vault, leftovers, shown.at);
     shown.end();
     call.signal.throwIfAborted();
-    await finishRestore(vault.redis);
+    await vault.installationStore.finishRestore();
   } finally {
     await vault.close();
   }

@@ -56,7 +56,7 @@ export async function finishVault(
 ): Promise<void> {
   const { endpointStore, keyStore, recordStore } = vault.stores;
   for (const { aid, kid } of keys) {
-    await endpointStore.removeAll(aid, kid);
+    await endpointStore.removeOfKey(aid, kid);
     await keyStore.purge(aid, kid);
   }
   if (accounts.length > 0) {

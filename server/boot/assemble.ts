@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createRandomId } from '../core/clock.ts';
 import { createCursors } from '../core/cursors.ts';
 import { StartError } from '../core/errors.ts';
-import { openRootState } from '../installation/roots.ts';
-import { isHalfRestored, probeRedis, readLastBackup } from '../installation/store.ts';
+import { Roots } from '../installation/roots.ts';
+import { InstallationStore } from '../installation/store.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { readRedisStats } from '../redis/info.ts';
 import { findRedis } from '../redis/open.ts';
@@ -37,7 +37,7 @@ export async function assemble(options: SystemOptions) {
   });
   try {
     await options.checkRedis?.(redis);
-    if (options.restoring !== true && (await isHalfRestored(redis))) {
+    if (options.restoring !== true && (await new InstallationStore(redis).isHalfRestored())) {
       throw new StartError(HALF_RESTORED);
     }
     return await assembleOn(redis, { ...options, redis: target, observer, recordEvent });
@@ -56,14 +56,15 @@ type Connected = SystemOptions & Required<Pick<SystemOptions, 'observer' | 'reco
  */
 async function assembleOn(redis: RedisLink, options: Connected) {
   const { settings, ring, observer, recordEvent, now = Date.now } = options;
-  const { pool, crypto, buckets, cell, root } = await openWorkers(redis, options);
-  const roots = await openRootState({ redis, crypto, cell, now }, root);
+  const installationStore = new InstallationStore(redis);
+  const { pool, crypto, buckets, cell, root } = await openWorkers(installationStore, options);
+  const roots = await Roots.open(installationStore, crypto, cell, now, root);
   const stores = openStores(redis, buckets, options.auditSink !== undefined);
   const randomId = createRandomId();
   const services = createServices({
     ...{ options, settings, stores, crypto, observer, recordEvent, now, randomId },
     random: () => randomInt(FRACTIONS) / FRACTIONS,
-    cursors: createCursors(roots.cursorKeys),
+    cursors: createCursors(() => roots.cursorKeys()),
     roots,
   });
   const { admission, audit, auditCheckpoints, auditStream, logHeads, jobs } = services;
@@ -81,7 +82,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     threads: pool.stats,
     isRedisConnected: redis.isConnected,
     redis: () => readRedisStats(redis),
-    lastBackup: () => readLastBackup(redis),
+    lastBackup: () => installationStore.readLastBackup(),
     jobs: jobs.figures,
     work: admission.stats,
     isSadRewritten: () => rewrites.isOk(),
@@ -89,10 +90,10 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   };
   return {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },
-    ...{ checkpoint, figures },
+    ...{ installationStore, checkpoint, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
     /** Resolves when Redis accepts a write. */
-    probe: () => probeRedis(redis),
+    probe: () => installationStore.probe(),
     sweep: sweepOnce,
     removeAccount: (name: string) => removeAccount(parts, name),
     /** Takes expired verification codes off the disk, if it is time; resolves with the ms until the next round. */
@@ -100,7 +101,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     background: createBackground({
       ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
       writeRejections: audit.writeSoon,
-      stream: auditStream?.round,
+      stream: auditStream && (() => auditStream.round()),
     }),
     /**
      * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
@@ -113,7 +114,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
 async function close({
   redis,
   pool,
-  services: { audit, auditStream, jobs, keys, metering, rejections },
+  services: { audit, auditStream, jobs, keyOpener, metering, rejections },
   rewrites,
 }: {
   readonly redis: RedisLink;
@@ -124,7 +125,7 @@ async function close({
   rewrites.stop();
   await auditStream?.stop();
   await jobs.close();
-  keys.close();
+  keyOpener.close();
   await rejections.flush();
   await audit.flush(true);
   await pool.drain();

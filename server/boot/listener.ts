@@ -6,8 +6,8 @@ import { logFault } from '../http/context.ts';
 import type { HttpParts } from '../http/deps.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
 import { probePort } from '../http/listen/port.ts';
-import { createServerStore } from '../installation/server-store.ts';
-import { createSiblings, type Siblings } from '../installation/servers.ts';
+import { ServerStore } from '../installation/server-store.ts';
+import { Siblings } from '../installation/servers.ts';
 import { createApp } from './app.ts';
 import type { System } from './assemble.ts';
 
@@ -60,9 +60,9 @@ async function openShared(
   const { host, port } = place;
   const own = { id: randomId(), address: host, port, version };
   const readRoots = async (): Promise<string> => (await roots.refresh()).state;
-  const siblings = createSiblings(createServerStore(redis), own, readRoots);
+  const siblings = new Siblings(new ServerStore(redis), own, readRoots);
   try {
-    const state = await probePort(host, port, siblings.havePort);
+    const state = await probePort(host, port, () => siblings.havePort());
     if (state === 'taken') {
       throw new StartError(`${host}:${port} is already in use; set ${place.portSetting} to a free port.`);
     }

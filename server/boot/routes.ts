@@ -4,15 +4,13 @@ import { ADMIN_ROUTES } from '../account/routes.ts';
 import { AUDIT_ROUTES } from '../audit/routes.ts';
 import { CERTIFICATE_ROUTES } from '../certificate/routes.ts';
 import { CONNECTION_ROUTES } from '../connection/routes.ts';
-import { CaptureWebhook } from '../endpoint/capture-schema.ts';
-import { RETRIEVE_ROUTES } from '../endpoint/retrieve-routes.ts';
-import { CAPTURE_ROUTES } from '../endpoint/routes.ts';
+import { CAPTURE_ROUTES, RETRIEVE_ROUTES } from '../endpoint/routes.ts';
+import { CaptureWebhook } from '../endpoint/schema.ts';
 import { EXPORT_ROUTES } from '../export/routes.ts';
 import { FORM_ROUTES } from '../form/routes.ts';
 import type { Api } from '../http/openapi/document.ts';
 import type { Route, RouteShape } from '../http/route.ts';
 import { JOB_ROUTES } from '../job/routes.ts';
-import { RECOVERY_ROUTES } from '../key/recovery-routes.ts';
 import { KEY_ROUTES } from '../key/routes.ts';
 import { PROXY_ROUTES } from '../proxy/routes.ts';
 import { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../proxy/webhook-schema.ts';
@@ -33,7 +31,6 @@ export const ROUTES: readonly Route[] = [
   ...RETRIEVE_ROUTES,
   ...FORM_ROUTES,
   ...KEY_ROUTES,
-  ...RECOVERY_ROUTES,
   ...RULE_ROUTES,
   ...PROXY_ROUTES,
   ...RELAY_ROUTES,

@@ -18,23 +18,26 @@ import type { Cursors } from '../core/cursors.ts';
 import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { createEndpointAuth } from '../endpoint/auth.ts';
-import { createCaptures } from '../endpoint/captures.ts';
-import { createEndpoints } from '../endpoint/endpoints.ts';
-import { createRetrievals } from '../endpoint/retrievals.ts';
-import { createSealing } from '../endpoint/sealing-keys.ts';
+import { EndpointAuth } from '../endpoint/auth.ts';
+import { Captures } from '../endpoint/captures.ts';
+import { Endpoints } from '../endpoint/endpoints.ts';
+import { Retrievals } from '../endpoint/retrievals.ts';
+import { SealingKeys } from '../endpoint/sealing-keys.ts';
+import { CaptureWebhooks } from '../endpoint/webhooks.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
+import type { Roots } from '../installation/roots.ts';
 import { createProxyJobs } from '../job/jobs.ts';
 import { createLazyJobQueue } from '../job/lazy-queue.ts';
 import { createJobListing } from '../job/listing.ts';
-import { createKeys } from '../key/keys.ts';
-import { createKeyOpener } from '../key/opener.ts';
-import { createRecoveries } from '../key/recoveries.ts';
+import { Keys } from '../key/keys.ts';
+import { type KeyDependent, KeyOpener } from '../key/opener.ts';
+import { KeyRecords } from '../key/records.ts';
+import { Recoveries } from '../key/recoveries.ts';
 import { createAdmission } from '../limits/admission.ts';
 import { createAttempts } from '../limits/attempts.ts';
 import { createRates } from '../limits/rates.ts';
-import { createLogHeads } from '../log-heads/heads.ts';
+import { LogHeads } from '../log-heads/heads.ts';
 import { ownedKeys } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
@@ -43,7 +46,7 @@ import { createRelay } from '../relay/relay.ts';
 import { createIdempotency } from '../request/idempotency.ts';
 import { createMetering } from '../request/metering.ts';
 import { Rules } from '../rule/rules.ts';
-import { createAuditStream } from '../sink/stream.ts';
+import { AuditStream } from '../sink/stream.ts';
 import { openAuditSink } from '../sink/target.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
@@ -75,7 +78,7 @@ interface Foundation {
   readonly crypto: Crypto;
   readonly cursors: Cursors;
   /** What is known of the root and of another one, while it is rotated. */
-  readonly roots: { readonly hasOther: () => boolean; readonly wantedPepper: () => string | undefined };
+  readonly roots: Roots;
   readonly observer: Observer;
   readonly recordEvent: RecordEvent;
   readonly now: Clock;
@@ -138,19 +141,26 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
     audit,
     auditVerifier: createAuditVerifier({ crypto, auditStore }),
     auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce, onFailure }),
-    logHeads: createLogHeads({
-      ...{ crypto, headsStore, itemStore, now, onFailure },
+    logHeads: new LogHeads(
+      headsStore,
+      itemStore,
+      crypto,
       accounts,
-      announce: (checkpoint) => recordEvent('log_heads_checkpoint', { ...checkpoint }),
-      onFault: (fault) => recordEvent('log_heads_fault', { ...fault }),
-      onRecorded: auditSink && (({ aid, kid }, numbers) => sinkStore.name(aid, kid, numbers)),
-    }),
+      auditSink && ((aid, kid, numbers) => sinkStore.name(aid, kid, numbers)),
+      recordEvent,
+      now,
+    ),
     auditStream:
       auditSink &&
-      createAuditStream({
-        ...{ crypto, auditStore, sinkStore, accounts, recordEvent, randomId },
-        deliver: openAuditSink(auditSink),
-      }),
+      new AuditStream(
+        auditStore,
+        sinkStore,
+        crypto,
+        accounts,
+        openAuditSink(auditSink),
+        recordEvent,
+        randomId(),
+      ),
     auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
   };
 }
@@ -164,11 +174,33 @@ function createAccess(
   const { accountStore, credentialStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } =
     stores;
   const metering = createMetering({ accountStore, now, observer });
-  const idempotency = createIdempotency({ crypto, idempotencyStore, randomId, hasOtherRoot: roots.hasOther });
-  const attempts = createAttempts({ accountStore, now, settings });
-  const opener = createKeyOpener({
-    ...{ crypto, keyStore, endpointStore, accountStore, attempts, now, settings, observer },
+  const idempotency = createIdempotency({
+    crypto,
+    idempotencyStore,
+    randomId,
+    hasOtherRoot: () => roots.hasOther(),
   });
+  const attempts = createAttempts({ accountStore, now, settings });
+  const jobs: KeyDependent = {
+    async removeOfKey(aid, kid) {
+      for await (const ids of jobStore.removeOfKey(aid, kid)) {
+        // An entry that stays in the queue is an id without a job: it ends when it is due.
+        await Promise.all(ids.map((id) => queue.dequeue(`${aid}.${id}`).catch(() => undefined)));
+      }
+    },
+  };
+  const dependents = [endpointStore, jobs];
+  const keyOpener = new KeyOpener(
+    keyStore,
+    accountStore,
+    crypto,
+    dependents,
+    attempts,
+    observer,
+    settings,
+    now,
+  );
+  const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const credentialSignIn = new CredentialSignIn(
     credentialStore,
     crypto,
@@ -178,7 +210,7 @@ function createAccess(
   );
   const accounts = createAccounts({
     ...{ crypto, accountStore, credentialSignIn, attempts, audit, auditStore: stores.auditStore },
-    ...{ wantedPepper: roots.wantedPepper, now, randomId, settings, observer },
+    ...{ wantedPepper: () => roots.wantedPepper(), now, randomId, settings, observer },
   });
   return {
     metering,
@@ -187,18 +219,26 @@ function createAccess(
     admission: createAdmission(performance.now.bind(performance)),
     accounts,
     credentials: new Credentials(credentialStore, crypto, credentialSignIn, randomId, now),
-    keys: createKeys({
-      ...{ crypto, keyStore, endpointStore, jobStore, opener, metering, idempotency, cursors, randomId },
-      dequeue: queue.dequeue,
-    }),
-    recoveries: createRecoveries({ crypto, keyStore, accountStore, attempts, opener, metering }),
+    keyOpener,
+    keys: new Keys(
+      keyStore,
+      crypto,
+      dependents,
+      keyOpener,
+      keyRecords,
+      metering,
+      idempotency,
+      cursors,
+      randomId,
+    ),
+    recoveries: new Recoveries(keyStore, accountStore, crypto, keyOpener, keyRecords, attempts, metering),
   };
 }
 
 /** Items: storing, reading and listing them, and the rules that are applied to them. */
 function createItemServices(
   { crypto, cursors, now, settings, stores: { itemStore, binStore, ruleStore } }: Foundation,
-  { metering, idempotency, admission, keys }: Access,
+  { metering, idempotency, admission, keyOpener: keys }: Access,
 ) {
   const rules = new Rules(ruleStore, crypto, metering, settings);
   const cards = new CardMetadataSource(binStore, now);
@@ -271,22 +311,35 @@ function createItemServices(
 /** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
 function createEndpointServices(
   { crypto, now, randomId, settings, stores }: Foundation,
-  services: Audits & Access & Items & Pick<Proxied, 'telling'>,
+  services: Audits & Access & Items & Pick<Proxied, 'webhooks'>,
 ) {
-  const { audit, metering, idempotency, rates, accounts, keys } = services;
-  const { rules, storing, replacing, reading, rejections, trees, telling } = services;
+  const { audit, metering, idempotency, rates, accounts, keyOpener: keys } = services;
+  const { rules, storing, replacing, reading, rejections, trees, webhooks } = services;
   const { endpointStore, formStore, itemStore, keyStore, sealingStore } = stores;
-  const sealing = createSealing({ crypto, sealingStore, now });
-  const endpoints = createEndpoints({ crypto, endpointStore, metering, keys, audit, now, randomId });
-  const endpointAuth = createEndpointAuth({ crypto, endpointStore, accounts, keys, rates, audit, now });
+  const sealingKeys = new SealingKeys(sealingStore, crypto, now);
+  const endpoints = new Endpoints(endpointStore, crypto, keys, audit, metering, randomId, now);
+  const endpointAuth = new EndpointAuth(endpointStore, crypto, accounts, keys, rates, audit, now);
   return {
     endpoints,
-    captures: createCaptures({
-      ...{ crypto, itemStore, metering, idempotency, keys, rules, storing, replacing, reading, rejections },
-      ...{ endpoints, endpointAuth, sealing, telling, now },
-    }),
-    sealing,
-    retrievals: createRetrievals({ metering, rules, reading, rejections, trees, endpoints, endpointAuth }),
+    captures: new Captures(
+      itemStore,
+      crypto,
+      keys,
+      rules,
+      storing,
+      replacing,
+      reading,
+      rejections,
+      endpoints,
+      endpointAuth,
+      sealingKeys,
+      webhooks,
+      metering,
+      idempotency,
+      now,
+    ),
+    sealingKeys,
+    retrievals: new Retrievals(rules, reading, trees, rejections, endpoints, endpointAuth, metering),
     expiry: new ItemExpiry(itemStore, keyStore, crypto, audit, keys, settings, now, randomId),
     forms: new HostedForms(formStore, crypto, settings, randomId, now),
   };
@@ -299,7 +352,7 @@ function createProxyServices(
     metering,
     idempotency,
     accounts,
-    keys,
+    keyOpener: keys,
     rules,
     storing,
     reading,
@@ -329,7 +382,7 @@ function createProxyServices(
     dequeue: queue.dequeue,
   });
   const calls = createCallBounds();
-  const proxied = createProxy({
+  const proxy = createProxy({
     ...{
       crypto,
       connections,
@@ -369,8 +422,9 @@ function createProxyServices(
       },
       ...{ calls, recordEvent, now },
     }),
-    ...proxied,
+    proxy,
     jobListing,
+    webhooks: new CaptureWebhooks(jobStore, crypto, thirdParties, jobs, settings, randomId, now),
     /**
      * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other
      * servers.
@@ -389,7 +443,7 @@ function createProxyServices(
 /** What an account can read and change about itself, and the operator's documents. */
 function createAccountServices(
   { crypto, now, randomId, stores: { accountStore, itemStore, complianceStore }, options }: Foundation,
-  { metering, accounts, keys }: Access,
+  { metering, accounts, keyOpener: keys }: Access,
 ) {
   return {
     admin: createAdmin({ itemStore, metering, keys, prices: options.prices, now }),

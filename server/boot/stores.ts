@@ -4,13 +4,12 @@ import { createAuditStore } from '../audit/store.ts';
 import { BinStore } from '../bin-table/store.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
 import { createComplianceStore } from '../compliance/store.ts';
-import { createSealingStore } from '../endpoint/sealing-store.ts';
-import { createEndpointStore } from '../endpoint/store.ts';
+import { EndpointStore, SealingStore } from '../endpoint/store.ts';
 import { FormStore } from '../form/store.ts';
 import { createJobStore } from '../job/store/jobs.ts';
-import { createKeyStore } from '../key/store.ts';
+import { KeyStore } from '../key/store.ts';
 import { createRateStore } from '../limits/store.ts';
-import { createHeadsStore } from '../log-heads/store.ts';
+import { HeadsStore } from '../log-heads/store.ts';
 import { createCensusStore } from '../maintenance/store/census.ts';
 import { createRecordStore } from '../maintenance/store/records.ts';
 import { createSurveyStore } from '../maintenance/store/survey.ts';
@@ -18,7 +17,7 @@ import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
 import { createIdempotencyStore } from '../request/idempotency-store.ts';
-import { createSinkStore } from '../sink/store.ts';
+import { SinkStore } from '../sink/store.ts';
 import { ItemStore } from '../vault/store/items.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
 
@@ -40,19 +39,19 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     csrStore: new CsrStore(redis),
     credentialStore: new CredentialStore(redis),
     complianceStore: createComplianceStore(redis),
-    endpointStore: createEndpointStore(redis),
+    endpointStore: new EndpointStore(redis),
     formStore: new FormStore(redis),
-    headsStore: createHeadsStore(redis, isStreamed),
+    headsStore: new HeadsStore(redis, isStreamed),
     idempotencyStore: createIdempotencyStore(redis),
     itemStore: new ItemStore(redis, buckets, isStreamed),
     jobStore: createJobStore(redis),
-    keyStore: createKeyStore(redis, buckets, isStreamed),
+    keyStore: new KeyStore(redis, buckets, isStreamed),
     rateStore: createRateStore(redis),
     recordStore: createRecordStore(redis),
     rewriteStore: new RewriteStore(redis),
     ruleStore: new NamedStore(redis, redisKeys.rules),
-    sealingStore: createSealingStore(redis),
-    sinkStore: createSinkStore(redis),
+    sealingStore: new SealingStore(redis),
+    sinkStore: new SinkStore(redis),
     surveyStore: createSurveyStore(redis),
   };
 }

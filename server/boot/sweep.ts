@@ -70,8 +70,8 @@ export async function sweep(system: Swept): Promise<void> {
   const gone = await system.stores.accountStore.listGone();
   await runAll([
     ...[
-      keys.sweep,
-      endpoints.sweep,
+      (aid: string) => keys.sweep(aid),
+      (aid: string) => endpoints.sweep(aid),
       (aid: string) => forms.sweep(aid),
       jobs.resume,
       jobListing.trim,
@@ -81,6 +81,6 @@ export async function sweep(system: Swept): Promise<void> {
     () => credentials.sweep(),
     () => auditRetention.sweep(aids),
     auditCheckpoints.catchUp,
-    logHeads.catchUp,
+    () => logHeads.catchUp(),
   ]);
 }

@@ -5,8 +5,7 @@ import { createRootCell, writeRootCell } from '../../workers/jobs/root-keys.ts';
 import { createPool } from '../../workers/pool/pool.ts';
 import { StartError } from '../core/errors.ts';
 import { type Crypto, createCrypto } from '../crypto/client.ts';
-import { claimInstallation, type Installation, readInstallation } from '../installation/store.ts';
-import type { RedisLink } from '../redis/client.ts';
+import type { Installation, InstallationStore } from '../installation/store.ts';
 import type { SystemOptions } from './options.ts';
 
 /** The number of partitions of a key in a new installation. */
@@ -32,10 +31,10 @@ function coldConcurrency(memoryKiB: number, processes: number): number {
  * Reads the installation record, creates it in an empty Redis, and checks that the master key opens it. Rejects with a
  * `StartError` if it does not, or if a restore is unfinished.
  */
-async function openInstallation(redis: RedisLink, crypto: Crypto): Promise<Installation> {
+async function openInstallation(store: InstallationStore, crypto: Crypto): Promise<Installation> {
   const installation =
-    (await readInstallation(redis)) ??
-    (await claimInstallation(redis, { buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
+    (await store.read()) ??
+    (await store.claim({ buckets: BUCKETS, root: Buffer.from(await crypto.createRoot()) }));
   if (installation === undefined) {
     throw new StartError(HALF_RESTORED);
   }
@@ -59,7 +58,7 @@ type WorkerOptions = Pick<
  * `StartError` when the master key does not open the data in this Redis, or a restore is unfinished.
  */
 export async function openWorkers(
-  redis: RedisLink,
+  store: InstallationStore,
   { settings, ring, argon2, argon2Divisor, workers, processes = 1, observer, recordEvent }: WorkerOptions,
 ) {
   const cell = createRootCell();
@@ -84,7 +83,7 @@ export async function openWorkers(
   try {
     await pool.ready();
     const crypto = createCrypto(pool, observer.threadCall);
-    const { root, buckets } = await openInstallation(redis, crypto);
+    const { root, buckets } = await openInstallation(store, crypto);
     writeRootCell(cell, root);
     return { pool, crypto, buckets, cell, root };
   } catch (error) {

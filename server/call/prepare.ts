@@ -9,8 +9,7 @@ import type { Crypto } from '../crypto/client.ts';
 import type { Showing } from '../domain/relay/sight.ts';
 import type { ProxyJobs } from '../job/jobs.ts';
 import type { JobStore } from '../job/store/jobs.ts';
-import type { Keys } from '../key/keys.ts';
-import { done, type KeyRef, provenMissing } from '../key/opener.ts';
+import { done, type KeyOpener, type KeyRef, provenMissing } from '../key/opener.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../request/context.ts';
 import type { IdempotencyService } from '../request/idempotency.ts';
@@ -94,7 +93,7 @@ export interface ProxyParts {
   readonly jobStore: Pick<JobStore, 'create'>;
   readonly thirdParties: ThirdParties;
   readonly idempotency: IdempotencyService;
-  readonly keys: Keys;
+  readonly keys: KeyOpener;
   readonly metering: MeteringService;
   readonly rules: Pick<Rules, 'find'>;
   readonly rejections: Rejections;
@@ -113,7 +112,7 @@ const NO_SHOWING = new Secret<Showing>({ sight: 'named', numbers: [], sent: [], 
 
 /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
 export async function checkOrder(
-  { crypto, settings }: ProxyParts,
+  { crypto, settings }: Pick<ProxyParts, 'crypto' | 'settings'>,
   { aid, preferences }: Account,
   what: JobFacts['what'] | 'capture',
   body: Uint8Array,
@@ -143,7 +142,7 @@ export async function connectOrder(
 
 /** Rejects destinations that are certain to be rejected later, before anything is decrypted for them. */
 export async function vetOrder(
-  { thirdParties }: ProxyParts,
+  { thirdParties }: Pick<ProxyParts, 'thirdParties'>,
   account: Account,
   { facts: { origin, webhook } }: CheckedOrder,
 ): Promise<void> {

@@ -12,7 +12,7 @@ import type { Secret } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/proxy/network-token.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { AsksForRoom, OutboundResult, StreamingResult } from '../outbound/call.ts';
 import type { OutgoingRequest, Requester, ThirdParties } from '../outbound/third-parties.ts';
 import {
@@ -68,7 +68,7 @@ interface SendingParts {
   readonly crypto: Pick<Crypto, 'dropSad' | 'sealLog' | 'storeFetched'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'dropSad' | 'read'>;
   readonly thirdParties: Pick<ThirdParties, 'send' | 'vet'>;
-  readonly keys: Pick<Keys, 'find'>;
+  readonly keys: Pick<KeyOpener, 'find'>;
   readonly rules: Pick<Rules, 'find'>;
   readonly storing: Pick<ItemWriter, 'storeUnder'>;
   readonly credentials: Pick<Certificates, 'find'>;

@@ -4,14 +4,15 @@
 --         x when it was stopped, ms)
 -- ARGV  1 nonce  2 account id  3 policy  4 wrap
 -- Reply 'ok' | 'gone' if the reservation has expired or was cancelled
+local nonce, aid, policy, wrap = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'n', 'p')
-if have[1] ~= ARGV[1] then
+if have[1] ~= nonce then
   return 'gone'
 end
 if have[2] then
   -- It was already committed. Later changes are kept.
   return 'ok'
 end
-redis.call('HSET', KEYS[1], 'a', ARGV[2], 'p', ARGV[3], 'w', ARGV[4])
+redis.call('HSET', KEYS[1], 'a', aid, 'p', policy, 'w', wrap)
 redis.call('PERSIST', KEYS[1])
 return 'ok'

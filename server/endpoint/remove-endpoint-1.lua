@@ -3,7 +3,8 @@
 -- KEYS  1 endpoint
 -- ARGV  1 nonce: another creation under the same id is not touched
 -- Reply 'ok' | 'gone'
-if redis.call('HGET', KEYS[1], 'n') ~= ARGV[1] then
+local nonce = ARGV[1]
+if redis.call('HGET', KEYS[1], 'n') ~= nonce then
   return 'gone'
 end
 redis.call('DEL', KEYS[1])

@@ -1,26 +1,58 @@
 import type { Static } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
+import type { FormPages } from '../form/pages/render.ts';
+import { prefersHtml } from '../http/accept.ts';
 import { objectOf } from '../http/audit.ts';
 import { compileJsonBody } from '../http/json-body.ts';
-import { replayHeader } from '../http/reply.ts';
-import { defineRoute } from '../http/route.ts';
+import { nextTokenHeader, replayHeader } from '../http/reply.ts';
+import { defineRoute, type Reply } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
-import { StoredObject } from '../vault/schema.ts';
+import { ItemsReply, StoredObject } from '../vault/schema.ts';
+import type { CaptureInput } from './captures.ts';
+import type { EndpointWithSecret } from './endpoints.ts';
 import {
   Captured,
   CaptureEndpoint,
   CaptureQuery,
   CaptureState,
   CreateCaptureQuery,
+  CreateRetrieveQuery,
+  EndpointList,
+  EndpointListQuery,
+  EndpointPath,
+  RetrieveEndpoint,
+  RetrieveQuery,
   SEALED_TYPE,
   SealedCapture,
   SealingKey,
-} from './capture-schema.ts';
-import type { CaptureInput } from './captures.ts';
-import { readyPage, shownOnce } from './link-routes.ts';
-import { EndpointList, EndpointListQuery, EndpointPath } from './schema.ts';
+} from './schema.ts';
+
+/** Shows a new endpoint with its secret: the only reply that ever contains it. */
+function shownOnce({ url, unique_id, secret, expires_at }: EndpointWithSecret) {
+  return { url, unique_id, secret: secret.expose(), expires_at };
+}
+
+/** Returns a card form that works with a new endpoint as it is; undefined if the caller wants the endpoint itself. */
+function readyPage(
+  request: Request,
+  formPages: FormPages,
+  { unique_id, secret }: EndpointWithSecret,
+  lock: { readonly token?: string | undefined; readonly reference?: string | undefined } = {},
+): Reply | undefined {
+  if (!prefersHtml(request.headers.get('accept'))) {
+    return undefined;
+  }
+  const { token, reference } = lock;
+  const visit = {
+    unique_id,
+    secret: secret.expose(),
+    ...(token === undefined ? {} : { token }),
+    ...(reference === undefined ? {} : { reference }),
+  };
+  return formPages.render({ form_type: 'pcd', settings: {} }, { onFormsHost: false, testing: false, visit });
+}
 
 const createCapture = defineRoute({
   method: 'POST',
@@ -57,7 +89,7 @@ const createCapture = defineRoute({
   handle: async ({ ctx, query, passphrase, body, request, services }) => {
     const { rules = [], ...input } = query;
     const made = await services.captures.create(ctx, { ...input, rules, passphrase, body });
-    const reply = readyPage({ request, services }, made) ?? { json: shownOnce(made) };
+    const reply = readyPage(request, services.formPages, made) ?? { json: shownOnce(made) };
     return { ...reply, object: objectOf('endpoint', made.unique_id) };
   },
 });
@@ -90,9 +122,9 @@ function isSealed(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === SEALED_TYPE;
 }
 
-/** The parts of a sealed body; the ciphertext stays as it is until a thread opens it. */
+/** Reads the parts of a sealed body. Only a thread opens the ciphertext. */
 function readSealed(bytes: Uint8Array): Pick<CaptureInput, 'body' | 'sealed'> {
-  // Just checked against this very schema.
+  // Checked against the schema of this type.
   const { kid, enc, ct } = checkSealed(bytes) as Static<typeof SealedCapture>;
   try {
     const [half, body] = [enc, ct].map((text) => Uint8Array.fromBase64(text, { alphabet: 'base64url' }));
@@ -172,7 +204,7 @@ const checkCapture = defineRoute({
   }),
 });
 
-// A browser asks once an hour; a key is accepted for a day at least after it was given.
+// A key is accepted for at least a day after it was returned.
 const KEY_AGE_SECONDS = 3_600;
 
 const sealingKey = defineRoute({
@@ -194,7 +226,7 @@ const sealingKey = defineRoute({
   meter: [],
   idempotent: false,
   handle: async ({ services }) => ({
-    json: await services.sealing.current(),
+    json: await services.sealingKeys.current(),
     headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
   }),
 });
@@ -229,3 +261,127 @@ const removeCapture = defineRoute({
 });
 
 export const CAPTURE_ROUTES = [createCapture, listCaptures, capture, checkCapture, sealingKey, removeCapture];
+
+const createRetrieve = defineRoute({
+  method: 'POST',
+  path: '/v1/retrieve',
+  operationId: 'createRetrieveEndpoint',
+  scope: 'retrieve:write',
+  noun: 'retrieve',
+  summary: 'Create a retrieval endpoint',
+  description:
+    'Creates an endpoint that reads items of a key and can do nothing else. Its scope is all items, one token, or one reference. Masks and rules are applied to what it returns; masks of the account come first. With `Accept: text/html` the reply is a page that displays the item; this needs `token`, and `reference` if the item has one.',
+  auth: 'basic',
+  query: CreateRetrieveQuery,
+  passphrase: 'required',
+  body: { kind: 'none' },
+  html: 'preferred',
+  response: RetrieveEndpoint,
+  errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
+  meter: ['retrieve_create'],
+  idempotent: false,
+  audit: {
+    action: 'endpoint.create',
+    of: 'all',
+    object: ({ query }) => objectOf('endpoint', query.unique_id),
+  },
+  handle: async ({ ctx, query, passphrase, request, services }) => {
+    if (query.token === undefined && prefersHtml(request.headers.get('accept'))) {
+      const expected = 'is missing: a page shows one item';
+      throw new VaultError('invalid_request', { field: 'query.token', expected });
+    }
+    const { rules = [], ...input } = query;
+    const made = await services.retrievals.create(ctx, { ...input, rules, passphrase });
+    const { user, token, reference } = query;
+    const json = { ...shownOnce(made), user, token, reference };
+    const reply = readyPage(request, services.formPages, made, query) ?? { json };
+    return { ...reply, object: objectOf('endpoint', made.unique_id) };
+  },
+});
+
+const listRetrieves = defineRoute({
+  method: 'GET',
+  path: '/v1/retrieve',
+  operationId: 'listRetrieveEndpoints',
+  scope: 'retrieve:write',
+  noun: 'retrieve',
+  summary: 'List retrieval endpoints',
+  description:
+    'Lists the retrieval endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.',
+  auth: 'basic',
+  query: EndpointListQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: EndpointList,
+  errors: ['key_not_found', 'integrity_failed'],
+  meter: ['list'],
+  idempotent: false,
+  handle: async ({ ctx, query, services }) => ({
+    json: await services.endpoints.list(ctx, 'retrieve', query),
+  }),
+});
+
+const retrieve = defineRoute({
+  method: 'GET',
+  path: '/v1/retrieve/{unique_id}',
+  operationId: 'retrieve',
+  scope: 'none',
+  noun: 'retrieve',
+  summary: 'Read through a retrieval endpoint',
+  description:
+    'With `token`, returns the object itself; otherwise the tree of the items in the scope of the endpoint, with their data if `decrypt_all` is true. Items outside the scope give an error. An unknown endpoint and a wrong secret give the same error.',
+  auth: 'retrieve_secret',
+  params: EndpointPath,
+  query: RetrieveQuery,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: ItemsReply,
+  errors: [
+    'endpoint_out_of_scope',
+    'reference_required',
+    'cursor_invalid',
+    'token_not_found',
+    'rule_not_found',
+    'rule_limit',
+    'integrity_failed',
+  ],
+  meter: ['retrieve'],
+  idempotent: false,
+  handle: async ({ ctx, params, secret, query, services }) => {
+    const input = { ...query, unique_id: params.unique_id, secret };
+    const reply = await services.retrievals.use(ctx, input);
+    return reply instanceof Uint8Array
+      ? { jsonBytes: reply }
+      : { stream: reply.stream, headers: nextTokenHeader(reply.nextToken) };
+  },
+});
+
+const removeRetrieve = defineRoute({
+  method: 'DELETE',
+  path: '/v1/retrieve/{unique_id}',
+  operationId: 'deleteRetrieveEndpoint',
+  scope: 'retrieve:write',
+  noun: 'retrieve',
+  summary: 'Delete a retrieval endpoint',
+  description: 'Deletes an endpoint of either kind immediately and releases its id.',
+  auth: 'basic',
+  params: EndpointPath,
+  query: NO_QUERY,
+  passphrase: 'none',
+  body: { kind: 'none' },
+  response: Message,
+  errors: ['endpoint_not_found', 'integrity_failed'],
+  meter: ['delete'],
+  idempotent: false,
+  audit: {
+    action: 'endpoint.delete',
+    of: 'all',
+    object: ({ params }) => objectOf('endpoint', params.unique_id),
+  },
+  handle: async ({ ctx, params, services }) => {
+    await services.endpoints.remove(ctx, params.unique_id);
+    return { json: { message: 'The endpoint was deleted.' } };
+  },
+});
+
+export const RETRIEVE_ROUTES = [createRetrieve, listRetrieves, retrieve, removeRetrieve];

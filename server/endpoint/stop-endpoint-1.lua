@@ -4,8 +4,9 @@
 -- KEYS  1 endpoint
 -- ARGV  1 nonce
 -- Reply 'ok' | 'gone'
+local nonce = ARGV[1]
 local have = redis.call('HMGET', KEYS[1], 'n', 'p', 'x')
-if have[1] ~= ARGV[1] then
+if have[1] ~= nonce then
   return 'gone'
 end
 if not have[2] then

@@ -1,23 +1,21 @@
 import { type RedisLink, script } from '../redis/client.ts';
-import { createDirectory, DIRECTORY_STEP, ignoreDamaged } from '../redis/records/directory.ts';
+import { DIRECTORY_STEP, DirectoryStore, FIRST_CHECK_MS, ignoreDamaged } from '../redis/records/directory.ts';
 import { redisKeys } from '../redis/records/keys.ts';
-import reserveText from '../redis/records/reserve-entry-1.lua' with { type: 'text' };
+import { endpointEntry } from '../redis/records/registry.ts';
 import { asBytes, asCount, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
 import commitText from './commit-endpoint-1.lua' with { type: 'text' };
+import createSealingKeyText from './create-sealing-key-1.lua' with { type: 'text' };
 import indexText from './index-endpoint-2.lua' with { type: 'text' };
 import removeText from './remove-endpoint-1.lua' with { type: 'text' };
 import stopText from './stop-endpoint-1.lua' with { type: 'text' };
 import unindexText from './unindex-endpoint-2.lua' with { type: 'text' };
 
-const reserve = script(reserveText);
 const commit = script(commitText);
 const stop = script(stopText);
 const remove = script(removeText);
 const index = script(indexText);
 const unindex = script(unindexText);
-
-/** How long an id stays reserved while an endpoint is created. */
-const RESERVED_MS = 60_000;
+const createSealingKey = script(createSealingKeyText);
 
 /** An entry of the directory: one creation of one endpoint. */
 export interface EndpointEntry {
@@ -35,7 +33,7 @@ export interface StoredEndpoint {
   readonly policy: Buffer;
   /** Absent after the endpoint was stopped. */
   readonly wrap: Buffer | undefined;
-  /** When it was stopped, ms since 1970. */
+  /** The time of the stop, ms since 1970. */
   readonly stoppedAt: number | undefined;
 }
 
@@ -47,96 +45,84 @@ export interface NewEndpoint {
   readonly wrap: Uint8Array;
 }
 
-/**
- * Endpoints, found by id alone, and the directory of each account. A creation reserves the id, adds a directory entry, then
- * commits. If it is interrupted, the reservation expires and the sweep removes the entry.
- */
-export interface EndpointStore {
-  read(id: string): Promise<StoredEndpoint | undefined>;
-  /** False if the id is in use or reserved. */
-  reserve(id: string, nonce: string): Promise<boolean>;
-  /** False if the reservation has expired or was cancelled. */
-  commit(id: string, endpoint: NewEndpoint): Promise<boolean>;
-  /** Adds a directory entry, to be checked at `checkAt` (ms). */
-  enter(aid: string, entry: EndpointEntry, checkAt: number, gen: number): Promise<void>;
-  /** Changes the time of the next check of an entry that still exists. */
-  postpone(aid: string, entry: EndpointEntry, checkAt: number): Promise<void>;
-  /** Deletes the endpoint, which releases its id, and its directory entry. False if it did not exist. */
-  remove(aid: string, entry: EndpointEntry): Promise<boolean>;
-  /** All entries of an account, by the time of their next check. */
-  entries(aid: string): Promise<readonly EndpointEntry[]>;
-  /** The first entries whose check is due. */
-  due(aid: string, now: number): Promise<readonly EndpointEntry[]>;
+/** Stores endpoints, and those of each key by the generation that they were created under. */
+export class EndpointStore extends DirectoryStore<EndpointEntry> {
+  constructor(redis: RedisLink) {
+    super(redis, redisKeys.endpoint, redisKeys.endpointDirectory, { textOf, entryOf: endpointEntry });
+  }
+
+  /** Returns an endpoint; undefined if it does not exist or its id is only reserved. */
+  async read(id: string): Promise<StoredEndpoint | undefined> {
+    const [nonce, aid, policy, wrap, stopped] = asList(
+      await this.redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
+    );
+    return aid === null || aid === undefined
+      ? undefined
+      : {
+          nonce: asText(nonce),
+          aid: asText(aid),
+          policy: asBytes(policy),
+          wrap: asOptionalBytes(wrap),
+          stoppedAt: stopped === null ? undefined : asCount(stopped),
+        };
+  }
+
+  /** Adds an entry to the directory, and to the endpoints of its key. */
+  async enter(aid: string, entry: EndpointEntry, now: number, gen: number): Promise<void> {
+    await this.redis.run(index, indexKeys(aid, entry), [textOf(entry), now + FIRST_CHECK_MS, gen]);
+  }
+
+  /** Turns a reservation into an endpoint. False if it has expired or was cancelled. */
+  async commit(id: string, { nonce, aid, policy, wrap }: NewEndpoint): Promise<boolean> {
+    return isOk(await this.redis.run(commit, [redisKeys.endpoint(id)], [nonce, aid, policy, wrap]));
+  }
+
+  override async remove(aid: string, entry: EndpointEntry): Promise<boolean> {
+    const removal = this.redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]);
+    const reply = await removal.catch(ignoreDamaged);
+    await this.redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
+    return reply !== undefined && isOk(reply);
+  }
+
   /** Stops the endpoints that were created under an older generation of the key. */
-  stopBefore(aid: string, kid: string, gen: number): Promise<void>;
-  /** Deletes the endpoints of a key that were not stopped, or all of an account. */
-  removeAll(aid: string, kid?: string): Promise<void>;
+  stopBefore(aid: string, kid: string, gen: number): Promise<void> {
+    return this.drain(
+      redisKeys.liveEndpoints(aid, kid),
+      ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, DIRECTORY_STEP],
+      ({ id, nonce }) => this.redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged),
+    );
+  }
+
+  /** Deletes the endpoints of a key that were not stopped. */
+  removeOfKey(aid: string, kid: string): Promise<void> {
+    const key = redisKeys.liveEndpoints(aid, kid);
+    return this.drain(key, [0, DIRECTORY_STEP - 1], (entry) => this.remove(aid, entry));
+  }
+}
+
+/** Stores the sealing keys of the vault, one for each day. */
+export class SealingStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Returns the record of a day; undefined if there is none. */
+  async read(day: number): Promise<Buffer | undefined> {
+    return asOptionalBytes(await this.redis.command('HGET', [redisKeys.sealingKeys, String(day)]));
+  }
+
+  /**
+   * Stores the record of a day, unless there is one, and returns the stored one. Removes those of days before `oldest`;
+   * all expire after `keptMs`, unless a later one is created.
+   */
+  async create(day: number, record: Uint8Array, oldest: number, keptMs: number): Promise<Buffer> {
+    const args = [String(day), record, oldest, keptMs];
+    return asBytes(await this.redis.run(createSealingKey, [redisKeys.sealingKeys], args));
+  }
 }
 
 function textOf({ kid, kind, nonce, id }: EndpointEntry): string {
   return `${kid} ${kind} ${nonce} ${id}`;
 }
 
-function entryOf(member: string): EndpointEntry | undefined {
-  const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
-  return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
-    ? undefined
-    : { kid, kind, nonce, id };
-}
-
 function indexKeys(aid: string, { kid }: Pick<EndpointEntry, 'kid'>): string[] {
   return [redisKeys.endpointDirectory(aid), redisKeys.liveEndpoints(aid, kid)];
-}
-
-async function read(redis: RedisLink, id: string): Promise<StoredEndpoint | undefined> {
-  const [nonce, aid, policy, wrap, stopped] = asList(
-    await redis.command('HMGET', [redisKeys.endpoint(id), 'n', 'a', 'p', 'w', 'x']),
-  );
-  return aid === null || aid === undefined
-    ? undefined
-    : {
-        nonce: asText(nonce),
-        aid: asText(aid),
-        policy: asBytes(policy),
-        wrap: asOptionalBytes(wrap),
-        stoppedAt: stopped === null ? undefined : asCount(stopped),
-      };
-}
-
-async function removeEntry(redis: RedisLink, aid: string, entry: EndpointEntry): Promise<boolean> {
-  const reply = await redis.run(remove, [redisKeys.endpoint(entry.id)], [entry.nonce]).catch(ignoreDamaged);
-  const removed = reply !== undefined && isOk(reply);
-  await redis.run(unindex, indexKeys(aid, entry), [textOf(entry)]);
-  return removed;
-}
-
-/** The endpoints of one Redis. */
-export function createEndpointStore(redis: RedisLink): EndpointStore {
-  const directory = createDirectory(redis, { textOf, entryOf });
-  return {
-    read: (id) => read(redis, id),
-    async reserve(id, nonce) {
-      return isOk(await redis.run(reserve, [redisKeys.endpoint(id)], [nonce, RESERVED_MS]));
-    },
-    async commit(id, { nonce, aid, policy, wrap }) {
-      return isOk(await redis.run(commit, [redisKeys.endpoint(id)], [nonce, aid, policy, wrap]));
-    },
-    async enter(aid, entry, checkAt, gen) {
-      await redis.run(index, indexKeys(aid, entry), [textOf(entry), checkAt, gen]);
-    },
-    postpone: (aid, entry, checkAt) => directory.postpone(redisKeys.endpointDirectory(aid), entry, checkAt),
-    remove: (aid, entry) => removeEntry(redis, aid, entry),
-    entries: (aid) => directory.read(redisKeys.endpointDirectory(aid), [0, -1]),
-    due: (aid, now) => directory.due(redisKeys.endpointDirectory(aid), now),
-    stopBefore: (aid, kid, gen) =>
-      directory.drain(
-        redisKeys.liveEndpoints(aid, kid),
-        ['-inf', `(${gen}`, 'BYSCORE', 'LIMIT', 0, DIRECTORY_STEP],
-        ({ id, nonce }) => redis.run(stop, [redisKeys.endpoint(id)], [nonce]).catch(ignoreDamaged),
-      ),
-    async removeAll(aid, kid) {
-      const key = kid === undefined ? redisKeys.endpointDirectory(aid) : redisKeys.liveEndpoints(aid, kid);
-      await directory.drain(key, [0, DIRECTORY_STEP - 1], (entry) => removeEntry(redis, aid, entry));
-    },
-  };
 }

@@ -6,7 +6,7 @@ import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CHUNK_BYTES, linesOf } from '../domain/text/lines.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
-import { type Keys, namedInBody } from '../key/keys.ts';
+import { type KeyOpener, namedInBody } from '../key/opener.ts';
 import { type AccountContext, confirmAccount } from '../request/context.ts';
 import { requireUnmasked } from '../request/permission.ts';
 import type { TreeBranch, VaultTrees } from '../vault/list/list.ts';
@@ -32,7 +32,7 @@ interface Piece extends ExportPiece {
 export class Exports {
   constructor(
     private readonly crypto: Crypto,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly trees: VaultTrees,
   ) {}
 

@@ -3,9 +3,10 @@
 -- KEYS  1 installation (hash: buckets, root, restoring id of the backup that is being restored)
 -- ARGV  1 buckets  2 sealed root
 -- Reply 'ok' | 'restoring'
+local buckets, root = unpack(ARGV)
 if redis.call('HEXISTS', KEYS[1], 'restoring') == 1 then
   return 'restoring'
 end
-redis.call('HSETNX', KEYS[1], 'buckets', ARGV[1])
-redis.call('HSETNX', KEYS[1], 'root', ARGV[2])
+redis.call('HSETNX', KEYS[1], 'buckets', buckets)
+redis.call('HSETNX', KEYS[1], 'root', root)
 return 'ok'

@@ -3,12 +3,13 @@
 -- KEYS  1 installation
 -- ARGV  1 id of the backup  2 '1' if this Redis is empty, otherwise ''
 -- Reply 'ok' | 'again' | 'other' if another backup is being restored | 'taken' if it contains a vault
-local id = redis.call('HGET', KEYS[1], 'restoring')
-if id then
-  return id == ARGV[1] and 'again' or 'other'
+local backup, is_empty = ARGV[1], ARGV[2] ~= ''
+local restoring = redis.call('HGET', KEYS[1], 'restoring')
+if restoring then
+  return restoring == backup and 'again' or 'other'
 end
-if ARGV[2] == '' or redis.call('EXISTS', KEYS[1]) == 1 then
+if not is_empty or redis.call('EXISTS', KEYS[1]) == 1 then
   return 'taken'
 end
-redis.call('HSET', KEYS[1], 'restoring', ARGV[1])
+redis.call('HSET', KEYS[1], 'restoring', backup)
 return 'ok'

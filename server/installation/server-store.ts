@@ -5,10 +5,8 @@ import heartbeatText from './heartbeat-server-1.lua' with { type: 'text' };
 
 const heartbeat = script(heartbeatText);
 
-/** How long a server counts as running after a heartbeat. */
+/** The time that a server counts as running after a heartbeat. */
 const LEASE_MS = 15_000;
-/** The interval of heartbeats. */
-export const HEARTBEAT_MS = 5_000;
 
 /** A running server of this vault. */
 export interface ServerEntry {
@@ -29,17 +27,32 @@ export interface ServerEntry {
   readonly roots: string;
 }
 
-/** The running servers of this vault, for operators and for sharing ports; no data depends on it. */
-export interface ServerStore {
-  /** Records that a server runs; returns all running servers. */
-  heartbeat(entry: ServerEntry): Promise<readonly ServerEntry[]>;
-  /** All running servers. */
-  list(): Promise<readonly ServerEntry[]>;
-  /** Removes a server that stops. */
-  leave(id: string): Promise<void>;
-}
-
 const FIELDS = ['host', 'network', 'address', 'port', 'pid', 'version', 'started', 'roots'] as const;
+
+/** Stores the running servers of this vault, for operators and for sharing ports; no data depends on it. */
+export class ServerStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Records that a server runs; returns all running servers. */
+  heartbeat(entry: ServerEntry): Promise<readonly ServerEntry[]> {
+    return this.run(entry.id, write(entry));
+  }
+
+  /** Returns all running servers. */
+  list(): Promise<readonly ServerEntry[]> {
+    return this.run('', '');
+  }
+
+  /** Removes a server that stops. */
+  async leave(id: string): Promise<void> {
+    await this.run(id, '');
+  }
+
+  private async run(id: string, entry: string): Promise<readonly ServerEntry[]> {
+    const reply = await this.redis.run(heartbeat, [redisKeys.servers], [id, entry, LEASE_MS]);
+    return asPairs(reply).map(([other, line]) => read(asText(other), asText(line)));
+  }
+}
 
 function write(entry: ServerEntry): string {
   return FIELDS.map((field) => encodeURIComponent(entry[field])).join(' ');
@@ -53,26 +66,9 @@ function decode(part: string): string {
   }
 }
 
-/** Malformed entries are accepted: they are only displayed and compared. */
+/** Reads an entry. Malformed ones are accepted: they are only displayed and compared. */
 function read(id: string, line: string): ServerEntry {
   const [host = '', network = '', address = '', port = '', pid = '', version = '', started = '', roots = ''] =
     line.split(' ').map(decode);
   return { id, host, network, address, port: Number(port), pid: Number(pid), version, started, roots };
-}
-
-function readAll(reply: unknown): readonly ServerEntry[] {
-  return asPairs(reply).map(([id, line]) => read(asText(id), asText(line)));
-}
-
-/** The servers of one Redis. */
-export function createServerStore(redis: RedisLink): ServerStore {
-  const run = async (id: string, entry: string): Promise<readonly ServerEntry[]> =>
-    readAll(await redis.run(heartbeat, [redisKeys.servers], [id, entry, LEASE_MS]));
-  return {
-    heartbeat: (entry) => run(entry.id, write(entry)),
-    list: () => run('', ''),
-    async leave(id) {
-      await run(id, '');
-    },
-  };
 }

@@ -1,15 +1,62 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { HEARTBEAT_MS, type ServerEntry, type ServerStore } from './server-store.ts';
+import type { ServerEntry, ServerStore } from './server-store.ts';
 
-/** The other servers of the same vault, as one server sees them. */
-export interface Siblings {
+/** The interval of heartbeats. */
+const HEARTBEAT_MS = 5_000;
+
+/** The other servers of the same vault, as seen by one server that listens, or will listen, on an address. */
+export class Siblings {
+  private readonly entry: ServerEntry;
+  /** The state of the root record at the last heartbeat. */
+  private roots = '';
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(
+    private readonly store: ServerStore,
+    own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
+    /** Reads the root record, passes it to the threads, and returns its state. */
+    private readonly readRoots: () => Promise<string>,
+  ) {
+    this.entry = {
+      ...own,
+      host: hostname(),
+      network: networkOf(),
+      pid: process.pid,
+      started: new Date().toISOString(),
+      roots: '',
+    };
+  }
+
   /** Whether another one listens on this server's address and port, on the same network stack. */
-  readonly havePort: () => Promise<boolean>;
+  async havePort(): Promise<boolean> {
+    const { network, address, port } = this.entry;
+    const isSame = (one: ServerEntry): boolean =>
+      one.network === network && one.address === address && one.port === port;
+    return (await this.store.list()).some(isSame);
+  }
+
   /** Records that this server listens, and repeats that until `withdraw`. */
-  readonly announce: () => Promise<void>;
-  /** Removes the record; a failure is ignored, because the record expires automatically. */
-  readonly withdraw: () => Promise<void>;
+  async announce(): Promise<void> {
+    this.timer = setInterval(() => this.record(), HEARTBEAT_MS);
+    this.timer.unref();
+    await this.record();
+  }
+
+  /** Removes the record. A failure is ignored, since the record expires. */
+  async withdraw(): Promise<void> {
+    clearInterval(this.timer);
+    await this.store.leave(this.entry.id).catch(() => undefined);
+  }
+
+  private async record(): Promise<void> {
+    // A state counts one interval later: requests that began before it have ended by then.
+    const before = this.roots;
+    this.roots = await this.readRoots().catch(() => '');
+    const roots = before === this.roots ? before : '';
+    // A lost connection to Redis is reported elsewhere; the next heartbeat records this server again.
+    await this.store.heartbeat({ ...this.entry, roots }).catch(() => undefined);
+  }
 }
 
 /** Identifies the network stack: two processes can compete for a port if boot and network namespace are equal. */
@@ -20,48 +67,4 @@ function networkOf(): string {
   } catch {
     return hostname();
   }
-}
-
-/**
- * Creates the view of one server that listens, or will listen, on this address. `readRoots` reads the root record, gives it
- * to the threads, and names its state.
- */
-export function createSiblings(
-  store: ServerStore,
-  own: Pick<ServerEntry, 'id' | 'address' | 'port' | 'version'>,
-  readRoots: () => Promise<string> = async () => '',
-): Siblings {
-  const entry: ServerEntry = {
-    ...own,
-    host: hostname(),
-    network: networkOf(),
-    pid: process.pid,
-    started: new Date().toISOString(),
-    roots: '',
-  };
-  let roots = '';
-  let timer: ReturnType<typeof setInterval> | undefined;
-  // Other parts report a lost connection to Redis; the next heartbeat records this server again.
-  const record = async (): Promise<void> => {
-    // What it uses is reported an interval later: by then the requests that began before have ended.
-    const used = roots;
-    roots = await readRoots().catch(() => '');
-    await store.heartbeat({ ...entry, roots: used === roots ? roots : '' }).catch(() => undefined);
-  };
-  return {
-    havePort: async () =>
-      (await store.list()).some(
-        ({ network, address, port }) =>
-          network === entry.network && address === entry.address && port === entry.port,
-      ),
-    announce: async () => {
-      timer = setInterval(record, HEARTBEAT_MS);
-      timer.unref();
-      await record();
-    },
-    withdraw: async () => {
-      clearInterval(timer);
-      await store.leave(entry.id).catch(() => undefined);
-    },
-  };
 }

@@ -2,92 +2,89 @@ import { VaultError } from '../core/errors.ts';
 import { mastersOf, type RedisLink, type RedisNode, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import replaceFieldText from '../redis/records/replace-field-1.lua' with { type: 'text' };
-import { asBytes, asCount, asList, asText, isOk } from '../redis/reply.ts';
+import { asBytes, asCount, asList, asOneOf, asText, isOk } from '../redis/reply.ts';
 import claimInstallationText from './claim-installation-1.lua' with { type: 'text' };
 import claimRestoreText from './claim-restore-1.lua' with { type: 'text' };
 
-const claimInstallationScript = script(claimInstallationText);
-const claimRestoreScript = script(claimRestoreText);
+const claimInstallation = script(claimInstallationText);
+const claimRestore = script(claimRestoreText);
 const replaceField = script(replaceFieldText);
 const RESTORING = 'restoring';
 
-/** Facts that are fixed when a vault is first opened. */
+/** Facts of a vault, which are fixed when it is first opened. */
 export interface Installation {
   readonly buckets: number;
-  /** Encrypted; index keys are derived from it. */
+  /** Encrypted. Index keys derive from it. */
   readonly root: Buffer;
 }
 
-/** Reads the facts of the installation; undefined in an empty Redis. */
-export async function readInstallation(redis: RedisLink): Promise<Installation | undefined> {
-  const [buckets, root] = asList(await redis.command('HMGET', [redisKeys.installation, 'buckets', 'root']));
-  return buckets && root ? { buckets: asCount(buckets), root: asBytes(root) } : undefined;
-}
+/** Stores the facts of a vault, the mark of an unfinished restore, and the time of the last backup. */
+export class InstallationStore {
+  constructor(private readonly redis: RedisLink) {}
 
-/**
- * Stores the facts of a new vault, and returns the stored ones: if two servers start at the same time, those of the first.
- * Undefined if a restore has started in the meantime.
- */
-export async function claimInstallation(
-  redis: RedisLink,
-  { buckets, root }: Installation,
-): Promise<Installation | undefined> {
-  const reply = await redis.run(claimInstallationScript, [redisKeys.installation], [buckets, root]);
-  return isOk(reply) ? readInstallation(redis) : undefined;
-}
+  /** Returns the facts of the vault; undefined in an empty Redis. */
+  async read(): Promise<Installation | undefined> {
+    const fields = [redisKeys.installation, 'buckets', 'root'];
+    const [buckets, root] = asList(await this.redis.command('HMGET', fields));
+    return buckets && root ? { buckets: asCount(buckets), root: asBytes(root) } : undefined;
+  }
 
-/** Replaces the encrypted root if it is still the one that was read; otherwise returns false. */
-export async function replaceRoot(redis: RedisLink, read: Uint8Array, root: Uint8Array): Promise<boolean> {
-  return isOk(await redis.run(replaceField, [redisKeys.installation], ['root', read, root]));
-}
+  /**
+   * Stores the facts of a new vault, and returns the stored ones: if two servers start at the same time, those of the first.
+   * Undefined if a restore has started meanwhile.
+   */
+  async claim({ buckets, root }: Installation): Promise<Installation | undefined> {
+    const reply = await this.redis.run(claimInstallation, [redisKeys.installation], [buckets, root]);
+    return isOk(reply) ? this.read() : undefined;
+  }
 
-/** Whether a restore was started and not finished. Such a vault must not be used. */
-export async function isHalfRestored(redis: RedisLink): Promise<boolean> {
-  return (await redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
-}
+  /** Replaces the encrypted root. False if it has changed since it was read. */
+  async replaceRoot(read: Uint8Array, root: Uint8Array): Promise<boolean> {
+    return isOk(await this.redis.run(replaceField, [redisKeys.installation], ['root', read, root]));
+  }
 
-/**
- * Claims a Redis for the restore of one backup. `again`: a restore of the same backup was interrupted; `other`: a restore of
- * another backup was interrupted; `taken`: the Redis contains a vault.
- */
-export async function claimRestore(
-  redis: RedisLink,
-  id: string,
-  isEmpty: boolean,
-): Promise<'ok' | 'again' | 'other' | 'taken'> {
-  const reply = asText(
-    await redis.run(claimRestoreScript, [redisKeys.installation], [id, isEmpty ? '1' : '']),
-  );
-  return reply === 'ok' || reply === 'again' || reply === 'other' ? reply : 'taken';
-}
+  /** Whether a restore was started and not finished. Such a vault must not be used. */
+  async isHalfRestored(): Promise<boolean> {
+    return (await this.redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
+  }
 
-/** Notes a complete backup that began at this time, in ms. */
-export async function noteBackup(redis: RedisLink, madeAt: number): Promise<void> {
-  await redis.write('SET', [redisKeys.lastBackup, madeAt]);
-}
+  /**
+   * Claims a Redis for the restore of one backup. `again`: a restore of the same backup was interrupted; `other`: a restore of
+   * another backup was interrupted; `taken`: the Redis contains a vault.
+   */
+  async claimRestore(id: string, isEmpty: boolean): Promise<'ok' | 'again' | 'other' | 'taken'> {
+    const reply = await this.redis.run(claimRestore, [redisKeys.installation], [id, isEmpty ? '1' : '']);
+    return asOneOf(reply, ['ok', 'again', 'other', 'taken']);
+  }
 
-/** When the newest complete backup began, in ms; 0 if there was none. */
-export async function readLastBackup(redis: RedisLink): Promise<number> {
-  return Number((await redis.command('GET', [redisKeys.lastBackup])) ?? 0);
-}
+  /** Marks the restore as finished, so that servers can start. */
+  async finishRestore(): Promise<void> {
+    await this.redis.write('HDEL', [redisKeys.installation, RESTORING]);
+  }
 
-/** Marks the restore as finished, so that servers can start. */
-export async function finishRestore(redis: RedisLink): Promise<void> {
-  await redis.write('HDEL', [redisKeys.installation, RESTORING]);
-}
+  /** Records a complete backup that began at this time, in ms. */
+  async noteBackup(madeAt: number): Promise<void> {
+    await this.redis.write('SET', [redisKeys.lastBackup, madeAt]);
+  }
 
-/**
- * Resolves if Redis accepts a write. On a Cluster one serving master is enough: a server must stay in use for the slots of
- * the other nodes.
- */
-export async function probeRedis(redis: RedisLink): Promise<void> {
-  try {
-    await redis.write('HSET', [redisKeys.installation, 'probe', 1]);
-  } catch (error) {
-    if (!redis.isCluster) {
-      throw error;
+  /** Returns the start of the newest complete backup, in ms; 0 if there was none. */
+  async readLastBackup(): Promise<number> {
+    return Number((await this.redis.command('GET', [redisKeys.lastBackup])) ?? 0);
+  }
+
+  /**
+   * Resolves if Redis accepts a write. On a Cluster one serving master is enough: a server must stay in use for the slots of
+   * the other nodes.
+   */
+  async probe(): Promise<void> {
+    try {
+      await this.redis.write('HSET', [redisKeys.installation, 'probe', 1]);
+    } catch (error) {
+      if (!this.redis.isCluster) {
+        throw error;
+      }
+      await Promise.any(mastersOf(this.redis).map(requireServing)).catch(() => Promise.reject(error));
     }
-    await Promise.any(mastersOf(redis).map(requireServing)).catch(() => Promise.reject(error));
   }
 }
 

@@ -9,7 +9,7 @@ import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { outsideScope } from '../request/permission.ts';
@@ -31,7 +31,7 @@ interface JobQuery {
 interface ListingParts {
   readonly crypto: Pick<Crypto, 'describeJobs' | 'sealReport'>;
   readonly jobStore: JobStore;
-  readonly keys: Pick<Keys, 'find'>;
+  readonly keys: Pick<KeyOpener, 'find'>;
   readonly jobs: Pick<ProxyJobs, 'wake'>;
   /** Removes a job, `aid.id`, from the queue. */
   readonly dequeue: (name: string) => Promise<void>;

@@ -5,16 +5,17 @@
 -- ARGV  1 bytes of the key that were read  2 new bytes  3 key id and new generation, or '' for the same generation
 --       4 bytes of the recovery that were read, or '' for none  5 new bytes, or '' for none
 -- Reply 'ok' | 'changed'
-if redis.call('GET', KEYS[1]) ~= ARGV[1] or (redis.call('GET', KEYS[3]) or '') ~= ARGV[4] then
+local read_key, new_key, change, read_recovery, new_recovery = unpack(ARGV)
+if redis.call('GET', KEYS[1]) ~= read_key or (redis.call('GET', KEYS[3]) or '') ~= read_recovery then
   return 'changed'
 end
-redis.call('SET', KEYS[1], ARGV[2])
-if ARGV[5] == '' then
+redis.call('SET', KEYS[1], new_key)
+if new_recovery == '' then
   redis.call('DEL', KEYS[3])
 else
-  redis.call('SET', KEYS[3], ARGV[5])
+  redis.call('SET', KEYS[3], new_recovery)
 end
-if ARGV[3] ~= '' then
-  redis.call('SADD', KEYS[2], ARGV[3])
+if change ~= '' then
+  redis.call('SADD', KEYS[2], change)
 end
 return 'ok'

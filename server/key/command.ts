@@ -14,7 +14,7 @@ const KEY = { ...ACCOUNT, user: { kind: 'text', value: 'NAME', help: 'the vault 
 const readMake = compileJsonBody(CreateRecoveryBody, { refuseUnknown: true, parameters: [] });
 const readRecover = compileJsonBody(RecoverBody, { refuseUnknown: true, parameters: [] });
 
-/** What the API would say of a body; its error becomes one of the command line. */
+/** Validates a body as the API does. Its error becomes one of the command line. */
 function checked<T>(read: (body: Uint8Array) => unknown, body: object, exitCode: 1 | 2): T {
   try {
     // Compiled from the schema of the type.
@@ -61,7 +61,7 @@ const MAKE = {
   ...PASSPHRASE_FILE,
 } as const;
 
-/** The body without the passphrase that the options stand for; a placeholder takes its place. */
+/** Makes the body of the options, with a placeholder for the passphrase. */
 function makeBody({ user, recipient, threshold }: Values<typeof MAKE>): CreateRecoveryBody {
   return checked(readMake, { user, recipients: recipient, threshold, passphrase: 'x' }, 2);
 }
@@ -114,7 +114,7 @@ const RECOVER = {
   },
 } as const;
 
-/** The texts of the shares. */
+/** Reads the texts of the shares. */
 async function sharesOf(files: readonly string[] | undefined): Promise<readonly string[]> {
   const texts = files === undefined ? [await Bun.stdin.text()] : await Promise.all(files.map(readTextFile));
   return texts

@@ -3,9 +3,10 @@
 -- KEYS  1 key record  2 directory of the account's keys
 -- ARGV  1 sealed record  2 user
 -- Reply 'ok' | 'exists'
+local record, user = unpack(ARGV)
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'exists'
 end
-redis.call('SET', KEYS[1], ARGV[1])
-redis.call('ZADD', KEYS[2], 0, ARGV[2])
+redis.call('SET', KEYS[1], record)
+redis.call('ZADD', KEYS[2], 0, user)
 return 'ok'

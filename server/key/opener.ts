@@ -1,29 +1,34 @@
 import type { KeyFacts, WarmMiss } from '../../workers/jobs/key/jobs.ts';
 import type { AccountStore } from '../account/store.ts';
-import { bindParts } from '../core/bind.ts';
 import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
-import { createSharedRuns, pause } from '../core/concurrency.ts';
+import { createSharedRuns, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto, WarmBlob } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/source.ts';
-import type { EndpointStore } from '../endpoint/store.ts';
 import { type Attempts, type Guess, guessSourceOf } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
 import type { KeyStore } from './store.ts';
 
-const KNOWN_MS = 60_000;
-const KNOWN_MAX = 10_000;
+const CACHED_MS = 60_000;
+const CACHED_MAX = 10_000;
 const WARM_MAX = 1_000;
 const WARM_PASSPHRASE_BYTES_MIN = 20;
 const WARM_SWEEP_MS = 5_000;
 const TRIES_MAX = 40;
-/** How long a request waits before it asks again for a fence that is closed. */
+/** The pause before a request tries a closed fence again. */
 export const CLOSED_PAUSE_MS = 50;
+
+/** Data of another noun that belongs to a key: it stops when the passphrase changes, and ends with the key. */
+export interface KeyDependent {
+  removeOfKey(aid: string, kid: string): Promise<void>;
+  /** Stops what was created under an older generation of the key. */
+  stopBefore?(aid: string, kid: string, gen: number): Promise<void>;
+}
 
 /** A vault key under one of its generations. The fences of its buckets tell whether that is still the newest. */
 export interface KeyRef extends KeyFacts {
@@ -42,7 +47,7 @@ export interface Unlocked {
   readonly blob: WarmBlob;
 }
 
-/** What an attempt under a key may end with instead of a result. */
+/** A reason to repeat an attempt under a key. */
 export type Retry = WarmMiss | Fenced;
 
 /** The result of an attempt under a key. */
@@ -51,26 +56,20 @@ export interface Done<T> {
   readonly value: T;
 }
 
+/** Work under an unlocked key. */
+type Attempt<T> = (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>;
+
+/** The request that opens a key. An unlock counts and writes, which only a confirmed account may do. */
+type Caller = Pick<AccountContext, 'account' | 'accountCheck' | 'ip'>;
+
 /** Ends an attempt with its result. */
 export function done<T>(value: T): Done<T> {
   return { kind: 'done', value };
 }
 
-interface Warm {
-  readonly gen: number;
-  readonly blob: WarmBlob;
-}
-
-function failureOf(error: unknown) {
-  return error instanceof VaultError &&
-    (error.code === 'passphrase_wrong' || error.code === 'too_many_failures')
-    ? error.code
-    : 'failed';
-}
-
 /**
- * The end of an attempt that has found no item: undefined, for the holder of the passphrase alone; a warm blob that does
- * not open under it leads to the full unlock.
+ * Ends an attempt that found no item with undefined, if the passphrase is right; a warm blob that does not open under it
+ * leads to the full unlock.
  */
 export async function provenMissing(
   crypto: Pick<Crypto, 'checkWarm'>,
@@ -82,293 +81,285 @@ export async function provenMissing(
   return warm.kind === 'open' ? done(undefined) : warm;
 }
 
-interface KeyOpenerDependencies {
-  readonly crypto: Pick<Crypto, 'checkWarm' | 'describeKey' | 'digestSecret' | 'lengthOf' | 'unlockKey'>;
-  readonly keyStore: Pick<KeyStore, 'read' | 'replace' | 'moveFences' | 'finishChange'>;
-  readonly endpointStore: Pick<EndpointStore, 'stopBefore'>;
-  readonly accountStore: Pick<AccountStore, 'passphraseCounters'>;
-  readonly attempts: Attempts;
-  readonly now: Clock;
-  readonly settings: Pick<ServiceSettings, 'warmUnlockSeconds'>;
-  readonly observer: Pick<Observer, 'count' | 'step'>;
+/** Moves the error for an unknown key to the body, for requests that name the key there and not in the query. */
+export async function namedInBody<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const isMissing = error instanceof VaultError && error.code === 'key_not_found';
+    throw isMissing ? new VaultError('key_not_found', { field: 'body.user' }) : error;
+  }
 }
 
-/** What one server remembers of keys, beside what it works with. */
-interface Opener extends KeyOpenerDependencies {
+/** Finds vault keys and opens them, and is the only place that caches either. */
+export class KeyOpener {
   /** Keys by account and name. */
-  readonly known: Memory<KeyHandle>;
+  private readonly known: Memory<KeyHandle>;
   /** Warm blobs by key id. */
-  readonly warm: Memory<Warm>;
-  /** The newest generation of keys whose fences are known to stand at it. */
-  readonly fenced: Memory<number>;
-  /** Shares the derivation of callers with the same passphrase. */
-  readonly deriving: (passphrase: string, work: () => Promise<WarmBlob>) => Promise<WarmBlob>;
-  /** Shares the unlock of those among them that are of one source: together they are one guess. */
-  readonly unlocking: (guess: string, work: () => Promise<WarmBlob>) => Promise<WarmBlob>;
+  private readonly warm: Memory<{ readonly gen: number; readonly blob: WarmBlob }>;
+  /** The newest generation of keys whose fences are known to be at it. */
+  private readonly fenced: Memory<number>;
+  /** Shares a derivation between callers with the same passphrase. */
+  private readonly deriving = createSharedRuns<WarmBlob>();
+  /** Shares an unlock between those callers that have the same source: together they are one guess. */
+  private readonly unlocking = createSharedRuns<WarmBlob>();
+  private readonly sweeper: NodeJS.Timeout;
+
+  constructor(
+    private readonly store: KeyStore,
+    private readonly accountStore: AccountStore,
+    private readonly crypto: Crypto,
+    private readonly dependents: readonly KeyDependent[],
+    private readonly attempts: Attempts,
+    private readonly observer: Observer,
+    private readonly settings: ServiceSettings,
+    now: Clock,
+  ) {
+    this.known = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.warm = createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
+    this.fenced = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.sweeper = setInterval(this.warm.sweep, WARM_SWEEP_MS);
+    this.sweeper.unref();
+  }
+
+  /** Returns the key as it is stored now. Rejects with `key_not_found`. */
+  async find({ aid }: Pick<Account, 'aid'>, user: string): Promise<KeyHandle> {
+    const record = await this.store.read(aid, user);
+    if (!record) {
+      throw new VaultError('key_not_found', { field: 'query.user' });
+    }
+    const name = nameOf(aid, user);
+    const seen = this.known.get(name);
+    if (seen?.record.equals(record)) {
+      this.known.set(name, seen);
+      return seen;
+    }
+    const facts = await this.crypto.describeKey({ place: { aid, user }, record });
+    // The record is copied: it is a view of a larger reply, which the cache would keep in memory.
+    const handle = { aid, user, ...facts, record: Buffer.from(record) };
+    this.known.set(name, handle);
+    return handle;
+  }
+
+  /** Returns the names of keys that the caller may use, in order and after `after`; a negative `limit` is none. */
+  async users(
+    { aid, credential }: Pick<Account, 'aid' | 'credential'>,
+    after: string | undefined,
+    limit: number,
+  ): Promise<readonly string[]> {
+    if (credential?.keys === undefined) {
+      return this.store.users(aid, after, limit);
+    }
+    const named = [...credential.keys].filter((user) => after === undefined || user > after).sort();
+    const found = await Promise.all(
+      named.map((user) => recover(this.find({ aid }, user), 'key_not_found', undefined)),
+    );
+    return named.filter((_, i) => found[i] !== undefined).slice(0, limit < 0 ? undefined : limit);
+  }
+
+  /**
+   * Runs `attempt` with the unlocked key. If the key was changed meanwhile, on any server, it is found and unlocked again
+   * and the attempt repeated. A wrong passphrase always costs the full derivation. A locked source is rejected before it,
+   * warm or not.
+   */
+  async withUnlocked<T>(
+    caller: Caller,
+    user: string,
+    passphrase: SecretBytes,
+    attempt: Attempt<T>,
+  ): Promise<T> {
+    let isCold = false;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const warm: Unlocked | undefined = isCold ? undefined : this.recallWarm(caller, user, passphrase);
+      const { key, result }: { readonly key: KeyHandle; readonly result: Done<T> | Retry } = warm
+        ? { key: warm.key, result: await attempt(warm.key, warm.blob) }
+        : await this.attemptCold(caller, user, passphrase, !isCold, attempt);
+      if (result.kind === 'done') {
+        if (warm) {
+          this.observer.count('unlock', 'warm');
+          this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+        }
+        return result.value;
+      }
+      isCold = result.kind === 'warm_miss';
+      if (isCold) {
+        this.observer.count('unlock', 'warm_miss');
+        continue;
+      }
+      this.forget(key);
+      if (result.kind === 'closed') {
+        await pause(CLOSED_PAUSE_MS);
+      }
+    }
+    throw new VaultError('overloaded');
+  }
+
+  /**
+   * Returns the key opened by this passphrase as it is stored now, for an account that is confirmed. Rejects with
+   * `passphrase_wrong`.
+   */
+  prove(
+    { account, ip }: Pick<Caller, 'account' | 'ip'>,
+    user: string,
+    passphrase: SecretBytes,
+  ): Promise<Unlocked> {
+    const caller = { account, ip, accountCheck: undefined };
+    return this.withUnlocked<Unlocked>(caller, user, passphrase, async (key, blob) => {
+      const warm = await this.crypto.checkWarm({ key, blob, passphrase });
+      if (warm.kind === 'warm_miss') {
+        return warm;
+      }
+      const stored = await this.store.read(key.aid, key.user);
+      return stored?.equals(key.record) ? done({ key, blob }) : { kind: 'stale' };
+    });
+  }
+
+  /** Runs work that may show a passphrase to be wrong; rejects with `too_many_failures` if it often was. */
+  async guarded<T>(ip: string, key: KeyHandle, passphrase: SecretBytes, work: () => Promise<T>): Promise<T> {
+    const guess = this.guessOf(key.kid, ip, passphrase);
+    const result = await this.attempts.run(guess, 'passphrase_wrong', work);
+    this.attempts.succeed(guess.id);
+    return result;
+  }
+
+  /** Returns the id of a key that this server caches unlocked, whether or not the caller may open it. */
+  recallId({ aid }: Pick<Account, 'aid'>, user: string): string | undefined {
+    const key = this.known.get(nameOf(aid, user));
+    return key && this.cachedBlob(key) && key.kid;
+  }
+
+  /**
+   * Makes all requests fail that began under an older generation, on every server. The first unlock after an interrupted
+   * change of passphrase completes that change.
+   */
+  async finishChange({ aid, kid, gen }: Pick<KeyRef, 'aid' | 'kid' | 'gen'>): Promise<void> {
+    if (gen === 1 || this.fenced.get(kid) === gen) {
+      return;
+    }
+    await this.store.moveFences(kid, gen);
+    for (const dependent of this.dependents) {
+      await dependent.stopBefore?.(aid, kid, gen);
+    }
+    await this.store.finishChange(aid, kid, gen);
+    this.fenced.set(kid, gen);
+  }
+
+  /** Removes a key that has changed from the caches. */
+  forget({ aid, user, kid }: KeyHandle): void {
+    this.known.delete(nameOf(aid, user));
+    this.warm.delete(kid);
+  }
+
+  close(): void {
+    clearInterval(this.sweeper);
+  }
+
+  /** Returns the key with its warm blob, for a source that need not be counted; undefined otherwise. */
+  private recallWarm({ account, ip }: Caller, user: string, passphrase: SecretBytes): Unlocked | undefined {
+    const key = this.known.get(nameOf(account.aid, user));
+    const blob = key && this.cachedBlob(key);
+    if (key === undefined || blob === undefined) {
+      return undefined;
+    }
+    const digest = (): string => this.crypto.digestSecret(key.kid, passphrase);
+    return this.attempts.trusts(guessIdOf(key.kid, ip), digest) ? { key, blob } : undefined;
+  }
+
+  private async attemptCold<T>(
+    caller: Caller,
+    user: string,
+    passphrase: SecretBytes,
+    usesWarm: boolean,
+    attempt: Attempt<T>,
+  ): Promise<{ readonly key: KeyHandle; readonly result: Done<T> | Retry }> {
+    // Only a key as it is stored now may show that a passphrase is wrong.
+    const key = await this.find(caller.account, user);
+    await confirmAccount(caller);
+    const blob = await this.unlock(caller, key, passphrase, usesWarm ? this.cachedBlob(key) : undefined);
+    const result = await attempt(key, blob).finally(() =>
+      this.attempts.succeed(guessIdOf(key.kid, caller.ip)),
+    );
+    return { key, result };
+  }
+
+  /**
+   * Unlocks a key for a source that may be guessing: with the warm blob if there is one and it opens, otherwise in full.
+   * Counts each different guess of a source; the caller clears the count of a right one.
+   */
+  private unlock(
+    caller: Caller,
+    key: KeyHandle,
+    passphrase: SecretBytes,
+    cached: WarmBlob | undefined,
+  ): Promise<WarmBlob> {
+    const guess = this.guessOf(key.kid, caller.ip, passphrase);
+    return this.unlocking(`${key.gen} ${guess.id} ${guess.digest()}`, async () => {
+      try {
+        return await this.attempts.run(guess, 'passphrase_wrong', async () => {
+          const isOpen =
+            cached && (await this.crypto.checkWarm({ key, blob: cached, passphrase })).kind === 'open';
+          return cached && isOpen ? cached : this.derive(key, passphrase);
+        });
+      } catch (error) {
+        this.observer.count('unlock', failureOf(error));
+        throw error;
+      }
+    });
+  }
+
+  /** Unlocks a key in full, once for all callers with the same passphrase. */
+  private derive(key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
+    const digest = this.crypto.digestSecret(key.kid, passphrase);
+    return this.deriving(`${key.gen} ${key.kid} ${digest}`, async () => {
+      const blob = await this.observer.step('unlock', () => this.unlockCold(key, passphrase));
+      this.observer.count('unlock', 'cold');
+      return blob;
+    });
+  }
+
+  private async unlockCold(key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
+    const { aid, user, kid, gen, record } = key;
+    const { blob, upgraded } = await this.crypto.unlockKey({ key, record, passphrase });
+    await this.finishChange(key);
+    if (upgraded) {
+      // The next unlock tries again if another server was faster, or Redis slow.
+      await this.store.replace(aid, user, record, upgraded).catch(() => false);
+      this.known.delete(nameOf(aid, user));
+    }
+    const { warmUnlockSeconds } = this.settings;
+    if (warmUnlockSeconds > 0 && this.crypto.lengthOf(passphrase) >= WARM_PASSPHRASE_BYTES_MIN) {
+      this.warm.set(kid, { gen, blob });
+    }
+    return blob;
+  }
+
+  private cachedBlob({ kid, gen }: KeyRef): WarmBlob | undefined {
+    const entry = this.warm.get(kid);
+    return entry?.gen === gen ? entry.blob : undefined;
+  }
+
+  private guessOf(kid: string, ip: string, passphrase: SecretBytes): Guess {
+    return {
+      id: guessIdOf(kid, ip),
+      ip,
+      digest: () => this.crypto.digestSecret(kid, passphrase),
+      counters: () => this.accountStore.passphraseCounters(kid, guessSourceOf(ip)),
+    };
+  }
 }
 
 function nameOf(aid: string, user: string): string {
   return `${aid} ${user}`;
 }
 
-/** The key as stored now; rejects with `key_not_found`. */
-async function find(
-  { keyStore, crypto, known }: Opener,
-  { aid }: Pick<Account, 'aid'>,
-  user: string,
-): Promise<KeyHandle> {
-  const record = await keyStore.read(aid, user);
-  if (!record) {
-    throw new VaultError('key_not_found', { field: 'query.user' });
-  }
-  const name = nameOf(aid, user);
-  const seen = known.get(name);
-  if (seen?.record.equals(record)) {
-    known.set(name, seen);
-    return seen;
-  }
-  const facts = await crypto.describeKey({ place: { aid, user }, record });
-  // A copy: a reply is a view, and would keep all that arrived with it.
-  const handle = { aid, user, ...facts, record: Buffer.from(record) };
-  known.set(name, handle);
-  return handle;
-}
-
-/** Forgets what was remembered of a key that has changed. */
-function forget({ known, warm }: Opener, { aid, user, kid }: KeyHandle): void {
-  known.delete(nameOf(aid, user));
-  warm.delete(kid);
-}
-
-/** Whose key is unlocked: what an unlock counts and writes is an effect, which only a confirmed account may have. */
-type Caller = Pick<AccountContext, 'account' | 'accountCheck' | 'ip'>;
-
 /** Names the guesses at a key's passphrase from one source. */
-function guessIdOf({ kid }: Pick<KeyRef, 'kid'>, { ip }: Pick<Caller, 'ip'>): string {
+function guessIdOf(kid: string, ip: string): string {
   return `${kid} ${sourceOf(ip)}`;
 }
 
-function digestOf({ crypto }: Opener, { kid }: KeyRef, passphrase: SecretBytes): string {
-  return crypto.digestSecret(kid, passphrase);
+function failureOf(error: unknown) {
+  return error instanceof VaultError &&
+    (error.code === 'passphrase_wrong' || error.code === 'too_many_failures')
+    ? error.code
+    : 'failed';
 }
-
-function guessOf(opener: Opener, key: KeyHandle, caller: Pick<Caller, 'ip'>, passphrase: SecretBytes): Guess {
-  return {
-    id: guessIdOf(key, caller),
-    ip: caller.ip,
-    digest: () => digestOf(opener, key, passphrase),
-    counters: () => opener.accountStore.passphraseCounters(key.kid, guessSourceOf(caller.ip)),
-  };
-}
-
-/**
- * Makes every request that began under an older generation fail from now on, on every server. A passphrase change that
- * was interrupted behind its record is finished by the first unlock after it.
- */
-async function finishChange(
-  { keyStore, endpointStore, fenced }: Opener,
-  { aid, kid, gen }: Pick<KeyRef, 'aid' | 'kid' | 'gen'>,
-): Promise<void> {
-  if (gen === 1 || fenced.get(kid) === gen) {
-    return;
-  }
-  await keyStore.moveFences(kid, gen);
-  await endpointStore.stopBefore(aid, kid, gen);
-  await keyStore.finishChange(aid, kid, gen);
-  fenced.set(kid, gen);
-}
-
-async function unlockCold(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
-  const { crypto, keyStore, settings, known, warm } = opener;
-  const { record } = key;
-  const { blob, upgraded } = await crypto.unlockKey({ key, record, passphrase });
-  await finishChange(opener, key);
-  if (upgraded) {
-    // Somebody else may have been faster, or Redis slow; then the next unlock tries again.
-    await keyStore.replace(key.aid, key.user, record, upgraded).catch(() => false);
-    known.delete(nameOf(key.aid, key.user));
-  }
-  if (settings.warmUnlockSeconds > 0 && crypto.lengthOf(passphrase) >= WARM_PASSPHRASE_BYTES_MIN) {
-    warm.set(key.kid, { gen: key.gen, blob });
-  }
-  return blob;
-}
-
-/** The full unlock, which callers with the same passphrase share. */
-function derive(opener: Opener, key: KeyHandle, passphrase: SecretBytes): Promise<WarmBlob> {
-  const { observer, deriving } = opener;
-  return deriving(`${key.gen} ${key.kid} ${digestOf(opener, key, passphrase)}`, async () => {
-    const blob = await observer.step('unlock', () => unlockCold(opener, key, passphrase));
-    observer.count('unlock', 'cold');
-    return blob;
-  });
-}
-
-/**
- * Unlocks a key for a source that may be guessing: with the warm blob if there is one and it opens, otherwise in full.
- * Each different guess of a source counts; the count of a right one is for the caller to clear.
- */
-function unlock(
-  opener: Opener,
-  caller: Caller,
-  key: KeyHandle,
-  passphrase: SecretBytes,
-  kept: WarmBlob | undefined,
-): Promise<WarmBlob> {
-  const { attempts, crypto, observer, unlocking } = opener;
-  const guess = guessOf(opener, key, caller, passphrase);
-  return unlocking(`${key.gen} ${guess.id} ${guess.digest()}`, async () => {
-    try {
-      return await attempts.run(guess, 'passphrase_wrong', async () => {
-        const isOpen = kept && (await crypto.checkWarm({ key, blob: kept, passphrase })).kind === 'open';
-        return kept && isOpen ? kept : derive(opener, key, passphrase);
-      });
-    } catch (error) {
-      observer.count('unlock', failureOf(error));
-      throw error;
-    }
-  });
-}
-
-function keptBlob({ warm }: Opener, { kid, gen }: KeyRef): WarmBlob | undefined {
-  const entry = warm.get(kid);
-  return entry?.gen === gen ? entry.blob : undefined;
-}
-
-/** The key with its warm blob, for a source that need not be counted; undefined for any other, and without a blob. */
-function recallWarm(
-  opener: Opener,
-  { account, ip }: Caller,
-  user: string,
-  passphrase: SecretBytes,
-): Unlocked | undefined {
-  const key = opener.known.get(nameOf(account.aid, user));
-  const blob = key && keptBlob(opener, key);
-  return key &&
-    blob &&
-    opener.attempts.trusts(guessIdOf(key, { ip }), () => digestOf(opener, key, passphrase))
-    ? { key, blob }
-    : undefined;
-}
-
-/** The id of a key that this server knows and keeps unlocked, whether or not a caller may open it. */
-function recallId(opener: Opener, { aid }: Pick<Account, 'aid'>, user: string): string | undefined {
-  const key = opener.known.get(nameOf(aid, user));
-  return key && keptBlob(opener, key) && key.kid;
-}
-
-async function attemptCold<T>(
-  opener: Opener,
-  caller: Caller,
-  user: string,
-  passphrase: SecretBytes,
-  usesWarm: boolean,
-  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<T>,
-): Promise<{ readonly key: KeyHandle; readonly result: T }> {
-  // Only a key as it is stored now may say that a passphrase is wrong.
-  const key = await find(opener, caller.account, user);
-  await confirmAccount(caller);
-  const kept = usesWarm ? keptBlob(opener, key) : undefined;
-  const blob = await unlock(opener, caller, key, passphrase, kept);
-  const result = await attempt(key, blob).finally(() => opener.attempts.succeed(guessIdOf(key, caller)));
-  return { key, result };
-}
-
-/**
- * Runs `attempt` with the unlocked key. When the key was changed meanwhile, on any server, it is looked up and unlocked
- * again and the attempt repeated; a wrong passphrase always pays the full derivation, and a source that is locked is
- * rejected before it, warm or not.
- */
-async function withUnlocked<T>(
-  opener: Opener,
-  caller: Caller,
-  user: string,
-  passphrase: SecretBytes,
-  attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
-): Promise<T> {
-  const { attempts, observer } = opener;
-  let cold = false;
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const warm: Unlocked | undefined = cold ? undefined : recallWarm(opener, caller, user, passphrase);
-    const { key, result }: { readonly key: KeyHandle; readonly result: Done<T> | Retry } = warm
-      ? { key: warm.key, result: await attempt(warm.key, warm.blob) }
-      : await attemptCold(opener, caller, user, passphrase, !cold, attempt);
-    if (result.kind === 'done') {
-      if (warm) {
-        observer.count('unlock', 'warm');
-        attempts.succeed(guessIdOf(key, caller));
-      }
-      return result.value;
-    }
-    cold = result.kind === 'warm_miss';
-    if (cold) {
-      observer.count('unlock', 'warm_miss');
-      continue;
-    }
-    forget(opener, key);
-    if (result.kind === 'closed') {
-      await pause(CLOSED_PAUSE_MS);
-    }
-  }
-  throw new VaultError('overloaded');
-}
-
-/**
- * The key opened by this passphrase as it is stored now, for an account that is confirmed; rejects with
- * `passphrase_wrong`.
- */
-function prove(
-  opener: Opener,
-  { account, ip }: Pick<Caller, 'account' | 'ip'>,
-  user: string,
-  passphrase: SecretBytes,
-): Promise<Unlocked> {
-  const caller = { account, ip, accountCheck: undefined };
-  return withUnlocked<Unlocked>(opener, caller, user, passphrase, async (key, blob) => {
-    const warm = await opener.crypto.checkWarm({ key, blob, passphrase });
-    if (warm.kind === 'warm_miss') {
-      return warm;
-    }
-    const stored = await opener.keyStore.read(key.aid, key.user);
-    return stored?.equals(key.record) ? done({ key, blob }) : { kind: 'stale' };
-  });
-}
-
-/** Finds keys and opens them: the one opener of a server, and the only place that remembers either. */
-export function createKeyOpener(dependencies: KeyOpenerDependencies) {
-  const { now, settings } = dependencies;
-  const opener: Opener = {
-    ...dependencies,
-    known: createMemory(KNOWN_MAX, KNOWN_MS, now),
-    warm: createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now),
-    fenced: createMemory(KNOWN_MAX, KNOWN_MS, now),
-    deriving: createSharedRuns(),
-    unlocking: createSharedRuns(),
-  };
-  const sweeper = setInterval(opener.warm.sweep, WARM_SWEEP_MS);
-  sweeper.unref();
-  return {
-    ...bindParts(opener, { find, forget, prove, recallId, finishChange }),
-    /** Runs what may show a passphrase to be wrong; rejects with `too_many_failures` what has often been. */
-    guarded: async <T>(
-      caller: Pick<Caller, 'ip'>,
-      key: KeyHandle,
-      passphrase: SecretBytes,
-      work: () => Promise<T>,
-    ): Promise<T> => {
-      const guess = guessOf(opener, key, caller, passphrase);
-      const result = await opener.attempts.run(guess, 'passphrase_wrong', work);
-      opener.attempts.succeed(guess.id);
-      return result;
-    },
-    withUnlocked: <T>(
-      caller: Caller,
-      user: string,
-      passphrase: SecretBytes,
-      attempt: (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>,
-    ) => withUnlocked(opener, caller, user, passphrase, attempt),
-    close: () => clearInterval(sweeper),
-  };
-}
-
-export type KeyOpener = ReturnType<typeof createKeyOpener>;

@@ -4,21 +4,23 @@
 --       5 tokens whose logs have changed  6 notes of removed logs  7 undelivered logs
 --       8 metadata index  9 expiries  10 outbox, which stays until it is delivered
 -- ARGV  1 item key prefix  2 sad key prefix (both in this bucket's hash tag)  3 maximum number of items
---       4 '1' when logs are delivered to a sink, or ''
+--       4 '1' if logs are delivered to a sink, or ''
 -- Reply number of removed items
-local last = tonumber(ARGV[3]) - 1
+local item_prefix, sad_prefix, max, is_streamed = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] ~= ''
+local last = max - 1
 local index = KEYS[1]
 local tokens = redis.call('ZRANGE', index, 0, last)
 if #tokens == 0 then
-  -- What has expired is there alone.
+  -- Expired items are in this index alone.
   index = KEYS[9]
   tokens = redis.call('ZRANGE', index, 0, last)
 end
 for i = 1, #tokens do
-  local undelivered = ARGV[4] ~= '' and undelivered_of(ARGV[1] .. tokens[i], tokens[i], KEYS[7])
-  redis.call('UNLINK', ARGV[1] .. tokens[i], ARGV[2] .. tokens[i])
+  local token = tokens[i]
+  local undelivered = is_streamed and undelivered_of(item_prefix .. token, token, KEYS[7])
+  redis.call('UNLINK', item_prefix .. token, sad_prefix .. token)
   if undelivered then
-    keep_undelivered(undelivered, tokens[i], KEYS[7], KEYS[10])
+    keep_undelivered(undelivered, token, KEYS[7], KEYS[10])
   end
 end
 if #tokens > 0 then

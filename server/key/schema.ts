@@ -70,10 +70,10 @@ export type Key = Static<typeof Key>;
 
 export const KeyList = Type.Array(Key, { description: 'In ascending order of user.' });
 
-/** The fewest shares that may open a key, and the most that there may be. */
+/** The smallest number of shares that may open a key, and the largest number of its shares. */
 const SHARES_MIN = 2;
 const SHARES_MAX = 16;
-/** Far longer than a share is, so that what is not one is refused as such. */
+/** Far longer than a share, so that other texts are rejected as wrong shares. */
 const SHARE_CHARACTERS_MAX = 1024;
 
 function Threshold() {

@@ -26,13 +26,13 @@ const retireFence = script(retireFenceText);
 const purgeBucket = script(sinkPrelude, purgeBucketText);
 
 /**
- * How long a bucket stays closed while a key is deleted, and how much of that the deletion may use. The rest is longer than
- * any server caches a key, so that no server uses a key whose deletion was interrupted.
+ * The time that a bucket stays closed while a key is deleted, and the part of it that the deletion may use. The rest is longer
+ * than any server caches a key, so that no server uses a key whose deletion was interrupted.
  */
 const CLOSED_MS = 90_000;
 const DELETE_WITHIN_MS = 20_000;
 const PURGE_STEP = 500;
-/** Until when the buckets of a deleted key are closed, as `retire-fence` writes it. */
+/** The end of the closing of a deleted key's buckets, as `retire-fence` writes it. */
 const CLOSED_FOR_EVER = '9000000000000000';
 
 /** `busy`: another deletion of the key is in progress or done. */
@@ -52,184 +52,179 @@ export interface KeyPair {
   readonly recovery: Buffer | undefined;
 }
 
-/** What takes the place of the records of a key. */
+/** A replacement of the records of a key. */
 export interface KeyChange {
   readonly aid: string;
   readonly user: string;
   readonly kid: string;
-  /** The new generation; none where it stays. */
+  /** The new generation; undefined if it stays. */
   readonly gen?: number | undefined;
   readonly read: Pick<KeyPair, 'recovery'> & { readonly record: Uint8Array };
   readonly next: { readonly record: Uint8Array; readonly recovery: Uint8Array | undefined };
 }
 
-/** Records of vault keys, their directory, and the fences of their buckets. */
-export interface KeyStore {
-  /** The encrypted record; undefined if the key does not exist. */
-  read(aid: string, user: string): Promise<Buffer | undefined>;
-  /** The record with that of the recovery. */
-  readPair(aid: string, user: string): Promise<KeyPair>;
-  /** False if the identifier is in use. */
-  create(aid: string, user: string, record: Uint8Array): Promise<boolean>;
-  /** Stores both records of a key; under a new generation, `finishChange` must follow. False if either has changed. */
-  change(change: KeyChange): Promise<boolean>;
-  /** Records that a change is complete. */
-  finishChange(aid: string, kid: string, gen: number): Promise<void>;
-  /** Changes that may have been interrupted after their record was stored. */
-  changesLeft(aid: string): Promise<readonly { readonly kid: string; readonly gen: number }[]>;
-  /** Replaces the record that was read; false if it has changed. */
-  replace(aid: string, user: string, read: Uint8Array, record: Uint8Array): Promise<boolean>;
-  /** Identifiers in order, starting after `after`. */
-  users(aid: string, after: string | undefined, limit: number): Promise<readonly string[]>;
-  /** Blocks reads and writes of requests that started under an older generation. */
-  moveFences(kid: string, gen: number): Promise<void>;
-  /** Closes the buckets of a key for a limited time, for one deletion. */
-  close(kid: string, deletion: string): Promise<CloseResult>;
-  /** Opens the buckets that this deletion has closed. */
-  reopen(kid: string, deletion: string): Promise<void>;
-  /** Deletes the record but not the data; `late` if the buckets may be open again. */
-  remove(key: {
-    aid: string;
-    user: string;
-    kid: string;
-    read: Uint8Array;
-    actBefore: number;
-    /** That the service deletes this key. */
-    proof: Uint8Array;
-  }): Promise<'ok' | 'changed' | 'late'>;
-  /** Closes the buckets of a deleted key permanently and deletes their data. */
-  purge(aid: string, kid: string): Promise<void>;
-  /** Whether a key was deleted: known while its data is deleted, and for a day after. */
-  isGone(aid: string, kid: string): Promise<boolean>;
-  /** Deleted keys whose purge was interrupted. */
-  purgesLeft(aid: string): Promise<readonly string[]>;
-}
+/** Stores vault keys: their records, their directory, and the fences of their buckets. */
+export class KeyStore {
+  constructor(
+    private readonly redis: RedisLink,
+    /** The number of buckets of each key, which is fixed for the life of the vault. */
+    private readonly buckets: number,
+    /** Whether logs of items are delivered to a sink. Undelivered ones outlive their key. */
+    private readonly isStreamed = false,
+  ) {}
 
-async function closeBucket(redis: RedisLink, bucket: Bucket, deletion: string) {
-  const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
-  const [items, closedAt] = asList(await redis.run(closeFence, keys, [CLOSED_MS, deletion]));
-  return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
-}
-
-async function purgeOne(redis: RedisLink, bucket: Bucket, isStreamed: boolean): Promise<void> {
-  const keys = [
-    redisKeys.times(bucket),
-    redisKeys.references(bucket),
-    redisKeys.identities(bucket),
-    redisKeys.logHeads(bucket),
-    redisKeys.changedLogs(bucket),
-    redisKeys.removedLogs(bucket),
-    redisKeys.undelivered(bucket),
-    redisKeys.metadata(bucket),
-    redisKeys.expiries(bucket),
-    redisKeys.outbox(bucket),
-  ];
-  const args = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, ''), PURGE_STEP, isStreamed ? '1' : ''];
-  while (asCount(await redis.run(purgeBucket, keys, args)) > 0) {
-    // Each call removes one chunk, so that other requests are not delayed.
+  /** Returns the encrypted record; undefined if the key does not exist. */
+  async read(aid: string, user: string): Promise<Buffer | undefined> {
+    return asOptionalBytes(await this.redis.command('GET', [redisKeys.keyRecord(aid, user)]));
   }
-}
 
-async function isGone(redis: RedisLink, aid: string, kid: string): Promise<boolean> {
-  const [purges, closedUntil] = await Promise.all([
-    redis.command('SMEMBERS', [redisKeys.purge(aid)]),
-    redis.command('HGET', [redisKeys.fence({ kid, number: 0 }), 'c']),
-  ]);
-  return (
-    asList(purges).map(asText).includes(kid) ||
-    (closedUntil !== null && asText(closedUntil) === CLOSED_FOR_EVER)
-  );
-}
+  /** Returns the record with that of the recovery. */
+  async readPair(aid: string, user: string): Promise<KeyPair> {
+    const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
+    const [record = null, recovery = null] = asList(await this.redis.command('MGET', names));
+    return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
+  }
 
-async function readPair(redis: RedisLink, aid: string, user: string): Promise<KeyPair> {
-  const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
-  const [record = null, recovery = null] = asList(await redis.command('MGET', names));
-  return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
-}
+  /** Stores a new key. False if its name is in use. */
+  async create(aid: string, user: string, record: Uint8Array): Promise<boolean> {
+    const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
+    return isOk(await this.redis.run(createKey, keys, [record, user]));
+  }
 
-async function storeChange(
-  redis: RedisLink,
-  { aid, user, kid, gen, read, next }: KeyChange,
-): Promise<boolean> {
-  const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid), redisKeys.recovery(aid, user)];
-  const change = gen === undefined ? '' : `${kid} ${gen}`;
-  const recoveries = [read.recovery ?? '', next.recovery ?? ''];
-  return isOk(await redis.run(changeKey, keys, [read.record, next.record, change, ...recoveries]));
-}
+  /** Replaces both records of a key; under a new generation, `finishChange` must follow. False if either has changed. */
+  async change({ aid, user, kid, gen, read, next }: KeyChange): Promise<boolean> {
+    const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyChanges(aid), redisKeys.recovery(aid, user)];
+    const change = gen === undefined ? '' : `${kid} ${gen}`;
+    const recoveries = [read.recovery ?? '', next.recovery ?? ''];
+    return isOk(await this.redis.run(changeKey, keys, [read.record, next.record, change, ...recoveries]));
+  }
 
-async function changesLeft(redis: RedisLink, aid: string): ReturnType<KeyStore['changesLeft']> {
-  const members = asList(await redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(asText);
-  return members.flatMap((member) => {
-    const [kid = '', gen = ''] = member.split(' ');
-    return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
-  });
-}
+  /** Records that a change is complete. */
+  async finishChange(aid: string, kid: string, gen: number): Promise<void> {
+    await this.redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
+  }
 
-/** The keys of one Redis. `buckets` is fixed for the life of the vault; with `isStreamed`, undelivered logs outlive a key. */
-export function createKeyStore(redis: RedisLink, buckets: number, isStreamed = false): KeyStore {
-  const eachBucket = <T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> =>
-    Promise.all(Array.from({ length: buckets }, (_, number) => act({ kid, number })));
+  /** Returns the changes that may have been interrupted after their record was stored. */
+  async changesLeft(aid: string): Promise<readonly { readonly kid: string; readonly gen: number }[]> {
+    const members = asList(await this.redis.command('SMEMBERS', [redisKeys.keyChanges(aid)])).map(asText);
+    return members.flatMap((member) => {
+      const [kid = '', gen = ''] = member.split(' ');
+      return /^\d+$/.test(gen) ? [{ kid, gen: Number(gen) }] : [];
+    });
+  }
 
-  return {
-    async read(aid, user) {
-      return asOptionalBytes(await redis.command('GET', [redisKeys.keyRecord(aid, user)]));
-    },
-    readPair: (aid, user) => readPair(redis, aid, user),
-    async create(aid, user, record) {
-      const keys = [redisKeys.keyRecord(aid, user), redisKeys.keyDirectory(aid)];
-      return isOk(await redis.run(createKey, keys, [record, user]));
-    },
-    change: (change) => storeChange(redis, change),
-    async finishChange(aid, kid, gen) {
-      await redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
-    },
-    changesLeft: (aid) => changesLeft(redis, aid),
-    async replace(aid, user, read, record) {
-      return isOk(await redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record]));
-    },
-    async users(aid, after, limit) {
-      const range = [after === undefined ? '-' : `(${after}`, '+', 'BYLEX', 'LIMIT', 0, limit];
-      return asList(await redis.command('ZRANGE', [redisKeys.keyDirectory(aid), ...range])).map(asText);
-    },
-    async moveFences(kid, gen) {
-      await eachBucket(kid, (bucket) => redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
-    },
-    async close(kid, deletion) {
-      const closed = await eachBucket(kid, (bucket) => closeBucket(redis, bucket, deletion));
-      const own = closed.filter((bucket) => bucket !== undefined);
-      if (own.length < closed.length) {
-        return { kind: 'busy' };
-      }
-      const items = own.reduce((sum, bucket) => sum + bucket.items, 0);
-      const actBefore = Math.min(...own.map(({ closedAt }) => closedAt)) + DELETE_WITHIN_MS;
-      return { kind: 'closed', items, actBefore };
-    },
-    async reopen(kid, deletion) {
-      await eachBucket(kid, (bucket) => redis.run(openFence, [redisKeys.fence(bucket)], [deletion]));
-    },
-    async remove({ aid, user, kid, read, actBefore, proof }) {
-      const keys = [
-        redisKeys.keyRecord(aid, user),
-        redisKeys.keyDirectory(aid),
-        redisKeys.purge(aid),
-        redisKeys.accountHeads(aid),
-        redisKeys.recovery(aid, user),
-      ];
-      return asOneOf(await redis.run(deleteKey, keys, [read, user, kid, actBefore, proof]), [
-        'ok',
-        'changed',
-        'late',
-      ]);
-    },
-    async purge(aid, kid) {
-      await eachBucket(kid, (bucket) => redis.run(retireFence, [redisKeys.fence(bucket)], []));
-      await eachBucket(kid, (bucket) => purgeOne(redis, bucket, isStreamed));
-      await (isStreamed ? nameSinkBuckets(redis, aid, kid, Array(buckets).keys()) : undefined);
-      await redis.write('SREM', [redisKeys.purge(aid), kid]);
-    },
-    isGone: (aid, kid) => isGone(redis, aid, kid),
-    async purgesLeft(aid) {
-      return asList(await redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(asText);
-    },
-  };
+  /** Replaces the record that was read. False if it has changed. */
+  async replace(aid: string, user: string, read: Uint8Array, record: Uint8Array): Promise<boolean> {
+    return isOk(await this.redis.run(replaceRecord, [redisKeys.keyRecord(aid, user)], [read, record]));
+  }
+
+  /** Returns the names of keys in order, starting after `after`. */
+  async users(aid: string, after: string | undefined, limit: number): Promise<readonly string[]> {
+    const range = [after === undefined ? '-' : `(${after}`, '+', 'BYLEX', 'LIMIT', 0, limit];
+    return asList(await this.redis.command('ZRANGE', [redisKeys.keyDirectory(aid), ...range])).map(asText);
+  }
+
+  /** Blocks reads and writes of requests that started under an older generation. */
+  async moveFences(kid: string, gen: number): Promise<void> {
+    await this.eachBucket(kid, (bucket) => this.redis.run(moveFence, [redisKeys.fence(bucket)], [gen]));
+  }
+
+  /** Closes the buckets of a key for a limited time, for one deletion. */
+  async close(kid: string, deletion: string): Promise<CloseResult> {
+    const closed = await this.eachBucket(kid, (bucket) => this.closeBucket(bucket, deletion));
+    const own = closed.filter((bucket) => bucket !== undefined);
+    if (own.length < closed.length) {
+      return { kind: 'busy' };
+    }
+    const items = own.reduce((sum, bucket) => sum + bucket.items, 0);
+    const actBefore = Math.min(...own.map(({ closedAt }) => closedAt)) + DELETE_WITHIN_MS;
+    return { kind: 'closed', items, actBefore };
+  }
+
+  /** Opens the buckets that this deletion has closed. */
+  async reopen(kid: string, deletion: string): Promise<void> {
+    await this.eachBucket(kid, (bucket) => this.redis.run(openFence, [redisKeys.fence(bucket)], [deletion]));
+  }
+
+  /** Deletes the record but not the data. `late` if the buckets may be open again. */
+  async remove({
+    aid,
+    user,
+    kid,
+    read,
+    actBefore,
+    proof,
+  }: {
+    readonly aid: string;
+    readonly user: string;
+    readonly kid: string;
+    readonly read: Uint8Array;
+    readonly actBefore: number;
+    /** The proof that the service deletes this key. */
+    readonly proof: Uint8Array;
+  }): Promise<'ok' | 'changed' | 'late'> {
+    const keys = [
+      redisKeys.keyRecord(aid, user),
+      redisKeys.keyDirectory(aid),
+      redisKeys.purge(aid),
+      redisKeys.accountHeads(aid),
+      redisKeys.recovery(aid, user),
+    ];
+    const reply = await this.redis.run(deleteKey, keys, [read, user, kid, actBefore, proof]);
+    return asOneOf(reply, ['ok', 'changed', 'late']);
+  }
+
+  /** Closes the buckets of a deleted key permanently and deletes their data. */
+  async purge(aid: string, kid: string): Promise<void> {
+    await this.eachBucket(kid, (bucket) => this.redis.run(retireFence, [redisKeys.fence(bucket)], []));
+    await this.eachBucket(kid, (bucket) => this.purgeBucket(bucket));
+    if (this.isStreamed) {
+      await nameSinkBuckets(this.redis, aid, kid, Array(this.buckets).keys());
+    }
+    await this.redis.write('SREM', [redisKeys.purge(aid), kid]);
+  }
+
+  /** Whether a key was deleted: known while its data is deleted, and for a day after. */
+  async isGone(aid: string, kid: string): Promise<boolean> {
+    const [purges, closedUntil] = await Promise.all([
+      this.purgesLeft(aid),
+      this.redis.command('HGET', [redisKeys.fence({ kid, number: 0 }), 'c']),
+    ]);
+    return purges.includes(kid) || (closedUntil !== null && asText(closedUntil) === CLOSED_FOR_EVER);
+  }
+
+  /** Returns the deleted keys whose purge was interrupted. */
+  async purgesLeft(aid: string): Promise<readonly string[]> {
+    return asList(await this.redis.command('SMEMBERS', [redisKeys.purge(aid)])).map(asText);
+  }
+
+  private eachBucket<T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> {
+    return Promise.all(Array.from({ length: this.buckets }, (_, number) => act({ kid, number })));
+  }
+
+  private async closeBucket(bucket: Bucket, deletion: string) {
+    const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
+    const [items, closedAt] = asList(await this.redis.run(closeFence, keys, [CLOSED_MS, deletion]));
+    return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
+  }
+
+  private async purgeBucket(bucket: Bucket): Promise<void> {
+    const keys = [
+      redisKeys.times(bucket),
+      redisKeys.references(bucket),
+      redisKeys.identities(bucket),
+      redisKeys.logHeads(bucket),
+      redisKeys.changedLogs(bucket),
+      redisKeys.removedLogs(bucket),
+      redisKeys.undelivered(bucket),
+      redisKeys.metadata(bucket),
+      redisKeys.expiries(bucket),
+      redisKeys.outbox(bucket),
+    ];
+    const prefixes = [redisKeys.item(bucket, ''), redisKeys.sad(bucket, '')];
+    const args = [...prefixes, PURGE_STEP, this.isStreamed ? '1' : ''];
+    while (asCount(await this.redis.run(purgeBucket, keys, args)) > 0) {
+      // Each call removes one chunk, so that other requests are not delayed.
+    }
+  }
 }

@@ -1,322 +1,295 @@
-import type { HeadsCheckpoint } from '../../workers/jobs/log-heads/jobs.ts';
-import { bindParts } from '../core/bind.ts';
 import type { Clock } from '../core/clock.ts';
 import { pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
+import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { Bucket } from '../redis/records/name.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { HeadsStore, ReadHeads } from './store.ts';
 import { parseHeadsCheckpoint } from './verify.ts';
 
 /** A vault key and its account. */
-export interface OwnedKey {
+interface OwnedKey {
   readonly aid: string;
   readonly kid: string;
 }
 
-/** What is wrong with recorded heads: a log is shorter than recorded, one was removed by another, or all are older than before. */
-export interface HeadsFault extends OwnedKey {
-  readonly what: 'cut' | 'removed' | 'older';
-  /** Logs that it concerns; 0 for all of the key. */
-  readonly logs: number;
-}
-
-interface HeadsDependencies {
-  readonly crypto: Pick<Crypto, 'coverKey' | 'foldHeads' | 'readHeadsMark' | 'signHeads' | 'uncoverKey'>;
-  readonly headsStore: HeadsStore;
-  readonly itemStore: Pick<ItemStore, 'buckets' | 'takeMoved'>;
-  /** All accounts with their vault keys. */
-  readonly accounts: () => AsyncIterable<{ readonly aid: string; readonly kids: readonly string[] }>;
-  readonly now: Clock;
-  /** Called with each checkpoint before it is stored: it is to be kept outside of Redis. */
-  readonly announce: (checkpoint: HeadsCheckpoint) => void;
-  readonly onFault: (fault: HeadsFault) => void;
-  /** Called behind the recording of logs in these buckets of a key. */
-  readonly onRecorded?: ((key: OwnedKey, numbers: readonly number[]) => Promise<void>) | undefined;
-  /** Called with why something was not recorded; it is retried. */
-  readonly onFailure: (error: unknown) => void;
-}
-
-interface HeadsParts extends HeadsDependencies {
-  /** Accounts of keys. */
-  readonly owners: Map<string, string>;
-  /** Buckets that the next `take` looks at again, by key. */
-  readonly left: Map<string, Set<number>>;
-  /** The newest epoch of each account that this process has seen. */
-  readonly epochs: Map<string, number>;
-  /** When the last round of a stopping server ends. */
-  readonly last: { endsAt: number };
-}
-
-/** Others that change the same record at the same time. */
+/** Attempts while other servers change the same record. */
 const RACES_MAX = 20;
-/** A round takes no more of Redis' time than one part of so many: what it leaves is recorded by the next one. */
+/** A round uses at most one part in so many of Redis' time; the next one records the rest. */
 const PACE = 4;
-/** How long a round lasts: the checkpoints of the security logs wait for it. The next one goes on. */
+/** The longest duration of a round: the checkpoints of the security logs wait for it. */
 const ROUND_MS = 20_000;
-/** The same of the last round of a stopping server. Another server goes on, or this one at its next start. */
+/** The longest duration of the last round of a stopping server. Another server goes on, or this one at its next start. */
 const LAST_ROUND_MS = 5_000;
 
 /**
- * Records how long the logs of items are, and signs that, so that a log that was cut since is found. Logs are named by the
- * scripts that append to them; nothing waits for this. All servers may do it at once: each change names what it follows.
+ * Records the lengths of item logs and signs them, so that a log that was cut since is found. The scripts that append to logs mark
+ * them as changed; no request waits for the recording. All servers may do it at once: each change names its predecessor.
  */
-export function createLogHeads(dependencies: HeadsDependencies) {
-  const parts: HeadsParts = {
-    ...dependencies,
-    ...{ owners: new Map(), left: new Map(), epochs: new Map(), last: { endsAt: Number.POSITIVE_INFINITY } },
-  };
-  return bindParts(parts, { take, takeLast, catchUp });
-}
+export class LogHeads {
+  /** Accounts of keys. */
+  private readonly owners = new Map<string, string>();
+  /** Buckets that the next round records, by key. */
+  private readonly left = new Map<string, Set<number>>();
+  /** The newest epoch of each account that this process has seen. */
+  private readonly epochs = new Map<string, number>();
+  /** The end of the last round of a stopping server. */
+  private lastEndsAt = Number.POSITIVE_INFINITY;
 
-/** Records the logs of one reading; false when there was nothing that could be recorded, or another one was first. */
-async function foldSome(
-  { crypto, headsStore, onFault }: HeadsParts,
-  { aid, kid }: OwnedKey,
-  bucket: Bucket,
-  first: ReadHeads,
-): Promise<void> {
-  let read = first;
-  for (let races = 0; races < RACES_MAX && read.tokens.length > 0; races++) {
-    const params = { aid, kid, bucket: bucket.number, tokens: read.tokens };
-    const { record, facts } = await crypto.foldHeads({ params, record: read.record, heads: read.heads });
-    for (const what of ['cut', 'removed'] as const) {
-      const logs = facts.faults.filter((fault) => fault.what === what).length;
-      if (logs > 0 && races === 0) {
-        onFault({ aid, kid, what, logs });
+  constructor(
+    private readonly store: HeadsStore,
+    private readonly itemStore: ItemStore,
+    private readonly crypto: Crypto,
+    /** Yields all accounts with their vault keys. */
+    private readonly accounts: () => AsyncIterable<{
+      readonly aid: string;
+      readonly kids: readonly string[];
+    }>,
+    /** Called after logs in these buckets of a key were recorded; undefined without a sink. */
+    private readonly onRecorded:
+      | ((aid: string, kid: string, numbers: readonly number[]) => Promise<void>)
+      | undefined,
+    private readonly recordEvent: RecordEvent,
+    private readonly now: Clock,
+  ) {}
+
+  /** Records the logs that this process has extended since the last round. */
+  async take(): Promise<void> {
+    const endsAt = performance.now() + ROUND_MS;
+    for (const { kid, number } of this.itemStore.takeMoved()) {
+      this.keepLeft(kid, [number]);
+    }
+    const round = new Map(this.left);
+    this.left.clear();
+    const aids = new Set<string>();
+    if ([...round.keys()].some((kid) => !this.owners.has(kid))) {
+      await this.learnOwners().catch((error: unknown) => this.recordFailure(error));
+    }
+    for (const [kid, numbers] of round) {
+      const aid = this.owners.get(kid);
+      if (aid === undefined) {
+        continue;
+      }
+      if (this.isOver(endsAt)) {
+        this.keepLeft(kid, numbers);
+        continue;
+      }
+      aids.add(aid);
+      await this.coverKey({ aid, kid }, numbers, endsAt).catch((error: unknown) => {
+        this.keepLeft(kid, numbers);
+        this.recordFailure(error);
+      });
+    }
+    for (const aid of aids) {
+      await this.checkpoint(aid).catch((error: unknown) => this.recordFailure(error));
+    }
+  }
+
+  /** Runs the last round of a stopping server. It is short, and a round in flight ends at the same time. */
+  takeLast(): Promise<void> {
+    this.lastEndsAt = performance.now() + LAST_ROUND_MS;
+    return this.take();
+  }
+
+  /** Records the logs of all keys, whichever server has extended them, and forgets deleted keys. */
+  async catchUp(): Promise<void> {
+    const aids = await this.learnOwners();
+    const errors: unknown[] = [];
+    const attempt = (work: Promise<void>): Promise<unknown> =>
+      work.catch((error: unknown) => errors.push(error));
+    for (const [kid, aid] of [...this.owners]) {
+      const numbers = this.bucketsOf(kid).map(({ number }) => number);
+      await attempt(this.coverKey({ aid, kid }, numbers, Number.POSITIVE_INFINITY));
+    }
+    for (const aid of aids) {
+      await attempt(this.forgetRemoved(aid));
+      await attempt(this.checkpoint(aid));
+    }
+    if (errors.length > 0) {
+      throw errors[0];
+    }
+  }
+
+  /** Reads the accounts of all keys; returns all accounts. */
+  private async learnOwners(): Promise<ReadonlySet<string>> {
+    const aids = new Set<string>();
+    this.owners.clear();
+    for await (const { aid, kids } of this.accounts()) {
+      aids.add(aid);
+      for (const kid of kids) {
+        this.owners.set(kid, aid);
       }
     }
-    if (record.length === 0 || (await headsStore.fold(bucket, read, facts.lengths, record))) {
+    return aids;
+  }
+
+  /**
+   * Records the changed logs of some buckets of a key, or all logs if the key was never recorded. Buckets that are not recorded at
+   * the end of the round are left to the next one.
+   */
+  private async coverKey(key: OwnedKey, numbers: Iterable<number>, endsAt: number): Promise<void> {
+    const { aid, kid } = key;
+    const { buckets } = await this.store.readKey(aid, kid);
+    const isNew = buckets.length === 0;
+    const some = isNew ? this.bucketsOf(kid) : [...numbers].map((number) => ({ kid, number }));
+    const recorded: number[] = [];
+    for (const bucket of some) {
+      if (isNew) {
+        await this.store.nameAll(bucket);
+      }
+      if (await this.foldBucket(key, bucket, endsAt)) {
+        recorded.push(bucket.number);
+      } else {
+        this.keepLeft(kid, [bucket.number]);
+      }
+    }
+    await this.onRecorded?.(aid, kid, recorded);
+    await this.coverAccount(key);
+  }
+
+  /**
+   * Records the changed logs of a bucket, with pauses in which others use Redis, unless the server stops. False if the round ended
+   * before.
+   */
+  private async foldBucket(key: OwnedKey, bucket: Bucket, endsAt: number): Promise<boolean> {
+    let startedAt = performance.now();
+    for await (const read of this.store.changed(bucket)) {
+      if (this.isOver(endsAt)) {
+        return false;
+      }
+      await this.foldSome(key, bucket, read);
+      if (read.tokens.length > 0 && this.lastEndsAt === Number.POSITIVE_INFINITY) {
+        await pause((PACE - 1) * (performance.now() - startedAt));
+      }
+      startedAt = performance.now();
+    }
+    return true;
+  }
+
+  /** Records the logs of one reading, and reads them again while another server was first. */
+  private async foldSome({ aid, kid }: OwnedKey, bucket: Bucket, first: ReadHeads): Promise<void> {
+    let read = first;
+    for (let races = 0; races < RACES_MAX && read.tokens.length > 0; races++) {
+      const params = { aid, kid, bucket: bucket.number, tokens: read.tokens };
+      const { record, facts } = await this.crypto.foldHeads({
+        params,
+        record: read.record,
+        heads: read.heads,
+      });
+      for (const what of ['cut', 'removed'] as const) {
+        const logs = facts.faults.filter((fault) => fault.what === what).length;
+        if (logs > 0 && races === 0) {
+          this.recordEvent('log_heads_fault', { aid, kid, what, logs });
+        }
+      }
+      if (record.length === 0 || (await this.store.fold(bucket, read, facts.lengths, record))) {
+        return;
+      }
+      read = await this.store.read(bucket, read.tokens);
+    }
+  }
+
+  /** Updates the record of an account from those of the buckets of a key. */
+  private async coverAccount(key: OwnedKey): Promise<void> {
+    const { aid, kid } = key;
+    for (let races = 0; races < RACES_MAX; races++) {
+      const read = await this.readKey(key);
+      // Read after the record of the account: they can only be newer.
+      const records = await this.recordsOf(kid);
+      const isUnrecorded = read.buckets.length === 0 && records.every(({ length }) => length === 0);
+      if (read.proof.length > 0 || isUnrecorded) {
+        return;
+      }
+      const { mark, buckets } = read;
+      const covered = this.crypto.coverKey({ params: { aid, kid }, mark, buckets, records });
+      const next = await recover(covered, 'integrity_failed', undefined);
+      if (next === undefined) {
+        this.recordOlder(key);
+        return;
+      }
+      if (
+        next.mark === undefined ||
+        (await this.store.put(aid, read, { mark: next.mark, buckets: next.buckets }))
+      ) {
+        return;
+      }
+    }
+    throw new VaultError('overloaded');
+  }
+
+  /** Removes the keys of an account that the service has deleted, once none of their logs is recorded. */
+  private async forgetRemoved(aid: string): Promise<void> {
+    for (const { kid, proof } of (await this.store.readAccount(aid)).keys) {
+      if (proof.length > 0 && (await this.recordsOf(kid)).every(({ length }) => length === 0)) {
+        const read = await this.store.readKey(aid, kid);
+        const { mark } = await this.crypto.uncoverKey({ params: { aid, kid }, ...read });
+        await this.store.put(aid, read, { mark, buckets: new Uint8Array(0) });
+      }
+    }
+  }
+
+  /** Signs the recorded heads of an account, unless the newest checkpoint has their epoch. */
+  private async checkpoint(aid: string): Promise<void> {
+    const { mark, epoch, signed: newest } = await this.readKey({ aid, kid: '' });
+    if (epoch === newest) {
       return;
     }
-    read = await headsStore.read(bucket, read.tokens);
+    const signed = await this.crypto.signHeads({ params: { aid, timeMs: this.now() }, mark });
+    // Announced before it is stored: an announcement may be repeated, but must not be lost.
+    this.recordEvent('log_heads_checkpoint', { ...signed });
+    await this.store.putCheckpoint(aid, JSON.stringify(signed));
   }
-}
 
-/** Whether a round is over that ends at this time of `performance.now()`. */
-function isOver({ last }: HeadsParts, endsAt: number): boolean {
-  return performance.now() > Math.min(endsAt, last.endsAt);
-}
-
-/**
- * Records the changed logs of a bucket, with pauses in which others use Redis, unless the server stops. False when the
- * round was over before.
- */
-async function foldBucket(
-  parts: HeadsParts,
-  key: OwnedKey,
-  bucket: Bucket,
-  endsAt: number,
-): Promise<boolean> {
-  let startedAt = performance.now();
-  for await (const read of parts.headsStore.changed(bucket)) {
-    if (isOver(parts, endsAt)) {
-      return false;
+  /**
+   * Returns the entry of a key, with the epoch of its account's mark and that of the newest checkpoint. Reports a mark that is
+   * older than what was signed or seen by this process, and rejects with `integrity_failed`.
+   */
+  private async readKey(key: OwnedKey) {
+    const { aid, kid } = key;
+    // Read before the mark, which others may replace meanwhile.
+    const seen = this.epochs.get(aid) ?? 0;
+    const checkpoint = await this.store.readCheckpoint(aid);
+    const signed = checkpoint === undefined ? 0 : (parseHeadsCheckpoint(checkpoint)?.epoch ?? 0);
+    const read = await this.store.readKey(aid, kid);
+    const params = { aid, kids: [] };
+    const { epoch } = await this.crypto.readHeadsMark({ params, mark: read.mark, buckets: [] });
+    if (epoch < Math.max(seen, signed)) {
+      this.recordOlder(key);
+      throw new VaultError('integrity_failed');
     }
-    await foldSome(parts, key, bucket, read);
-    if (read.tokens.length > 0 && parts.last.endsAt === Number.POSITIVE_INFINITY) {
-      await pause((PACE - 1) * (performance.now() - startedAt));
+    this.epochs.set(aid, Math.max(epoch, this.epochs.get(aid) ?? 0));
+    return { ...read, epoch, signed };
+  }
+
+  private recordsOf(kid: string): Promise<Buffer[]> {
+    return Promise.all(this.bucketsOf(kid).map((bucket) => this.store.record(bucket)));
+  }
+
+  private bucketsOf(kid: string): Bucket[] {
+    return Array.from({ length: this.itemStore.buckets }, (_, number) => ({ kid, number }));
+  }
+
+  /** Adds buckets to the next round. */
+  private keepLeft(kid: string, numbers: Iterable<number>): void {
+    this.left.set(kid, new Set([...(this.left.get(kid) ?? []), ...numbers]));
+  }
+
+  /** Whether a round is over that ends at this time of `performance.now()`. */
+  private isOver(endsAt: number): boolean {
+    return performance.now() > Math.min(endsAt, this.lastEndsAt);
+  }
+
+  /** Reports that all recorded heads of a key are older than before. */
+  private recordOlder(key: OwnedKey): void {
+    this.recordEvent('log_heads_fault', { ...key, what: 'older', logs: 0 });
+  }
+
+  /** Reports why a part of a round failed. The next round retries it. */
+  private recordFailure(error: unknown): void {
+    if (isFault(asVaultError(error))) {
+      this.recordEvent('audit_checkpoint_failed', failureFields(error));
     }
-    startedAt = performance.now();
-  }
-  return true;
-}
-
-/**
- * What an account says of a key, with the epoch of its mark and that of its newest checkpoint. Reports, and rejects with
- * `integrity_failed`, a mark that is older than what was signed, or seen by this process.
- */
-async function readKey(parts: HeadsParts, { aid, kid }: OwnedKey) {
-  const { crypto, headsStore, epochs, onFault } = parts;
-  // Before the mark, which others may replace meanwhile.
-  const seen = epochs.get(aid) ?? 0;
-  const signed = epochOfText(await headsStore.readCheckpoint(aid));
-  const read = await headsStore.readKey(aid, kid);
-  const { epoch } = await crypto.readHeadsMark({
-    params: { aid, kids: [] },
-    mark: read.mark,
-    buckets: [],
-  });
-  if (epoch < Math.max(seen, signed)) {
-    onFault({ aid, kid, what: 'older', logs: 0 });
-    throw new VaultError('integrity_failed');
-  }
-  epochs.set(aid, Math.max(epoch, epochs.get(aid) ?? 0));
-  return { ...read, epoch, signed };
-}
-
-/** The epoch of a stored checkpoint; 0 without one. */
-function epochOfText(text: string | undefined): number {
-  return text === undefined ? 0 : (parseHeadsCheckpoint(text)?.epoch ?? 0);
-}
-
-function recordsOf({ headsStore, itemStore }: HeadsParts, kid: string): Promise<Buffer[]> {
-  return Promise.all(bucketsOf(itemStore, kid).map((bucket) => headsStore.record(bucket)));
-}
-
-/** Enters what the buckets of a key have recorded into what its account has. */
-async function coverAccount(parts: HeadsParts, key: OwnedKey): Promise<void> {
-  const { crypto, headsStore, onFault } = parts;
-  const { aid, kid } = key;
-  for (let races = 0; races < RACES_MAX; races++) {
-    const read = await readKey(parts, key);
-    // Behind what the account says of them: they can only be newer.
-    const records = await recordsOf(parts, kid);
-    if (read.proof.length > 0 || (read.buckets.length === 0 && records.every(({ length }) => length === 0))) {
-      return;
-    }
-    const params = { aid, kid };
-    const covered = crypto.coverKey({ params, mark: read.mark, buckets: read.buckets, records });
-    const next = await recover(covered, 'integrity_failed', undefined);
-    if (next === undefined) {
-      onFault({ aid, kid, what: 'older', logs: 0 });
-      return;
-    }
-    const { mark, buckets } = next;
-    if (mark === undefined || (await headsStore.put(aid, read, { mark, buckets }))) {
-      return;
-    }
-  }
-  throw new VaultError('overloaded');
-}
-
-function bucketsOf({ buckets }: Pick<ItemStore, 'buckets'>, kid: string): Bucket[] {
-  return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
-}
-
-/**
- * Records the changed logs of some buckets of a key; of all of them, and all logs, if it was never done. Buckets that
- * are not recorded when the round is over are left to the next one.
- */
-async function coverKey(
-  parts: HeadsParts,
-  key: OwnedKey,
-  numbers: Iterable<number>,
-  endsAt = Number.POSITIVE_INFINITY,
-): Promise<void> {
-  const { headsStore, itemStore } = parts;
-  const { aid, kid } = key;
-  const { buckets } = await headsStore.readKey(aid, kid);
-  const isNew = buckets.length === 0;
-  const some = isNew ? bucketsOf(itemStore, kid) : [...numbers].map((number) => ({ kid, number }));
-  const recorded: number[] = [];
-  for (const bucket of some) {
-    await (isNew ? headsStore.nameAll(bucket) : undefined);
-    if (await foldBucket(parts, key, bucket, endsAt)) {
-      recorded.push(bucket.number);
-    } else {
-      keepLeft(parts, kid, [bucket.number]);
-    }
-  }
-  await parts.onRecorded?.(key, recorded);
-  await coverAccount(parts, key);
-}
-
-/** Signs the recorded heads of an account, unless the newest checkpoint is of them. */
-async function checkpoint(parts: HeadsParts, aid: string): Promise<void> {
-  const { crypto, headsStore, now, announce } = parts;
-  const { mark, epoch, signed: newest } = await readKey(parts, { aid, kid: '' });
-  if (epoch === newest) {
-    return;
-  }
-  const signed = await crypto.signHeads({ params: { aid, timeMs: now() }, mark });
-  // Announced before it is stored: one that is announced twice does no harm, one that never is does.
-  announce(signed);
-  await headsStore.putCheckpoint(aid, JSON.stringify(signed));
-}
-
-/** Learns the accounts of all keys; returns all accounts. */
-async function learnOwners({ accounts, owners }: HeadsParts): Promise<ReadonlySet<string>> {
-  const aids = new Set<string>();
-  owners.clear();
-  for await (const { aid, kids } of accounts()) {
-    aids.add(aid);
-    for (const kid of kids) {
-      owners.set(kid, aid);
-    }
-  }
-  return aids;
-}
-
-/** Names buckets for the next round. */
-function keepLeft({ left }: HeadsParts, kid: string, numbers: Iterable<number>): void {
-  left.set(kid, new Set([...(left.get(kid) ?? []), ...numbers]));
-}
-
-/** Records the logs that this process has added to since the last time. */
-async function take(parts: HeadsParts): Promise<void> {
-  const { itemStore, left, owners, onFailure } = parts;
-  const endsAt = performance.now() + ROUND_MS;
-  for (const { kid, number } of itemStore.takeMoved()) {
-    keepLeft(parts, kid, [number]);
-  }
-  const round = new Map(left);
-  left.clear();
-  const aids = new Set<string>();
-  if ([...round.keys()].some((kid) => !owners.has(kid))) {
-    await learnOwners(parts).catch(onFailure);
-  }
-  for (const [kid, numbers] of round) {
-    const aid = owners.get(kid);
-    if (aid === undefined) {
-      continue;
-    }
-    if (isOver(parts, endsAt)) {
-      keepLeft(parts, kid, numbers);
-      continue;
-    }
-    aids.add(aid);
-    await coverKey(parts, { aid, kid }, numbers, endsAt).catch((error: unknown) => {
-      keepLeft(parts, kid, numbers);
-      onFailure(error);
-    });
-  }
-  for (const aid of aids) {
-    await checkpoint(parts, aid).catch(onFailure);
-  }
-}
-
-/** The last round of a stopping server: it is short, and ends one in flight at the same time. */
-function takeLast(parts: HeadsParts): Promise<void> {
-  parts.last.endsAt = performance.now() + LAST_ROUND_MS;
-  return take(parts);
-}
-
-/** Forgets the keys of an account that the service has deleted, once nothing of them is left. */
-async function forgetRemoved(parts: HeadsParts, aid: string): Promise<void> {
-  const { crypto, headsStore } = parts;
-  for (const { kid, proof } of (await headsStore.readAccount(aid)).keys) {
-    if (proof.length > 0 && (await recordsOf(parts, kid)).every(({ length }) => length === 0)) {
-      const read = await headsStore.readKey(aid, kid);
-      const { mark } = await crypto.uncoverKey({ params: { aid, kid }, ...read });
-      await headsStore.put(aid, read, { mark, buckets: new Uint8Array(0) });
-    }
-  }
-}
-
-/** Records the logs of all keys, whichever server has added to them, and forgets deleted keys. */
-async function catchUp(parts: HeadsParts): Promise<void> {
-  const { itemStore, owners } = parts;
-  const aids = await learnOwners(parts);
-  const all = [...owners].map(([kid, aid]) => ({ aid, kid }));
-  const errors: unknown[] = [];
-  const attempt = (work: Promise<void>): Promise<unknown> =>
-    work.catch((error: unknown) => errors.push(error));
-  for (const key of all) {
-    await attempt(
-      coverKey(
-        parts,
-        key,
-        bucketsOf(itemStore, key.kid).map(({ number }) => number),
-      ),
-    );
-  }
-  for (const aid of aids) {
-    await attempt(forgetRemoved(parts, aid));
-    await attempt(checkpoint(parts, aid));
-  }
-  if (errors.length > 0) {
-    throw errors[0];
   }
 }

@@ -1,9 +1,9 @@
--- Prepended to the scripts that read or record the heads of logs, behind the prelude of items.
+-- Prepended to the scripts that read or record the heads of logs, after the prelude of items.
 local NONE = string.rep('\0', 16)
 
--- What there is of the log of an item: length u32, recorded length u32 (4294967295: none), last 16 bytes of its first
--- entry, of its newest and of the one at the recorded length (zeros for what is missing), and behind them the note of a
--- removed log of this token. A length that is none counts as 0.
+-- Returns the head of an item's log: length u32, recorded length u32 (4294967295: none), last 16 bytes of its first entry, of
+-- its newest and of the one at the recorded length (zeros for missing ones), and then the note of a removed log of this token.
+-- An invalid length counts as 0.
 local function head_of(item, note)
   local have = redis.call('HMGET', item, 'n', 'r', '1')
   local length, recorded, first, tail, tag = 0, 4294967295, NONE, NONE, NONE

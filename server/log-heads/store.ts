@@ -3,7 +3,7 @@ import prelude from '../redis/records/bucket-prelude.lua' with { type: 'text' };
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { scanTokens } from '../redis/records/scan.ts';
-import { asBytes, asList, asOptionalBytes, asText, isOk } from '../redis/reply.ts';
+import { asBytes, asList, asOptionalBytes, asPairs, asText, isOk } from '../redis/reply.ts';
 import foldHeadsText from './fold-heads-n.lua' with { type: 'text' };
 import headsPrelude from './prelude.lua' with { type: 'text' };
 import putHeadsText from './put-heads-1.lua' with { type: 'text' };
@@ -14,167 +14,163 @@ const foldHeads = script(prelude, headsPrelude, foldHeadsText);
 const putHeads = script(putHeadsText);
 
 const NO_BYTES = Buffer.alloc(0);
-/** Logs that are read or recorded at once. */
+/** The largest number of logs that are read or recorded at once. */
 const STEP = 256;
 const MARK = 'm';
-/** Stands before the id of a deleted key; no id has it. */
+/** The prefix of the id of a deleted key; no id begins with it. */
 const REMOVED = '!';
 
-/** Logs of one bucket with what its account has recorded of all of them, at one moment. */
+/** Logs of one bucket and the record of all of them, as of one moment. */
 export interface ReadHeads {
-  /** Empty when nothing was recorded. */
+  /** Empty if nothing was recorded. */
   readonly record: Buffer;
   readonly tokens: readonly string[];
-  /** For each token its head (see the prelude of the scripts). */
+  /** The head of each token (see the prelude of the scripts). */
   readonly heads: readonly Buffer[];
 }
 
-/** What an account says of a key: its buckets, and the proof of its deletion; each empty for none. */
-export interface CoveredKey {
+/** The entry of a key in the record of its account: its buckets, and the proof of its deletion; each empty for none. */
+interface CoveredKey {
   readonly kid: string;
   readonly buckets: Buffer;
   readonly proof: Buffer;
 }
 
-/** The recorded heads of item logs: those of each bucket, and those of an account. */
-export interface HeadsStore {
-  /** Logs of a bucket that have changed since they were recorded, some at a time; those that change meanwhile may be missing. */
-  changed(bucket: Bucket): AsyncGenerator<ReadHeads, void, void>;
-  /** All logs of a bucket, some at a time; one that is written meanwhile may come twice. */
-  all(bucket: Bucket): AsyncGenerator<ReadHeads, void, void>;
-  /** Logs that were removed since they were recorded. */
-  removed(bucket: Bucket): Promise<ReadHeads>;
-  /** The heads of these logs. */
-  read(bucket: Bucket, tokens: readonly string[]): Promise<ReadHeads>;
-  /** Records logs at these lengths (0: it is gone, negative: it is left as it is) with the new record; false if one has changed. */
-  fold(bucket: Bucket, read: ReadHeads, lengths: readonly number[], record: Uint8Array): Promise<boolean>;
-  /** Names all items of a bucket as changed, since nothing of them may have been recorded. */
-  nameAll(bucket: Bucket): Promise<void>;
-  /** What a bucket has recorded; empty for nothing. */
-  record(bucket: Bucket): Promise<Buffer>;
-  /** What an account says of a key, and its mark, at one moment. */
-  readKey(aid: string, kid: string): Promise<CoveredKey & { readonly mark: Buffer }>;
-  /** All that an account says. */
-  readAccount(aid: string): Promise<{ readonly mark: Buffer; readonly keys: readonly CoveredKey[] }>;
-  /** Replaces the mark and the buckets of a key, which empty ones remove; false if either has changed. */
-  put(
-    aid: string,
-    read: CoveredKey & { readonly mark: Buffer },
-    next: { readonly mark: Uint8Array; readonly buckets: Uint8Array },
-  ): Promise<boolean>;
-  /** Removes what an account says. */
-  remove(aid: string): Promise<void>;
-  /** The newest checkpoint of an account's heads. */
-  readCheckpoint(aid: string): Promise<string | undefined>;
-  putCheckpoint(aid: string, checkpoint: string): Promise<void>;
+/** The entry of a key with the mark of its account, as of one moment. */
+export interface MarkedKey extends CoveredKey {
+  readonly mark: Buffer;
 }
 
-async function read(redis: RedisLink, bucket: Bucket, tokens: readonly string[]): Promise<ReadHeads> {
-  const keys = [
-    redisKeys.logHeads(bucket),
-    redisKeys.removedLogs(bucket),
-    ...tokens.map((token) => redisKeys.item(bucket, token)),
-  ];
-  const [record, ...heads] = asList(await redis.runUnreplicated(readHeads, keys, tokens)).map(asBytes);
-  return { record: record ?? NO_BYTES, tokens, heads };
-}
+/** Stores the recorded heads of item logs, of each bucket and of each account. */
+export class HeadsStore {
+  constructor(
+    private readonly redis: RedisLink,
+    /** Whether recorded logs are to be delivered to a sink. */
+    private readonly isStreamed = false,
+  ) {}
 
-async function* changed(redis: RedisLink, bucket: Bucket): AsyncGenerator<ReadHeads, void, void> {
-  let cursor = '0';
-  do {
-    const reply = await redis.command('SSCAN', [redisKeys.changedLogs(bucket), cursor, 'COUNT', STEP]);
-    const [next, members] = asList(reply);
-    cursor = asText(next);
-    // A small set comes whole, a large one in parts that may be larger than asked for.
-    const tokens = asList(members).map(asText);
-    for (let at = 0; at < tokens.length; at += STEP) {
-      yield await read(redis, bucket, tokens.slice(at, at + STEP));
-    }
-  } while (cursor !== '0');
-}
-
-async function fold(
-  redis: RedisLink,
-  bucket: Bucket,
-  { record: seen, tokens, heads }: ReadHeads,
-  lengths: readonly number[],
-  record: Uint8Array,
-  isStreamed: boolean,
-): Promise<boolean> {
-  const folded = tokens.flatMap((token, i) => {
-    const length = lengths[i] ?? -1;
-    return length < 0 ? [] : [{ token, head: heads[i] ?? NO_BYTES, length }];
-  });
-  const keys = [
-    redisKeys.logHeads(bucket),
-    redisKeys.changedLogs(bucket),
-    redisKeys.removedLogs(bucket),
-    redisKeys.undelivered(bucket),
-    ...folded.map(({ token }) => redisKeys.item(bucket, token)),
-  ];
-  const items = folded.flatMap(({ token, head, length }) => [token, head, length === 0 ? '' : length]);
-  return isOk(await redis.run(foldHeads, keys, [seen, record, isStreamed ? '1' : '', ...items]));
-}
-
-async function readAccount(redis: RedisLink, aid: string): ReturnType<HeadsStore['readAccount']> {
-  const parts = asList(await redis.command('HGETALL', [redisKeys.accountHeads(aid)]));
-  const fields = new Map<string, Buffer>();
-  for (let at = 0; at < parts.length; at += 2) {
-    fields.set(asText(parts[at]), asBytes(parts[at + 1]));
+  /** Yields logs of a bucket that have changed since they were recorded. Logs that change meanwhile may be missing. */
+  async *changed(bucket: Bucket): AsyncGenerator<ReadHeads, void, void> {
+    let cursor = '0';
+    do {
+      const args = [redisKeys.changedLogs(bucket), cursor, 'COUNT', STEP];
+      const [next, members] = asList(await this.redis.command('SSCAN', args));
+      cursor = asText(next);
+      // A small set comes whole, a large one in parts that may be larger than `STEP`.
+      const tokens = asList(members).map(asText);
+      for (let at = 0; at < tokens.length; at += STEP) {
+        yield await this.read(bucket, tokens.slice(at, at + STEP));
+      }
+    } while (cursor !== '0');
   }
-  const of = (name: string): Buffer => fields.get(name) ?? NO_BYTES;
-  const names = [...fields.keys()].filter((name) => name !== MARK);
-  const kids = new Set(names.map((name) => (name.startsWith(REMOVED) ? name.slice(1) : name)));
-  const keys = [...kids].map((kid) => ({ kid, buckets: of(kid), proof: of(`${REMOVED}${kid}`) }));
-  return { mark: of(MARK), keys };
-}
 
-/** The recorded heads of one Redis. `isStreamed`: what is recorded is to be delivered to a sink. */
-export function createHeadsStore(redis: RedisLink, isStreamed = false): HeadsStore {
-  return {
-    changed: (bucket) => changed(redis, bucket),
-    async *all(bucket) {
-      for await (const tokens of scanTokens(redis, bucket, STEP)) {
-        yield await read(redis, bucket, tokens);
+  /** Yields all logs of a bucket. A log that is written meanwhile may come twice. */
+  async *all(bucket: Bucket): AsyncGenerator<ReadHeads, void, void> {
+    for await (const tokens of scanTokens(this.redis, bucket, STEP)) {
+      yield await this.read(bucket, tokens);
+    }
+  }
+
+  /** Returns logs that were removed since they were recorded. */
+  async removed(bucket: Bucket): Promise<ReadHeads> {
+    const tokens = asList(await this.redis.command('HKEYS', [redisKeys.removedLogs(bucket)])).map(asText);
+    return this.read(bucket, tokens);
+  }
+
+  /** Returns the heads of these logs. */
+  async read(bucket: Bucket, tokens: readonly string[]): Promise<ReadHeads> {
+    const keys = [
+      redisKeys.logHeads(bucket),
+      redisKeys.removedLogs(bucket),
+      ...tokens.map((token) => redisKeys.item(bucket, token)),
+    ];
+    const reply = asList(await this.redis.runUnreplicated(readHeads, keys, tokens));
+    const [record, ...heads] = reply.map(asBytes);
+    return { record: record ?? NO_BYTES, tokens, heads };
+  }
+
+  /**
+   * Records logs at these lengths (0: it is gone, negative: it stays as it is) with the new record. False if one of them has
+   * changed.
+   */
+  async fold(
+    bucket: Bucket,
+    { record: read, tokens, heads }: ReadHeads,
+    lengths: readonly number[],
+    record: Uint8Array,
+  ): Promise<boolean> {
+    const folded = tokens.flatMap((token, i) => {
+      const length = lengths[i] ?? -1;
+      return length < 0 ? [] : [{ token, head: heads[i] ?? NO_BYTES, length }];
+    });
+    const keys = [
+      redisKeys.logHeads(bucket),
+      redisKeys.changedLogs(bucket),
+      redisKeys.removedLogs(bucket),
+      redisKeys.undelivered(bucket),
+      ...folded.map(({ token }) => redisKeys.item(bucket, token)),
+    ];
+    const items = folded.flatMap(({ token, head, length }) => [token, head, length === 0 ? '' : length]);
+    const args = [read, record, this.isStreamed ? '1' : '', ...items];
+    return isOk(await this.redis.run(foldHeads, keys, args));
+  }
+
+  /** Marks all items of a bucket as changed, for a bucket that was never recorded. */
+  async nameAll(bucket: Bucket): Promise<void> {
+    for await (const tokens of scanTokens(this.redis, bucket, STEP)) {
+      if (tokens.length > 0) {
+        await this.redis.write('SADD', [redisKeys.changedLogs(bucket), ...tokens]);
       }
-    },
-    async removed(bucket) {
-      const tokens = asList(await redis.command('HKEYS', [redisKeys.removedLogs(bucket)])).map(asText);
-      return read(redis, bucket, tokens);
-    },
-    read: (bucket, tokens) => read(redis, bucket, tokens),
-    fold: (bucket, heads, lengths, record) => fold(redis, bucket, heads, lengths, record, isStreamed),
-    async nameAll(bucket) {
-      for await (const tokens of scanTokens(redis, bucket, STEP)) {
-        await (tokens.length === 0
-          ? undefined
-          : redis.write('SADD', [redisKeys.changedLogs(bucket), ...tokens]));
-      }
-    },
-    async record(bucket) {
-      return asOptionalBytes(await redis.command('HGET', [redisKeys.logHeads(bucket), 'a'])) ?? NO_BYTES;
-    },
-    async readKey(aid, kid) {
-      const names = [MARK, kid, `${REMOVED}${kid}`];
-      const found = asList(await redis.command('HMGET', [redisKeys.accountHeads(aid), ...names]));
-      const [mark, buckets, proof] = found.map((part) => asOptionalBytes(part) ?? NO_BYTES);
-      return { kid, mark: mark ?? NO_BYTES, buckets: buckets ?? NO_BYTES, proof: proof ?? NO_BYTES };
-    },
-    readAccount: (aid) => readAccount(redis, aid),
-    async put(aid, { kid, mark, buckets }, next) {
-      const args = [mark, next.mark, kid, buckets, next.buckets];
-      return isOk(await redis.run(putHeads, [redisKeys.accountHeads(aid)], args));
-    },
-    async remove(aid) {
-      await redis.write('UNLINK', [redisKeys.accountHeads(aid)]);
-      await redis.write('HDEL', [redisKeys.headsCheckpoints, aid]);
-    },
-    async readCheckpoint(aid) {
-      const found = await redis.command('HGET', [redisKeys.headsCheckpoints, aid]);
-      return found === null ? undefined : asText(found);
-    },
-    async putCheckpoint(aid, checkpoint) {
-      await redis.write('HSET', [redisKeys.headsCheckpoints, aid, checkpoint]);
-    },
-  };
+    }
+  }
+
+  /** Returns the record of a bucket; empty for none. */
+  async record(bucket: Bucket): Promise<Buffer> {
+    return asOptionalBytes(await this.redis.command('HGET', [redisKeys.logHeads(bucket), 'a'])) ?? NO_BYTES;
+  }
+
+  /** Returns the entry of a key, and the mark of its account. */
+  async readKey(aid: string, kid: string): Promise<MarkedKey> {
+    const names = [MARK, kid, `${REMOVED}${kid}`];
+    const found = asList(await this.redis.command('HMGET', [redisKeys.accountHeads(aid), ...names]));
+    const [mark, buckets, proof] = found.map((part) => asOptionalBytes(part) ?? NO_BYTES);
+    return { kid, mark: mark ?? NO_BYTES, buckets: buckets ?? NO_BYTES, proof: proof ?? NO_BYTES };
+  }
+
+  /** Returns the mark and all entries of an account. */
+  async readAccount(aid: string): Promise<{ readonly mark: Buffer; readonly keys: readonly CoveredKey[] }> {
+    const pairs = asPairs(await this.redis.command('HGETALL', [redisKeys.accountHeads(aid)]));
+    const fields = new Map(pairs.map(([name, value]) => [asText(name), asBytes(value)]));
+    const of = (name: string): Buffer => fields.get(name) ?? NO_BYTES;
+    const names = [...fields.keys()].filter((name) => name !== MARK);
+    const kids = new Set(names.map((name) => (name.startsWith(REMOVED) ? name.slice(1) : name)));
+    const keys = [...kids].map((kid) => ({ kid, buckets: of(kid), proof: of(`${REMOVED}${kid}`) }));
+    return { mark: of(MARK), keys };
+  }
+
+  /** Replaces the mark and the buckets of a key; empty buckets remove its entry. False if either has changed. */
+  async put(
+    aid: string,
+    { kid, mark, buckets }: MarkedKey,
+    next: { readonly mark: Uint8Array; readonly buckets: Uint8Array },
+  ): Promise<boolean> {
+    const args = [mark, next.mark, kid, buckets, next.buckets];
+    return isOk(await this.redis.run(putHeads, [redisKeys.accountHeads(aid)], args));
+  }
+
+  /** Removes the record of an account, and its checkpoint. */
+  async remove(aid: string): Promise<void> {
+    await this.redis.write('UNLINK', [redisKeys.accountHeads(aid)]);
+    await this.redis.write('HDEL', [redisKeys.headsCheckpoints, aid]);
+  }
+
+  /** Returns the newest checkpoint of an account's heads. */
+  async readCheckpoint(aid: string): Promise<string | undefined> {
+    const found = await this.redis.command('HGET', [redisKeys.headsCheckpoints, aid]);
+    return found === null ? undefined : asText(found);
+  }
+
+  async putCheckpoint(aid: string, checkpoint: string): Promise<void> {
+    await this.redis.write('HSET', [redisKeys.headsCheckpoints, aid, checkpoint]);
+  }
 }

@@ -4,17 +4,17 @@ import type { Crypto } from '../crypto/client.ts';
 import type { HeadsStore } from './store.ts';
 
 /**
- * What is wrong with the recorded heads of an account. `damaged`: they do not open. `older`: a checkpoint is of a later
- * epoch. `replaced`: a checkpoint of their epoch is of others. `forked`: two checkpoints of one epoch differ.
+ * A fault of the recorded heads of an account. `damaged`: they do not open. `older`: a checkpoint has a later epoch. `replaced`:
+ * a checkpoint of their epoch has other heads. `forked`: two checkpoints of one epoch differ.
  */
 export type HeadsReason = 'damaged' | 'older' | 'replaced' | 'forked';
 
-/** What a check of the recorded heads of an account has found. */
+/** The result of a verification of an account's recorded heads. */
 export interface HeadsReport {
   readonly epoch: number;
-  /** Logs that are recorded. */
+  /** The number of recorded logs. */
   readonly logs: number;
-  /** Checkpoints that were compared with it. */
+  /** The number of compared checkpoints. */
   readonly checkpoints: number;
   readonly fault?: HeadsReason;
 }
@@ -35,22 +35,18 @@ export function parseHeadsCheckpoint(text: string): HeadsCheckpoint | undefined 
   }
 }
 
-interface VerifierParts {
-  readonly crypto: Pick<Crypto, 'checkHeadsCheckpoint' | 'readHeadsMark'>;
-  readonly headsStore: Pick<HeadsStore, 'readCheckpoint' | 'readKey'>;
-}
-
 /**
- * Compares what an account has recorded of the logs of its items with its checkpoints: the stored one, and those given,
- * of which it takes its own. A checkpoint that this vault has not signed is rejected with `integrity_failed`.
+ * Compares the recorded heads of an account with its checkpoints: the stored one, and its own among those given. Rejects with
+ * `integrity_failed` a checkpoint that this vault has not signed.
  */
 export async function verifyHeads(
-  { crypto, headsStore }: VerifierParts,
+  headsStore: HeadsStore,
+  crypto: Crypto,
   aid: string,
   given: readonly HeadsCheckpoint[],
 ): Promise<HeadsReport> {
   const stored = parseHeadsCheckpoint((await headsStore.readCheckpoint(aid)) ?? '');
-  // Behind the checkpoint: it can only be newer.
+  // Read after the checkpoint: it can only be newer.
   const { mark } = await headsStore.readKey(aid, '');
   const known = [...given, ...(stored ? [stored] : [])].filter(({ account }) => account === aid);
   for (const checkpoint of known) {

@@ -21,9 +21,6 @@ import { headerIn } from '../core/headers.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import { replyObject, replyText } from '../domain/proxy/reply-text.ts';
 import { staysAsItIs } from '../domain/relay/glance.ts';
-import type { OpenEndpoint } from '../endpoint/auth.ts';
-import type { ToldCapture } from '../endpoint/capture-schema.ts';
-import type { Telling } from '../endpoint/captures.ts';
 import { jobIdOf } from '../job/jobs.ts';
 import type { NewJob } from '../job/store/jobs.ts';
 import type { Unlocked } from '../key/opener.ts';
@@ -36,18 +33,16 @@ const NETWORK_TOKEN_ATTEMPTS = 8;
 const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
-const NO_BYTES = new Uint8Array(0);
 
 /** The JSON text of a reply. */
 type Reply = Repeatable<Uint8Array>;
 
 /** The proxy's operations. Each gives the JSON text of its reply. */
-export type ProxyService = ReturnType<typeof createProxy>['proxy'];
+export type ProxyService = ReturnType<typeof createProxy>;
 
-/** Requests to third parties: filled with stored data, or fetching what is to be stored; and webhooks of captures. */
+/** Requests to third parties: filled with stored data, or fetching what is to be stored. */
 export function createProxy(parts: ProxyParts) {
-  const telling: Telling = bindParts(parts, { check, tell });
-  return { proxy: bindParts(parts, { post, get, networkToken }), telling };
+  return bindParts(parts, { post, get, networkToken });
 }
 
 /** Sends a request that is filled from an item. The reply is that of the third party, or that the request was accepted. */
@@ -236,7 +231,7 @@ async function carryOut(
   thirdParties.checkHeaders(job.request, 'body.request.headers');
   if (!facts.synchronous) {
     const { kid, what: kind } = job.facts;
-    await accept(parts, account.aid, { id, kid, phase: 'send', kind, record, again: sent !== undefined });
+    await acceptJob(parts, account.aid, { id, kid, phase: 'send', kind, record, again: sent !== undefined });
     parts.recordEvent('proxy_accepted', logNamesOf(job));
     return acceptedText(id, shown);
   }
@@ -279,35 +274,16 @@ async function callNow(
 }
 
 /** Stores a job, and puts it into the queue. Rejects with `jobs_full`. */
-async function accept({ jobStore, jobs, now }: ProxyParts, aid: string, job: NewJob): Promise<void> {
+export async function acceptJob(
+  { jobStore, jobs, now }: Pick<ProxyParts, 'jobStore' | 'jobs' | 'now'>,
+  aid: string,
+  job: NewJob,
+): Promise<void> {
   const made = await jobStore.create(aid, job, now());
   if (made.kind === 'full') {
     throw new VaultError('jobs_full');
   }
   jobs.wake(aid, job.id, made.kind === 'ok' ? made.place : 1);
-}
-
-/** See `Telling`. */
-async function check(parts: ProxyParts, account: Account, body: Uint8Array): Promise<Uint8Array> {
-  const order = await checkOrder(parts, account, 'capture', body);
-  await vetOrder(parts, account, order);
-  return order.facts.webhook === undefined ? NO_BYTES : order.bytes;
-}
-
-/** See `Telling`. */
-async function tell(
-  parts: ProxyParts,
-  { requestId }: AccountContext,
-  { id: endpointId, key: { aid, kid }, records }: OpenEndpoint,
-  captured: ToldCapture,
-  seed: string | undefined,
-): Promise<void> {
-  const { crypto, randomId } = parts;
-  const id = seed === undefined ? randomId() : jobIdOf('capture', seed);
-  const place = { aid, id: endpointId, kind: 'capture' } as const;
-  const { policy } = records;
-  const record = await crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
-  await accept(parts, aid, { id, kid, phase: 'tell', kind: 'capture', record, again: seed !== undefined });
 }
 
 function acceptedText(id: string, shown: Uint8Array): Uint8Array {

@@ -17,8 +17,7 @@ import { staysAsItIs } from '../domain/relay/glance.ts';
 import { headersToReturn, headersToSend } from '../domain/relay/headers.ts';
 import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
 import type { Showing } from '../domain/relay/sight.ts';
-import type { Keys } from '../key/keys.ts';
-import { done, type KeyRef } from '../key/opener.ts';
+import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
 import type { RelayedRequest, ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
@@ -56,7 +55,7 @@ interface RelayParts {
   readonly connections: Pick<Connections, 'find'>;
   readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'read'>;
   readonly reading: Pick<ItemReader, 'startReads'>;
-  readonly keys: Pick<Keys, 'withUnlocked'>;
+  readonly keys: Pick<KeyOpener, 'withUnlocked'>;
   readonly certs: Pick<Certificates, 'find'>;
   readonly thirdParties: Pick<ThirdParties, 'isListed' | 'relay'>;
   readonly metering: Pick<MeteringService, 'countAhead' | 'settleAhead'>;

@@ -2,13 +2,13 @@ import type { OpenedEvent, StreamedEntry } from '../../workers/jobs/audit/jobs.t
 
 /** An event as a sink gets it. */
 export interface SinkEvent {
-  /** When it happened, ms since 1970; undefined for an entry that does not open. */
+  /** Ms since 1970; undefined for an entry that does not open. */
   readonly timeMs: number | undefined;
   /** One JSON object of ASCII characters, without a line end. */
   readonly text: string;
 }
 
-/** The log that an entry is in. The names are those that account and key have now, or their ids. */
+/** The log of an entry. Account and key have their current names, or their ids if they are deleted. */
 export interface LogName {
   readonly aid: string;
   readonly account: string;
@@ -21,7 +21,7 @@ export interface ItemLogName extends LogName {
   readonly token: string;
 }
 
-/** JSON in ASCII: collectors differ in what they make of other characters. */
+/** Makes an event of JSON in ASCII, since collectors treat other characters differently. */
 function eventOf(timeMs: number | undefined, members: object): SinkEvent {
   const text = JSON.stringify(members).replaceAll(
     /[\u007f-\uffff]/g,
@@ -34,13 +34,13 @@ function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** Key and token of the name of an item; none of anything else. */
+/** Returns key and token of the name of an item; none for other names. */
 function itemOf(object: string): { readonly key?: string; readonly token?: string } {
   const [noun, key, token] = object.split('/');
   return noun === 'item' && key !== undefined && token !== undefined ? { key, token } : {};
 }
 
-/** An entry of a security log; one that does not open, or is not there, has the outcome `damaged`. */
+/** Makes the event of a security log entry. A missing entry, or one that does not open, has the outcome `damaged`. */
 export function securityEventOf(
   { aid, account }: LogName,
   sequence: number,
@@ -60,7 +60,7 @@ export function securityEventOf(
   });
 }
 
-/** An entry of the action log of an item; one that does not open, or is not there, has the outcome `damaged`. */
+/** Makes the event of an action log entry. A missing entry, or one that does not open, has the outcome `damaged`. */
 export function itemEventOf(name: ItemLogName, sequence: number, entry: StreamedEntry | null): SinkEvent {
   const { aid, account, kid, key, token } = name;
   const log = { log: 'item', sequence, account, account_id: aid, key, key_id: kid, token };

@@ -11,9 +11,9 @@ const advanceLog = script(advanceLogText);
 const advanceOutbox = script(advanceOutboxText);
 
 const TAG_BYTES = 16;
-/** Logs that are read at once. */
+/** The number of logs that are read at once. */
 const LOGS_STEP = 128;
-/** Entries that are read at once. */
+/** The number of entries that are read at once. */
 const ENTRIES_STEP = 256;
 
 /** A bucket with its account. */
@@ -22,13 +22,13 @@ export interface SinkBucket {
   readonly bucket: Bucket;
 }
 
-/** Entries of one item's log; undefined for one that is not there. */
+/** Entries of one item's log; undefined for a missing one. */
 export interface UndeliveredPart {
   readonly token: string;
-  /** Entries before them, which were delivered. */
+  /** The number of delivered entries before them. */
   readonly from: number;
   readonly entries: readonly (Buffer | undefined)[];
-  /** Whether nothing is behind them that this round reads. */
+  /** Whether this round reads no later entries. */
   readonly isLast: boolean;
 }
 
@@ -37,96 +37,147 @@ export interface OutboxEntry {
   readonly token: string;
   readonly sequence: number;
   readonly entry: Buffer;
-  /** As it lies in the outbox. */
+  /** The bytes in the outbox. */
   readonly stored: Buffer;
 }
 
-/** What was not delivered to the sink yet. The positions are moved after a delivery, so that it may repeat, and misses nothing. */
-export interface SinkStore {
-  /** Takes the lease for one server, or keeps it; false while another one has it. */
-  claim(server: string, ms: number): Promise<boolean>;
-  /** Gives the lease back. */
-  release(server: string): Promise<void>;
-  /** Sequence numbers of the last delivered entries of security logs, by account. */
-  positions(): Promise<ReadonlyMap<string, number>>;
-  /** Notes the last delivered entry of a security log. */
-  advance(aid: string, sequence: number): Promise<void>;
-  /** Forgets security logs that are no longer there. */
-  forget(aids: readonly string[]): Promise<void>;
+/**
+ * Stores the positions of the delivery of logs to the sink. A position is moved after a delivery, so that entries may be delivered
+ * twice, but none is missed.
+ */
+export class SinkStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Acquires or renews the lease of a server. False while another server has it. */
+  async claim(server: string, ms: number): Promise<boolean> {
+    const set = (when: 'NX' | 'XX') => this.redis.write('SET', [redisKeys.sinkLease, server, when, 'PX', ms]);
+    return (await set('NX')) !== null || ((await this.isHolder(server)) && (await set('XX')) !== null);
+  }
+
+  /** Releases the lease of a server. */
+  async release(server: string): Promise<void> {
+    if (await this.isHolder(server)) {
+      await this.redis.write('DEL', [redisKeys.sinkLease]);
+    }
+  }
+
+  /** Returns the sequence numbers of the last delivered entries of security logs, by account. */
+  async positions(): Promise<ReadonlyMap<string, number>> {
+    const pairs = asPairs(await this.redis.command('HGETALL', [redisKeys.sinkPositions]));
+    return new Map(pairs.map(([aid, sequence]) => [asText(aid), asCount(sequence)]));
+  }
+
+  /** Records the last delivered entry of a security log. */
+  async advance(aid: string, sequence: number): Promise<void> {
+    await this.redis.write('HSET', [redisKeys.sinkPositions, aid, sequence]);
+  }
+
+  /** Removes the positions of deleted security logs. */
+  async forget(aids: readonly string[]): Promise<void> {
+    if (aids.length > 0) {
+      await this.redis.write('HDEL', [redisKeys.sinkPositions, ...aids]);
+    }
+  }
+
   /** Names buckets that may have entries to deliver. */
-  name(aid: string, kid: string, numbers: Iterable<number>): Promise<void>;
-  /** All named buckets. */
-  buckets(): Promise<readonly SinkBucket[]>;
-  /** Takes a bucket out, unless there is something to deliver. */
-  clear(bucket: SinkBucket): Promise<void>;
-  /** Logs of a bucket that wait, and entries of removed ones. */
-  waiting(bucket: Bucket): Promise<number>;
-  /** The undelivered logs of a bucket, some at a time, each with how many of its entries were delivered. */
-  logs(
+  name(aid: string, kid: string, numbers: Iterable<number>): Promise<void> {
+    return nameSinkBuckets(this.redis, aid, kid, numbers);
+  }
+
+  /** Returns all named buckets. */
+  async buckets(): Promise<readonly SinkBucket[]> {
+    const members = asList(await this.redis.command('SMEMBERS', [redisKeys.sinkBuckets])).map(asText);
+    return members.map((member) => {
+      const [aid = '', kid = '', number] = member.split(' ');
+      return { aid, bucket: { kid, number: Number(number) } };
+    });
+  }
+
+  /** Removes the name of a bucket, unless it has something to deliver. */
+  async clear({ aid, bucket }: SinkBucket): Promise<void> {
+    const { kid, number } = bucket;
+    await this.redis.write('SREM', [redisKeys.sinkBuckets, `${aid} ${kid} ${number}`]);
+    // A log is recorded before its bucket is named: either it is seen here, or the bucket is named after this.
+    if ((await this.waiting(bucket)) > 0) {
+      await this.name(aid, kid, [number]);
+    }
+  }
+
+  /** Returns the number of undelivered logs of a bucket and of undelivered entries of removed logs. */
+  async waiting(bucket: Bucket): Promise<number> {
+    const counts = await Promise.all([
+      this.redis.command('HLEN', [redisKeys.undelivered(bucket)]),
+      this.redis.command('LLEN', [redisKeys.outbox(bucket)]),
+    ]);
+    return counts.map(asCount).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Yields the undelivered logs of a bucket, each with the number of its delivered entries. */
+  async *logs(
     bucket: Bucket,
-  ): AsyncGenerator<readonly { readonly token: string; readonly from: number }[], void, void>;
+  ): AsyncGenerator<readonly { readonly token: string; readonly from: number }[], void, void> {
+    for await (const fields of scanHash(this.redis, redisKeys.undelivered(bucket), LOGS_STEP)) {
+      yield fields.map(({ field, value }) => ({ token: field, from: asCount(value) }));
+    }
+  }
+
   /**
-   * The entries of a log behind the first `from`, as many as one step reads, up to the end of the log or to what is
-   * recorded. None when it was removed meanwhile.
+   * Returns the entries of a log after the first `from`, at most those of one step, up to the end of the log or to the recorded
+   * length. None if it was removed meanwhile.
    */
-  readLog(bucket: Bucket, token: string, from: number, upTo: 'all' | 'recorded'): Promise<UndeliveredPart>;
-  /** Notes that a part was delivered, if it is still the same log. */
-  advanceLog(bucket: Bucket, part: UndeliveredPart): Promise<void>;
-  /** The first entries of removed logs. */
-  readOutbox(bucket: Bucket): Promise<readonly OutboxEntry[]>;
+  async readLog(
+    bucket: Bucket,
+    token: string,
+    from: number,
+    upTo: 'all' | 'recorded',
+  ): Promise<UndeliveredPart> {
+    const item = redisKeys.item(bucket, token);
+    const [recorded, field] = asList(await this.redis.command('HMGET', [item, 'r', 'n'])).map(
+      asOptionalBytes,
+    );
+    const length = field && field.length > TAG_BYTES ? field.subarray(0, -TAG_BYTES) : field;
+    const count = Number(length ?? 0);
+    const end = upTo === 'all' ? count : Math.min(count, Number(recorded ?? 0));
+    const last = Math.min(end, from + ENTRIES_STEP);
+    const numbers = Array.from({ length: Math.max(0, last - from) }, (_, i) => from + 1 + i);
+    if (numbers.length === 0) {
+      return { token, from, entries: [], isLast: true };
+    }
+    const reply = asList(await this.redis.command('HMGET', [item, 'n', ...numbers]));
+    const [now, ...entries] = reply.map(asOptionalBytes);
+    if (now === undefined) {
+      return { token, from, entries: [], isLast: true };
+    }
+    // A log whose recorded entries are missing would hold up all others: the rest waits for the next round.
+    const isHollow = upTo === 'recorded' && entries.every((entry) => entry === undefined);
+    return { token, from, entries, isLast: last === end || isHollow };
+  }
+
+  /** Records that a part was delivered, if it is still the same log. */
+  async advanceLog(bucket: Bucket, { token, from, entries }: UndeliveredPart): Promise<void> {
+    const keys = [redisKeys.item(bucket, token), redisKeys.undelivered(bucket)];
+    const tag = entries.at(-1)?.subarray(-TAG_BYTES) ?? '';
+    await this.redis.run(advanceLog, keys, [token, from, from + entries.length, tag]);
+  }
+
+  /** Returns the first entries of removed logs. */
+  async readOutbox(bucket: Bucket): Promise<readonly OutboxEntry[]> {
+    const range = [redisKeys.outbox(bucket), 0, ENTRIES_STEP - 1];
+    return asList(await this.redis.command('LRANGE', range)).map((stored) => outboxEntryOf(asBytes(stored)));
+  }
+
   /** Removes these first entries. */
-  advanceOutbox(bucket: Bucket, entries: readonly OutboxEntry[]): Promise<void>;
-}
-
-async function claim(redis: RedisLink, server: string, ms: number): Promise<boolean> {
-  const set = (when: 'NX' | 'XX') => redis.write('SET', [redisKeys.sinkLease, server, when, 'PX', ms]);
-  if ((await set('NX')) !== null) {
-    return true;
+  async advanceOutbox(bucket: Bucket, entries: readonly OutboxEntry[]): Promise<void> {
+    const last = entries.at(-1);
+    if (last !== undefined) {
+      await this.redis.run(advanceOutbox, [redisKeys.outbox(bucket)], [entries.length, last.stored]);
+    }
   }
-  const holder = await redis.command('GET', [redisKeys.sinkLease]);
-  return holder !== null && asText(holder) === server && (await set('XX')) !== null;
-}
 
-async function waiting(redis: RedisLink, bucket: Bucket): Promise<number> {
-  const counts = await Promise.all([
-    redis.command('HLEN', [redisKeys.undelivered(bucket)]),
-    redis.command('LLEN', [redisKeys.outbox(bucket)]),
-  ]);
-  return counts.map(asCount).reduce((sum, count) => sum + count, 0);
-}
-
-async function clear(redis: RedisLink, { aid, bucket }: SinkBucket): Promise<void> {
-  const { kid, number } = bucket;
-  await redis.write('SREM', [redisKeys.sinkBuckets, `${aid} ${kid} ${number}`]);
-  // Who records a log names its bucket behind that: either it is seen here, or it is named after this.
-  await ((await waiting(redis, bucket)) > 0 ? nameSinkBuckets(redis, aid, kid, [number]) : undefined);
-}
-
-async function readLog(
-  redis: RedisLink,
-  bucket: Bucket,
-  token: string,
-  from: number,
-  upTo: 'all' | 'recorded',
-): Promise<UndeliveredPart> {
-  const item = redisKeys.item(bucket, token);
-  const [recorded, field] = asList(await redis.command('HMGET', [item, 'r', 'n'])).map(asOptionalBytes);
-  const length = field && field.length > TAG_BYTES ? field.subarray(0, -TAG_BYTES) : field;
-  const count = Number(length ?? 0);
-  const end = upTo === 'all' ? count : Math.min(count, Number(recorded ?? 0));
-  const last = Math.min(end, from + ENTRIES_STEP);
-  const numbers = Array.from({ length: Math.max(0, last - from) }, (_, i) => from + 1 + i);
-  if (numbers.length === 0) {
-    return { token, from, entries: [], isLast: true };
+  private async isHolder(server: string): Promise<boolean> {
+    const holder = await this.redis.command('GET', [redisKeys.sinkLease]);
+    return holder !== null && asText(holder) === server;
   }
-  const [now, ...entries] = asList(await redis.command('HMGET', [item, 'n', ...numbers])).map(
-    asOptionalBytes,
-  );
-  // A log that claims entries which it does not have would hold up all others: the rest waits for the next round.
-  const isHollow = upTo === 'recorded' && entries.every((entry) => entry === undefined);
-  return now === undefined
-    ? { token, from, entries: [], isLast: true }
-    : { token, from, entries, isLast: last === end || isHollow };
 }
 
 function outboxEntryOf(stored: Buffer): OutboxEntry {
@@ -136,57 +187,5 @@ function outboxEntryOf(stored: Buffer): OutboxEntry {
     sequence: stored.readUInt32LE(0),
     entry: stored.subarray(end),
     stored,
-  };
-}
-
-/** What is not delivered yet of one Redis. */
-export function createSinkStore(redis: RedisLink): SinkStore {
-  return {
-    claim: (server, ms) => claim(redis, server, ms),
-    async release(server) {
-      const holder = await redis.command('GET', [redisKeys.sinkLease]);
-      if (holder !== null && asText(holder) === server) {
-        await redis.write('DEL', [redisKeys.sinkLease]);
-      }
-    },
-    async positions() {
-      const pairs = asPairs(await redis.command('HGETALL', [redisKeys.sinkPositions]));
-      return new Map(pairs.map(([aid, sequence]) => [asText(aid), asCount(sequence)]));
-    },
-    async advance(aid, sequence) {
-      await redis.write('HSET', [redisKeys.sinkPositions, aid, sequence]);
-    },
-    async forget(aids) {
-      await (aids.length === 0 ? undefined : redis.write('HDEL', [redisKeys.sinkPositions, ...aids]));
-    },
-    name: (aid, kid, numbers) => nameSinkBuckets(redis, aid, kid, numbers),
-    async buckets() {
-      const members = asList(await redis.command('SMEMBERS', [redisKeys.sinkBuckets])).map(asText);
-      return members.map((member) => {
-        const [aid = '', kid = '', number] = member.split(' ');
-        return { aid, bucket: { kid, number: Number(number) } };
-      });
-    },
-    clear: (bucket) => clear(redis, bucket),
-    waiting: (bucket) => waiting(redis, bucket),
-    async *logs(bucket) {
-      for await (const fields of scanHash(redis, redisKeys.undelivered(bucket), LOGS_STEP)) {
-        yield fields.map(({ field, value }) => ({ token: field, from: asCount(value) }));
-      }
-    },
-    readLog: (bucket, token, from, upTo) => readLog(redis, bucket, token, from, upTo),
-    async advanceLog(bucket, { token, from, entries }) {
-      const keys = [redisKeys.item(bucket, token), redisKeys.undelivered(bucket)];
-      const tag = entries.at(-1)?.subarray(-TAG_BYTES) ?? '';
-      await redis.run(advanceLog, keys, [token, from, from + entries.length, tag]);
-    },
-    async readOutbox(bucket) {
-      const stored = asList(await redis.command('LRANGE', [redisKeys.outbox(bucket), 0, ENTRIES_STEP - 1]));
-      return stored.map((one) => outboxEntryOf(asBytes(one)));
-    },
-    async advanceOutbox(bucket, entries) {
-      const last = entries.at(-1);
-      await (last && redis.run(advanceOutbox, [redisKeys.outbox(bucket)], [entries.length, last.stored]));
-    },
   };
 }

@@ -1,29 +1,53 @@
 import type { AuditStore } from '../audit/store.ts';
+import type { Crypto } from '../crypto/client.ts';
 import type { HeadsStore } from '../log-heads/store.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { SinkEvent } from './event.ts';
 import type { SinkStore } from './store.ts';
-import { createAuditStream, type StreamDependencies } from './stream.ts';
+import { AuditStream, type NamedAccounts, type SinkPositions } from './stream.ts';
 
-interface WholeDependencies extends Omit<StreamDependencies, 'auditStore' | 'deliver'> {
-  readonly auditStore: StreamDependencies['auditStore'] & Pick<AuditStore, 'chains'>;
-  readonly headsStore: Pick<HeadsStore, 'all'>;
-  readonly itemStore: Pick<ItemStore, 'buckets'>;
+interface StreamAllDeps {
+  readonly auditStore: AuditStore;
+  readonly headsStore: HeadsStore;
+  readonly itemStore: ItemStore;
+  readonly sinkStore: SinkStore;
+  readonly crypto: Crypto;
+  readonly accounts: NamedAccounts;
+  readonly recordEvent: RecordEvent;
 }
 
-/** Which events are wanted. */
-export interface WantedEvents {
-  /** Of this account alone. */
+/** A choice of events. */
+interface WantedEvents {
+  /** The only account; undefined for all. */
   readonly aid?: string | undefined;
-  /** At or after this, ms since 1970. Entries that do not open have no time, and are always wanted. */
+  /** The earliest time, ms since 1970. Entries that do not open have no time and are always wanted. */
   readonly after?: number | undefined;
 }
 
-/** What logs hold now, as if nothing of it was delivered. Notes nothing. */
-function everything(
-  { sinkStore, headsStore, itemStore, accounts }: WholeDependencies,
+/**
+ * Writes all events that logs hold now, each log in its order, security logs first. An item that moves meanwhile may come twice.
+ * Events of deleted items are missing. False if a log could not be read, or `write` has rejected.
+ */
+export async function streamAll(
+  deps: StreamAllDeps,
+  { aid, after = 0 }: WantedEvents,
+  write: (events: readonly SinkEvent[]) => Promise<void>,
+): Promise<boolean> {
+  const deliver = (events: readonly SinkEvent[]): Promise<void> =>
+    write(events.filter(({ timeMs = after }) => timeMs >= after));
+  const { auditStore, crypto, accounts, recordEvent } = deps;
+  const positions = positionsBeforeAll(deps, aid);
+  const stream = new AuditStream(auditStore, positions, crypto, accounts, deliver, recordEvent, '', aid);
+  await stream.round();
+  return stream.figures().isOk === true;
+}
+
+/** Makes positions at which nothing was delivered, and which record nothing. */
+function positionsBeforeAll(
+  { sinkStore, headsStore, itemStore, accounts }: StreamAllDeps,
   only: string | undefined,
-): SinkStore {
+): SinkPositions {
   const nothing = async (): Promise<void> => undefined;
   return {
     ...{ claim: async () => true, release: nothing, positions: async () => new Map(), advance: nothing },
@@ -47,24 +71,4 @@ function everything(
     },
     readLog: (bucket, token, from) => sinkStore.readLog(bucket, token, from, 'all'),
   };
-}
-
-/**
- * Gives all events that logs hold now, each log in its order, security logs first; an item that moves meanwhile may come
- * twice. Events of items that were deleted are gone. False where a log could not be read, or `write` has rejected.
- */
-export async function streamAll(
-  dependencies: WholeDependencies,
-  { aid, after = 0 }: WantedEvents,
-  write: (events: readonly SinkEvent[]) => Promise<void>,
-): Promise<boolean> {
-  const { auditStore } = dependencies;
-  const stream = createAuditStream({
-    ...dependencies,
-    auditStore: { ...auditStore, chains: async () => (aid === undefined ? auditStore.chains() : [aid]) },
-    sinkStore: everything(dependencies, aid),
-    deliver: (events) => write(events.filter(({ timeMs = after }) => timeMs >= after)),
-  });
-  await stream.round();
-  return stream.figures().isOk === true;
 }

@@ -1,122 +1,28 @@
 import type { AuditStore } from '../audit/store.ts';
-import { bindParts } from '../core/bind.ts';
-import type { RandomId } from '../core/clock.ts';
 import { failureFields } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import { itemEventOf, type SinkEvent, securityEventOf } from './event.ts';
 import type { OutboxEntry, SinkBucket, SinkStore, UndeliveredPart } from './store.ts';
 
-/** What the delivery works with. */
-export interface StreamDependencies {
-  readonly crypto: Pick<Crypto, 'describeChain' | 'streamAudit' | 'streamLogs'>;
-  readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readMarks'>;
-  readonly sinkStore: SinkStore;
-  /** All accounts with their names, and the ids and names of their vault keys. */
-  readonly accounts: () => AsyncIterable<{
-    readonly aid: string;
-    readonly name: string;
-    readonly kids: readonly string[];
-    readonly users: readonly string[];
-  }>;
-  /** Resolves when the sink has taken all events; rejects when it may not have, also once the signal is aborted. */
-  readonly deliver: (events: readonly SinkEvent[], signal: AbortSignal) => Promise<void>;
-  readonly recordEvent: RecordEvent;
-  readonly randomId: RandomId;
-}
+/** Positions of a delivery: the public methods of the store, which `streamAll` replaces by ones that record nothing. */
+export type SinkPositions = Pick<SinkStore, keyof SinkStore>;
 
-interface StreamParts extends StreamDependencies {
-  readonly server: string;
-  readonly stopping: AbortController;
-  /** Names of accounts and keys, by their ids. */
-  readonly names: Map<string, string>;
-  /** Of each security log the head up to which all was delivered, and the one that the last round has found. */
-  readonly delivered: Map<string, string>;
-  readonly found: Map<string, string>;
-  /** What the last round has left; undefined while another server delivers. */
-  readonly state: {
-    backlog: number | undefined;
-    isOk: boolean | undefined;
-    running: Promise<void> | undefined;
-    /** Whether this round has read all names. */
-    hasNames: boolean;
-  };
-}
+/** Yields all accounts with their names, and the ids and names of their vault keys. */
+export type NamedAccounts = () => AsyncIterable<{
+  readonly aid: string;
+  readonly name: string;
+  readonly kids: readonly string[];
+  readonly users: readonly string[];
+}>;
 
-/** What is delivered at once, and what is noted behind that. */
+/** Delivers events: resolves when the sink has all of them; rejects when it may not, also after the signal is aborted. */
+type Deliver = (events: readonly SinkEvent[], signal: AbortSignal) => Promise<void>;
+
+/** Events to deliver at once, and the positions to record after the delivery. */
 interface Batch {
   events: SinkEvent[];
   notes: (() => Promise<unknown>)[];
-}
-
-/** Longer than a batch takes: whoever dies with the lease delays the others by this. */
-const LEASE_MS = 60_000;
-const BATCH_MAX = 2_048;
-const STEP = 256;
-const NO_BYTES = Buffer.alloc(0);
-
-/** The sink did not take a batch, or the lease was lost: nothing else is delivered in this round. */
-class DeliveryError extends Error {}
-
-/**
- * Delivers every entry of security logs and of action logs to a sink, at least once, and each log in its order. One server
- * at a time does so. What was delivered is noted in Redis behind the delivery.
- */
-export function createAuditStream(dependencies: StreamDependencies) {
-  const parts: StreamParts = {
-    ...dependencies,
-    server: dependencies.randomId(),
-    stopping: new AbortController(),
-    names: new Map(),
-    delivered: new Map(),
-    found: new Map(),
-    state: { backlog: undefined, isOk: undefined, running: undefined, hasNames: false },
-  };
-  return bindParts(parts, { round, figures, stop });
-}
-
-async function flush({ sinkStore, deliver, server, stopping }: StreamParts, batch: Batch): Promise<void> {
-  const { events, notes } = batch;
-  batch.events = [];
-  batch.notes = [];
-  if (events.length > 0) {
-    if (stopping.signal.aborted || !(await sinkStore.claim(server, LEASE_MS))) {
-      throw new DeliveryError('lease');
-    }
-    try {
-      await deliver(events, stopping.signal);
-    } catch (error) {
-      throw new DeliveryError('sink', { cause: error });
-    }
-  }
-  for (const note of notes) {
-    await note();
-  }
-}
-
-async function add(
-  parts: StreamParts,
-  batch: Batch,
-  events: readonly SinkEvent[],
-  note: () => Promise<unknown>,
-): Promise<void> {
-  batch.events.push(...events);
-  batch.notes.push(note);
-  await (batch.events.length >= BATCH_MAX ? flush(parts, batch) : undefined);
-}
-
-/** The name of an account or key; its id for one that is gone. New names are learned once a round: that reads all records. */
-async function nameOf({ accounts, names, state }: StreamParts, id: string): Promise<string> {
-  if (!names.has(id) && id !== '' && !state.hasNames) {
-    state.hasNames = true;
-    for await (const { aid, name, kids, users } of accounts()) {
-      names.set(aid, name);
-      for (const [i, kid] of kids.entries()) {
-        names.set(kid, users[i] ?? kid);
-      }
-    }
-  }
-  return names.get(id) ?? id;
 }
 
 /** A security log with its ends as they are stored. */
@@ -126,239 +32,303 @@ interface FoundChain {
   readonly end: string;
 }
 
-/** Security logs that have grown since they were delivered, some at a time. */
-async function* grownChains(
-  { auditStore, delivered, found }: StreamParts,
-  aids: readonly string[],
-): AsyncGenerator<FoundChain, void, void> {
-  for (let at = 0; at < aids.length; at += STEP) {
-    const slice = aids.slice(at, at + STEP);
-    const marks = await Promise.all(slice.map((aid) => auditStore.readMarks(aid)));
-    for (const [i, aid] of slice.entries()) {
-      const ends = marks[i];
-      const end = ends?.head?.toString('base64') ?? '';
-      found.set(aid, end);
-      if (ends !== undefined && delivered.get(aid) !== end) {
-        yield { aid, marks: ends, end };
-      }
-    }
-  }
-}
+/** Longer than the delivery of a batch: a server that dies with the lease delays the others by this. */
+const LEASE_MS = 60_000;
+const BATCH_MAX = 2_048;
+const STEP = 256;
+const NO_BYTES = Buffer.alloc(0);
 
-/** Adds what a security log has behind its position. */
-async function addChain(
-  parts: StreamParts,
-  batch: Batch,
-  { aid, marks, end }: FoundChain,
-  position: number,
-): Promise<void> {
-  const { crypto, auditStore, sinkStore, delivered } = parts;
-  const { head, start } = await crypto.describeChain({ aid, ...marks });
-  const name = { aid, account: await nameOf(parts, aid) };
-  for (let from = Math.max(position, start.sequence); from < head.sequence; ) {
-    const sequences = Array.from({ length: Math.min(STEP, head.sequence - from) }, (_, i) => from + 1 + i);
-    const entries = await auditStore.read(aid, sequences);
-    if (entries.includes(undefined)) {
-      const now = await crypto.describeChain({ aid, ...(await auditStore.readMarks(aid)) });
-      if (now.start.sequence > from) {
-        // Retention has removed them meanwhile.
-        from = now.start.sequence;
-        continue;
-      }
-    }
-    const sealed = entries.map((entry) => entry ?? NO_BYTES);
-    const opened = await crypto.streamAudit({ aid, first: from + 1, entries: sealed });
-    const events = opened.map((entry, i) => securityEventOf(name, sequences[i] ?? 0, entry));
-    from += sequences.length;
-    const last = from;
-    await add(parts, batch, events, () => sinkStore.advance(aid, last));
-  }
-  batch.notes.push(async () => delivered.set(aid, end));
-}
+/** The sink did not accept a batch, or the lease was lost: the round ends. */
+class DeliveryError extends Error {}
 
-/** Adds what all security logs have behind their positions; gives the number of those that could not be read. */
-async function addChains(parts: StreamParts, batch: Batch): Promise<number> {
-  const { auditStore, sinkStore, delivered, found } = parts;
-  const positions = await sinkStore.positions();
-  const chains = await auditStore.chains();
-  const gone = [...positions.keys()].filter((aid) => !chains.includes(aid));
-  await sinkStore.forget(gone);
-  for (const aid of gone) {
-    delivered.delete(aid);
-    found.delete(aid);
-  }
-  let failed = 0;
-  for await (const chain of grownChains(parts, chains)) {
-    await addChain(parts, batch, chain, positions.get(chain.aid) ?? 0).catch((error: unknown) => {
-      failed += 1;
-      return giveUpOn(parts, error);
+/**
+ * Delivers all entries of security logs and action logs to a sink, at least once, and each log in its order. One server at a time
+ * delivers. Positions are recorded in Redis after the delivery.
+ */
+export class AuditStream {
+  private readonly stopping = new AbortController();
+  /** Names of accounts and keys, by their ids. */
+  private readonly names = new Map<string, string>();
+  /** The head of each security log up to which all is delivered, and the one that the last round has found. */
+  private readonly delivered = new Map<string, string>();
+  private readonly found = new Map<string, string>();
+  /** The number of logs that the last round has left; undefined while another server delivers. */
+  private backlog: number | undefined;
+  private isOk: boolean | undefined;
+  private running: Promise<void> | undefined;
+  /** Whether this round has read all names. */
+  private hasNames = false;
+
+  constructor(
+    private readonly auditStore: AuditStore,
+    private readonly sinkStore: SinkPositions,
+    private readonly crypto: Crypto,
+    private readonly accounts: NamedAccounts,
+    private readonly deliver: Deliver,
+    private readonly recordEvent: RecordEvent,
+    /** A random id of this server. */
+    private readonly server: string,
+    /** The account whose security log is delivered; undefined for those of all accounts. */
+    private readonly only?: string,
+  ) {}
+
+  /** Delivers what is undelivered, unless another server does. Never rejects: a later round retries. */
+  async round(): Promise<void> {
+    this.running ??= this.runRound().finally(() => {
+      this.running = undefined;
     });
+    await this.running;
   }
-  return failed;
-}
 
-/** A log that cannot be read does not hold up others. */
-function giveUpOn({ recordEvent, state }: StreamParts, error: unknown): void {
-  if (error instanceof DeliveryError) {
-    throw error;
+  /** Whether the last round has delivered everything, and how many logs are left; undefined while another server delivers. */
+  figures(): { readonly isOk: boolean | undefined; readonly backlog: number | undefined } {
+    return { isOk: this.isOk, backlog: this.backlog };
   }
-  if (state.isOk !== false) {
-    recordEvent('audit_stream_failed', failureFields(error));
+
+  /** Ends the round in flight, whose entries may be delivered again, and releases the lease. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+    await this.sinkStore.release(this.server).catch(() => undefined);
   }
-}
 
-async function eventsOf(
-  parts: StreamParts,
-  where: SinkBucket,
-  entries: readonly {
-    readonly token: string;
-    readonly sequence: number;
-    readonly entry: Buffer | undefined;
-  }[],
-): Promise<readonly SinkEvent[]> {
-  const { aid, bucket } = where;
-  const { kid } = bucket;
-  const params = { aid, kid, tokens: entries.map(({ token }) => token) };
-  const sealed = entries.map(({ entry }) => entry ?? NO_BYTES);
-  const opened = await parts.crypto.streamLogs({ params, entries: sealed });
-  const names = { aid, account: await nameOf(parts, aid), kid, key: await nameOf(parts, kid) };
-  return entries.map(({ token, sequence }, i) =>
-    itemEventOf({ ...names, token }, sequence, opened[i] ?? null),
-  );
-}
-
-/** Adds what some logs have: a part of each at once, and the next one of those that are longer. */
-async function addLogs(
-  parts: StreamParts,
-  batch: Batch,
-  where: SinkBucket,
-  logs: readonly Pick<UndeliveredPart, 'token' | 'from'>[],
-): Promise<void> {
-  const { sinkStore } = parts;
-  const { bucket } = where;
-  for (let open = logs; open.length > 0; ) {
-    const read = await Promise.all(
-      open.map(({ token, from }) => sinkStore.readLog(bucket, token, from, 'recorded')),
-    );
-    const numbered = read.flatMap(({ token, from, entries }) =>
-      entries.map((entry, i) => ({ token, sequence: from + 1 + i, entry })),
-    );
-    const events = numbered.length === 0 ? [] : await eventsOf(parts, where, numbered);
-    await add(parts, batch, events, () =>
-      Promise.all(read.map((part) => sinkStore.advanceLog(bucket, part))),
-    );
-    open = read
-      .filter(({ isLast }) => !isLast)
-      .map(({ token, from, entries }) => ({ token, from: from + entries.length }));
-  }
-}
-
-async function addBucket(parts: StreamParts, batch: Batch, where: SinkBucket): Promise<void> {
-  const { sinkStore } = parts;
-  const { bucket } = where;
-  // Entries of removed logs are older than those that a new log of the same token has.
-  for (;;) {
-    const entries: readonly OutboxEntry[] = await sinkStore.readOutbox(bucket);
-    if (entries.length === 0) {
-      break;
+  private async runRound(): Promise<void> {
+    try {
+      if (!(await this.holdsLease())) {
+        this.isOk = undefined;
+        this.backlog = undefined;
+        // Another server moves the positions meanwhile.
+        this.delivered.clear();
+        return;
+      }
+      const error = await this.deliverAll().then(
+        () => undefined,
+        (failure: unknown) => failure,
+      );
+      if (!this.stopping.signal.aborted) {
+        this.learn(error);
+        this.backlog = await this.countBacklog();
+      }
+    } catch (error) {
+      // Redis does not answer: the backlog stays as it was known.
+      this.learn(error);
     }
-    const events = await eventsOf(parts, where, entries);
+  }
+
+  private async holdsLease(): Promise<boolean> {
+    return !this.stopping.signal.aborted && (await this.sinkStore.claim(this.server, LEASE_MS));
+  }
+
+  private async deliverAll(): Promise<void> {
+    const batch: Batch = { events: [], notes: [] };
+    this.hasNames = false;
+    let failed = await this.addChains(batch);
+    for (const where of await this.sinkStore.buckets()) {
+      await this.addBucket(batch, where).catch((error: unknown) => {
+        failed += 1;
+        this.giveUpOn(error);
+      });
+    }
+    await this.flush(batch);
+    if (failed > 0) {
+      throw new Error('some logs could not be read');
+    }
+  }
+
+  /** Adds the undelivered entries of all security logs; returns the number of those that could not be read. */
+  private async addChains(batch: Batch): Promise<number> {
+    const positions = await this.sinkStore.positions();
+    const chains = this.only === undefined ? await this.auditStore.chains() : [this.only];
+    const gone = [...positions.keys()].filter((aid) => !chains.includes(aid));
+    await this.sinkStore.forget(gone);
+    for (const aid of gone) {
+      this.delivered.delete(aid);
+      this.found.delete(aid);
+    }
+    let failed = 0;
+    for await (const chain of this.grownChains(chains)) {
+      await this.addChain(batch, chain, positions.get(chain.aid) ?? 0).catch((error: unknown) => {
+        failed += 1;
+        return this.giveUpOn(error);
+      });
+    }
+    return failed;
+  }
+
+  /** Yields security logs that have grown since they were delivered. */
+  private async *grownChains(aids: readonly string[]): AsyncGenerator<FoundChain, void, void> {
+    for (let at = 0; at < aids.length; at += STEP) {
+      const slice = aids.slice(at, at + STEP);
+      const marks = await Promise.all(slice.map((aid) => this.auditStore.readMarks(aid)));
+      for (const [i, aid] of slice.entries()) {
+        const ends = marks[i];
+        const end = ends?.head?.toString('base64') ?? '';
+        this.found.set(aid, end);
+        if (ends !== undefined && this.delivered.get(aid) !== end) {
+          yield { aid, marks: ends, end };
+        }
+      }
+    }
+  }
+
+  /** Adds the entries of a security log after its position. */
+  private async addChain(batch: Batch, { aid, marks, end }: FoundChain, position: number): Promise<void> {
+    const { head, start } = await this.crypto.describeChain({ aid, ...marks });
+    const name = { aid, account: await this.nameOf(aid) };
+    for (let from = Math.max(position, start.sequence); from < head.sequence; ) {
+      const sequences = Array.from({ length: Math.min(STEP, head.sequence - from) }, (_, i) => from + 1 + i);
+      const entries = await this.auditStore.read(aid, sequences);
+      if (entries.includes(undefined)) {
+        const now = await this.crypto.describeChain({ aid, ...(await this.auditStore.readMarks(aid)) });
+        if (now.start.sequence > from) {
+          // Retention has removed them meanwhile.
+          from = now.start.sequence;
+          continue;
+        }
+      }
+      const sealed = entries.map((entry) => entry ?? NO_BYTES);
+      const opened = await this.crypto.streamAudit({ aid, first: from + 1, entries: sealed });
+      const events = opened.map((entry, i) => securityEventOf(name, sequences[i] ?? 0, entry));
+      from += sequences.length;
+      const last = from;
+      await this.add(batch, events, () => this.sinkStore.advance(aid, last));
+    }
+    batch.notes.push(async () => this.delivered.set(aid, end));
+  }
+
+  private async addBucket(batch: Batch, where: SinkBucket): Promise<void> {
+    const { bucket } = where;
+    // Entries of removed logs are older than those of a new log of the same token.
+    for (;;) {
+      const entries: readonly OutboxEntry[] = await this.sinkStore.readOutbox(bucket);
+      if (entries.length === 0) {
+        break;
+      }
+      batch.events.push(...(await this.eventsOf(where, entries)));
+      batch.notes.push(() => this.sinkStore.advanceOutbox(bucket, entries));
+      await this.flush(batch);
+    }
+    for await (const logs of this.sinkStore.logs(bucket)) {
+      await this.addLogs(batch, where, logs);
+    }
+    batch.notes.push(() => this.sinkStore.clear(where));
+  }
+
+  /** Adds the undelivered entries of some logs: one part of each at a time. */
+  private async addLogs(
+    batch: Batch,
+    where: SinkBucket,
+    logs: readonly Pick<UndeliveredPart, 'token' | 'from'>[],
+  ): Promise<void> {
+    const { bucket } = where;
+    for (let open = logs; open.length > 0; ) {
+      const read = await Promise.all(
+        open.map(({ token, from }) => this.sinkStore.readLog(bucket, token, from, 'recorded')),
+      );
+      const numbered = read.flatMap(({ token, from, entries }) =>
+        entries.map((entry, i) => ({ token, sequence: from + 1 + i, entry })),
+      );
+      const events = numbered.length === 0 ? [] : await this.eventsOf(where, numbered);
+      await this.add(batch, events, () =>
+        Promise.all(read.map((part) => this.sinkStore.advanceLog(bucket, part))),
+      );
+      open = read
+        .filter(({ isLast }) => !isLast)
+        .map(({ token, from, entries }) => ({ token, from: from + entries.length }));
+    }
+  }
+
+  private async eventsOf(
+    { aid, bucket: { kid } }: SinkBucket,
+    entries: readonly {
+      readonly token: string;
+      readonly sequence: number;
+      readonly entry: Buffer | undefined;
+    }[],
+  ): Promise<readonly SinkEvent[]> {
+    const params = { aid, kid, tokens: entries.map(({ token }) => token) };
+    const sealed = entries.map(({ entry }) => entry ?? NO_BYTES);
+    const opened = await this.crypto.streamLogs({ params, entries: sealed });
+    const names = { aid, account: await this.nameOf(aid), kid, key: await this.nameOf(kid) };
+    return entries.map(({ token, sequence }, i) =>
+      itemEventOf({ ...names, token }, sequence, opened[i] ?? null),
+    );
+  }
+
+  /** Returns the name of an account or key, or its id if it is deleted. Reads new names once a round, with all records. */
+  private async nameOf(id: string): Promise<string> {
+    if (!this.names.has(id) && id !== '' && !this.hasNames) {
+      this.hasNames = true;
+      for await (const { aid, name, kids, users } of this.accounts()) {
+        this.names.set(aid, name);
+        for (const [i, kid] of kids.entries()) {
+          this.names.set(kid, users[i] ?? kid);
+        }
+      }
+    }
+    return this.names.get(id) ?? id;
+  }
+
+  private async add(batch: Batch, events: readonly SinkEvent[], note: () => Promise<unknown>): Promise<void> {
     batch.events.push(...events);
-    batch.notes.push(() => sinkStore.advanceOutbox(bucket, entries));
-    await flush(parts, batch);
+    batch.notes.push(note);
+    if (batch.events.length >= BATCH_MAX) {
+      await this.flush(batch);
+    }
   }
-  for await (const logs of sinkStore.logs(bucket)) {
-    await addLogs(parts, batch, where, logs);
+
+  private async flush(batch: Batch): Promise<void> {
+    const { events, notes } = batch;
+    batch.events = [];
+    batch.notes = [];
+    if (events.length > 0) {
+      if (!(await this.holdsLease())) {
+        throw new DeliveryError('lease');
+      }
+      try {
+        await this.deliver(events, this.stopping.signal);
+      } catch (error) {
+        throw new DeliveryError('sink', { cause: error });
+      }
+    }
+    for (const note of notes) {
+      await note();
+    }
   }
-  batch.notes.push(() => sinkStore.clear(where));
+
+  /** Skips a log that cannot be read, so that it does not hold up others. */
+  private giveUpOn(error: unknown): void {
+    if (error instanceof DeliveryError) {
+      throw error;
+    }
+    if (this.isOk !== false) {
+      this.recordEvent('audit_stream_failed', failureFields(error));
+    }
+  }
+
+  /** Stores an outcome, and reports a change once. */
+  private learn(error: unknown): void {
+    const isOk = error === undefined;
+    if (isOk && this.isOk === false) {
+      this.recordEvent('audit_sink_ok');
+    }
+    if (!isOk && this.isOk !== false) {
+      const { cause = error } = error instanceof Error ? error : {};
+      this.recordEvent('audit_sink_failed', { reason: reasonOf(cause) });
+    }
+    this.isOk = isOk;
+  }
+
+  /** Counts undelivered logs: security logs that have grown, item logs, and entries of removed ones. */
+  private async countBacklog(): Promise<number> {
+    const waiting = (await this.sinkStore.buckets()).map(({ bucket }) => this.sinkStore.waiting(bucket));
+    const grown = [...this.found].filter(([aid, end]) => this.delivered.get(aid) !== end);
+    return (await Promise.all(waiting)).reduce((sum, count) => sum + count, grown.length);
+  }
 }
 
-async function deliverAll(parts: StreamParts): Promise<void> {
-  const batch: Batch = { events: [], notes: [] };
-  parts.state.hasNames = false;
-  let failed = await addChains(parts, batch);
-  for (const where of await parts.sinkStore.buckets()) {
-    await addBucket(parts, batch, where).catch((error: unknown) => {
-      failed += 1;
-      giveUpOn(parts, error);
-    });
-  }
-  await flush(parts, batch);
-  if (failed > 0) {
-    throw new Error('some logs could not be read');
-  }
-}
-
-/** Logs that wait: security logs that have grown, item logs, and entries of removed ones. */
-async function countBacklog({ sinkStore, delivered, found }: StreamParts): Promise<number> {
-  const waiting = (await sinkStore.buckets()).map(({ bucket }) => sinkStore.waiting(bucket));
-  const grown = [...found].filter(([aid, end]) => delivered.get(aid) !== end);
-  return (await Promise.all(waiting)).reduce((sum, count) => sum + count, grown.length);
-}
-
-/** Remembers an outcome; a change is recorded once. */
-function learn({ state, recordEvent }: StreamParts, error: unknown): void {
-  const isOk = error === undefined;
-  if (isOk && state.isOk === false) {
-    recordEvent('audit_sink_ok');
-  }
-  if (!isOk && state.isOk !== false) {
-    const { cause = error } = error instanceof Error ? error : {};
-    recordEvent('audit_sink_failed', { reason: reasonOf(cause) });
-  }
-  state.isOk = isOk;
-}
-
-/** The code of a system error, otherwise its class: a message may contain data. */
+/** Names an error by its system error code, otherwise by its class: a message may contain data. */
 function reasonOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : error instanceof Error ? error.name : 'error';
-}
-
-async function runRound(parts: StreamParts): Promise<void> {
-  const { sinkStore, server, state, stopping, delivered } = parts;
-  try {
-    if (stopping.signal.aborted || !(await sinkStore.claim(server, LEASE_MS))) {
-      state.isOk = undefined;
-      state.backlog = undefined;
-      // Another server moves the positions meanwhile.
-      delivered.clear();
-      return;
-    }
-    const error = await deliverAll(parts).then(
-      () => undefined,
-      (failure: unknown) => failure,
-    );
-    if (!stopping.signal.aborted) {
-      learn(parts, error);
-      state.backlog = await countBacklog(parts);
-    }
-  } catch (error) {
-    // Redis is away: what it does not say is not known.
-    learn(parts, error);
-  }
-}
-
-/** Delivers what there is, unless another server does. Never rejects: what is left is delivered by a later round. */
-async function round(parts: StreamParts): Promise<void> {
-  const { state } = parts;
-  state.running ??= runRound(parts).finally(() => {
-    state.running = undefined;
-  });
-  await state.running;
-}
-
-/** Whether the last round has delivered all that there was, and how many logs wait; undefined while another server delivers. */
-function figures({ state }: StreamParts): {
-  readonly isOk: boolean | undefined;
-  readonly backlog: number | undefined;
-} {
-  return { isOk: state.isOk, backlog: state.backlog };
-}
-
-/** Ends the round in flight, which may repeat what it delivers, and leaves the lease to others. */
-async function stop({ sinkStore, server, state, stopping }: StreamParts): Promise<void> {
-  stopping.abort();
-  await state.running;
-  await sinkStore.release(server).catch(() => undefined);
 }

@@ -10,14 +10,14 @@ function linesOf(events: readonly SinkEvent[]): string {
   return events.map(({ text }) => `${text}\n`).join('');
 }
 
-/** Appends lines to a file, which is opened each time, so that it may be moved away; synced to disk. */
+/** Appends lines to a file and syncs it to disk. The file is opened each time, so that it may be moved away. */
 async function appendLines(path: string, lines: string): Promise<void> {
   const file = await open(path, 'a+', 0o600);
   try {
     const { size } = await file.stat();
     const last = Buffer.alloc(1);
     await (size === 0 ? undefined : file.read(last, 0, 1, size - 1));
-    // A full disk, or a crash, has left a part of a line.
+    // A full disk or a crash may have left a part of a line.
     const isTorn = size > 0 && last[0] !== LINE_FEED;
     await file.writeFile(isTorn ? `\n${lines}` : lines);
     await file.datasync();
@@ -33,7 +33,7 @@ function printLines(lines: string): Promise<void> {
   });
 }
 
-/** What delivers events to a sink: resolves when the sink has taken all, as far as it can say so. */
+/** Opens a sink: the function resolves when the sink has accepted all events, as far as it confirms that. */
 export function openAuditSink(
   sink: AuditSink,
 ): (events: readonly SinkEvent[], signal: AbortSignal) => Promise<void> {

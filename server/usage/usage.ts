@@ -4,7 +4,7 @@ import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
 import { OPERATIONS } from '../core/operations.ts';
 import { formatExpiry } from '../domain/text/time.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import { type MeteringService, monthOf, requestsOf } from '../request/metering.ts';
 import type { ItemStore } from '../vault/store/items.ts';
@@ -17,7 +17,7 @@ const KEYS_STEP = 1_024;
 interface AdminDependencies {
   readonly itemStore: Pick<ItemStore, 'countItems'>;
   readonly metering: Pick<MeteringService, 'read'>;
-  readonly keys: Pick<Keys, 'find' | 'users'>;
+  readonly keys: Pick<KeyOpener, 'find' | 'users'>;
   readonly prices: PriceTable;
   readonly now: Clock;
 }

@@ -1,7 +1,7 @@
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { ItemRemover } from './remover.ts';
 import type { ItemStore } from './store/items.ts';
@@ -26,7 +26,7 @@ export class Erasure {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly remover: ItemRemover,
     private readonly cursors: Cursors,
     private readonly erasedMax = ERASED_MAX,

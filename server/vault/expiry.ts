@@ -4,7 +4,7 @@ import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import { proveRemovals } from './remover.ts';
@@ -22,7 +22,7 @@ export class ItemExpiry {
     private readonly keyStore: KeyStore,
     private readonly crypto: Crypto,
     private readonly audit: Audit,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
     private readonly randomId: RandomId,

@@ -5,8 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
-import { type Done, done, type KeyRef, type Retry } from '../key/opener.ts';
+import { type Done, done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
 import type { Rules } from '../rule/rules.ts';
@@ -49,7 +48,7 @@ export class ItemReader {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly cards: CardMetadataSource,
     private readonly now: Clock,
   ) {}

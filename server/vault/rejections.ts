@@ -2,7 +2,7 @@ import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
+import type { KeyOpener } from '../key/opener.ts';
 import { type AccountContext, actorOf } from '../request/context.ts';
 import type { ItemStore } from './store/items.ts';
 
@@ -60,7 +60,7 @@ export class Rejections {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly now: Clock,
   ) {}
 

@@ -3,8 +3,7 @@ import type { ItemFault } from '../../workers/jobs/vault/jobs.ts';
 import { mapAhead, pause } from '../core/concurrency.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
-import { CLOSED_PAUSE_MS, type KeyRef } from '../key/opener.ts';
+import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { AccountContext } from '../request/context.ts';
@@ -47,7 +46,7 @@ export class ItemRemover {
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly admission: Admission,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly metering: MeteringService,
   ) {}
 

@@ -6,8 +6,14 @@ import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Keys } from '../key/keys.ts';
-import { type Done, type KeyRef, provenMissing, type Retry, type Unlocked } from '../key/opener.ts';
+import {
+  type Done,
+  type KeyOpener,
+  type KeyRef,
+  provenMissing,
+  type Retry,
+  type Unlocked,
+} from '../key/opener.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
 import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
 import type { MeteringService } from '../request/metering.ts';
@@ -46,7 +52,7 @@ export class Vault {
     private readonly crypto: Crypto,
     private readonly metering: MeteringService,
     private readonly idempotency: IdempotencyService,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly writer: ItemWriter,
     private readonly replacer: ItemReplacer,

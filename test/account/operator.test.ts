@@ -87,7 +87,7 @@ describe('accounts', () => {
     const ctx = await signedIn('op-gone', made.password);
     await vault.opened.services.passwords.change(ctx, undefined, undefined);
     const { reply } = await vault.opened.services.keys.create(ctx, { user: 'k' });
-    const { kid } = await vault.opened.services.keys.find(ctx.account, 'k');
+    const { kid } = await vault.opened.services.keyOpener.find(ctx.account, 'k');
     await vault.opened.services.vault.store(ctx, {
       user: 'k',
       passphrase: bytesOf(reply.passphrase),

@@ -2,11 +2,12 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLogHeads } from '../../server/log-heads/heads.ts';
-import type { HeadsStore } from '../../server/log-heads/store.ts';
+import { LogHeads } from '../../server/log-heads/heads.ts';
+import { HeadsStore } from '../../server/log-heads/store.ts';
 import { ownedKeys } from '../../server/maintenance/walk.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
+import { overriding } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 import { copyOf, putBack } from '../maintenance/copies.ts';
 
@@ -278,14 +279,14 @@ function dyingAt(step: keyof HeadsStore) {
   const dies = (): never => {
     throw new Error('the process dies here');
   };
-  return createLogHeads({
-    ...{ crypto, now, itemStore: stores.itemStore },
-    headsStore: { ...stores.headsStore, [step]: dies },
-    accounts: () => ownedKeys({ crypto, recordStore: stores.recordStore }),
-    announce: () => undefined,
-    onFault: dies,
-    onFailure: () => undefined,
-  });
+  const recordEvent = (event: string): void => {
+    if (event === 'log_heads_fault') {
+      dies();
+    }
+  };
+  const headsStore = overriding(stores.headsStore, { [step]: dies });
+  const accounts = () => ownedKeys({ crypto, recordStore: stores.recordStore });
+  return new LogHeads(headsStore, stores.itemStore, crypto, accounts, undefined, recordEvent, now);
 }
 
 test.each(['fold', 'put', 'putCheckpoint'] as const)(
@@ -310,10 +311,10 @@ test('a stopping server records for some seconds at most; the next start records
   await Promise.all(Array.from({ length: 60 }, () => storeOne()));
   const { headsStore } = vault.opened.stores;
   const time = spyOn(performance, 'now');
-  const read = headsStore.changed;
+  const unchanged = new HeadsStore(vault.opened.redis);
   let ended = 0;
   const slow = spyOn(headsStore, 'changed').mockImplementation(async function* (bucket) {
-    yield* read(bucket);
+    yield* unchanged.changed(bucket);
     ended += 1;
     if (ended === 3) {
       const past = performance.now() + 6_000;

@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildForms, type FormBundles } from '../../forms/build.ts';
 import { createApp } from '../../server/boot/app.ts';
-import type { CaptureEndpoint } from '../../server/endpoint/capture-schema.ts';
+import type { CaptureEndpoint } from '../../server/endpoint/schema.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
 import type { FormSettings, FormTypeName } from '../../server/form/schema.ts';
 import { listen } from '../../server/http/listen/listen.ts';

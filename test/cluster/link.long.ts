@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { probeRedis } from '../../server/installation/store.ts';
+import { InstallationStore } from '../../server/installation/store.ts';
 import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { findUnsafe } from '../../server/redis/safety.ts';
@@ -144,13 +144,13 @@ describe('what production checks', () => {
 
 test('readiness asks the other nodes when the one of its own write is away', async () => {
   const master = await cluster.masterOf('{vault}');
-  await probeRedis(link);
+  await new InstallationStore(link).probe();
   await master.signal('SIGSTOP');
-  await probeRedis(link);
+  await new InstallationStore(link).probe();
   for (const { signal } of cluster.masters) {
     await signal('SIGSTOP');
   }
-  await expect(probeRedis(link)).rejects.toMatchObject(AWAY);
+  await expect(new InstallationStore(link).probe()).rejects.toMatchObject(AWAY);
   for (const { signal } of cluster.masters) {
     await signal('SIGCONT');
   }

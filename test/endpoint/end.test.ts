@@ -195,7 +195,7 @@ describe('deleting a key', () => {
 
   test('that was interrupted behind its record leaves no endpoint in use, also when its closing has run out', async () => {
     const made = await equip('cut-off');
-    const held = holdNext(vault.opened.stores.endpointStore, 'removeAll');
+    const held = holdNext(vault.opened.stores.endpointStore, 'removeOfKey');
     const removing = remove('cut-off', false);
     await held.reached;
     for (const fence of await vault.raw.keys(`{${made.kid}.*}f`)) {
@@ -319,7 +319,7 @@ describe('many endpoints', () => {
 
   test('of a key are all removed', async () => {
     const names = await enter('many-removed', 1);
-    await vault.opened.stores.endpointStore.removeAll(account.aid, 'many-removed');
+    await vault.opened.stores.endpointStore.removeOfKey(account.aid, 'many-removed');
     expect(await vault.raw.exists(...names)).toBe(0);
     expect(await vault.raw.exists(redisKeys.liveEndpoints(account.aid, 'many-removed'))).toBe(0);
   });

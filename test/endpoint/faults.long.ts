@@ -7,7 +7,7 @@ import { VaultError } from '../../server/core/errors.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, type Answer, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
-import { failNext, holdNext } from '../helpers/hold.ts';
+import { failNext, holdNext, loseNext } from '../helpers/hold.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
 
 const ANSWER_MS_MAX = 15_000;
@@ -83,15 +83,6 @@ async function inDirectory(id: string): Promise<boolean> {
   return (await vault.raw.zrange(redisKeys.endpointDirectory(account.aid), '0', '-1')).some((entry) =>
     entry.endsWith(` ${id}`),
   );
-}
-/** Lets the next call of a method happen, and loses its reply. */
-function loseNext<Target extends object>(target: Target, name: keyof Target & string): void {
-  const method: unknown = Reflect.get(target, name);
-  Reflect.set(target, name, async (...given: unknown[]) => {
-    Reflect.set(target, name, method);
-    await Reflect.apply(method as CallableFunction, target, given);
-    throw new VaultError('store_unavailable');
-  });
 }
 /** How often each item of this number was written. */
 async function writesOf(number: string): Promise<number[]> {

@@ -128,7 +128,7 @@ describe('entries of the directories that nobody would write', () => {
     const stopping = within(endpointStore.stopBefore(client.aid, kid, 2), clean);
     expect([await stopping, await wrapOf(live)]).toEqual([undefined, 0]);
     const second = await prepare(forges);
-    const removing = within(endpointStore.removeAll(client.aid, kid), second.clean);
+    const removing = within(endpointStore.removeOfKey(client.aid, kid), second.clean);
     expect([await removing, await isThere(second.live)]).toEqual([undefined, false]);
   });
 
@@ -231,7 +231,7 @@ describe('an endpoint whose record is damaged', () => {
     const outcomes: unknown[] = [];
     for (const end of [
       () => endpointStore.stopBefore(account.aid, kid, 2),
-      () => endpointStore.removeAll(account.aid, kid),
+      () => endpointStore.removeOfKey(account.aid, kid),
     ]) {
       for (const id of ids) {
         const nonce = `nonce-of-${id}`;

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { createEndpointStore, type EndpointStore } from '../../server/endpoint/store.ts';
+import { EndpointStore } from '../../server/endpoint/store.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -9,7 +9,7 @@ const RECORDS = { policy: Buffer.from('policy'), wrap: Buffer.from('wrap') };
 const redis = useRedis();
 let store: EndpointStore;
 beforeAll(() => {
-  store = createEndpointStore(redis.link);
+  store = new EndpointStore(redis.link);
 });
 
 function commit(nonce = 'nonce'): Promise<boolean> {

@@ -1,3 +1,5 @@
+import { VaultError } from '../../server/core/errors.ts';
+
 /** A call that a test has stopped on its way. */
 export interface Held {
   /** Resolves when the call has been made. */
@@ -72,4 +74,19 @@ export function failNext<Target extends object>(
   error: Error,
 ): void {
   answerNext(target, name, () => Promise.reject(error));
+}
+
+/** Lets the next call of a method happen, and loses its reply. */
+export function loseNext<Target extends object>(target: Target, name: keyof Target & string): void {
+  const method = methodOf(target, name);
+  Reflect.set(target, name, async (...given: unknown[]) => {
+    Reflect.set(target, name, method);
+    await Reflect.apply(method, target, given);
+    throw new VaultError('store_unavailable');
+  });
+}
+
+/** Makes an object that has some methods of its own and takes the others from the given one. */
+export function overriding<Target extends object>(target: Target, methods: Partial<Target>): Target {
+  return Object.assign(Object.create(target) as Target, methods);
 }

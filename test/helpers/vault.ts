@@ -252,7 +252,7 @@ async function openServer(
     target: targetOf(redis),
     ring: ringOf(settings),
     account: (wanted = {}) => makeAccount(opened, handle, wanted),
-    kidOf: async ({ aid }, user) => (await opened.services.keys.find({ aid }, user)).kid,
+    kidOf: async ({ aid }, user) => (await opened.services.keyOpener.find({ aid }, user)).kid,
     usage: async ({ aid }) => {
       const month = new Date(now()).toISOString().slice(0, 7);
       const counts = await opened.stores.accountStore.readUsage(aid, month);

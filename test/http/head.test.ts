@@ -3,8 +3,9 @@ import { createApp } from '../../server/boot/app.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
-import { ENDPOINT } from './stub-endpoints.ts';
-import { AUTHORIZATION, createStubParts, type StubParts, stub } from './stub-parts.ts';
+import { overriding } from '../helpers/hold.ts';
+import { ENDPOINT, stub } from './stub-endpoints.ts';
+import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { talkTo } from './talk.ts';
 
 /** What a reading needs beside the credentials, so that it succeeds. */
@@ -116,7 +117,7 @@ describe('HEAD of a long listing', () => {
     const endless = createApp(
       createStubParts({
         trees: stub<VaultTrees>({ decryptAll: async () => ({ stream }) }),
-        retrievals: { ...retrievals, use: async () => ({ stream }) },
+        retrievals: overriding(retrievals, { use: async () => ({ stream }) }),
       }),
     );
     const own = listen(endless, { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });

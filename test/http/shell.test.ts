@@ -6,7 +6,8 @@ import { createMetrics } from '../../server/telemetry/metrics.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createClient, samplePath } from './client.ts';
-import { createStubParts, stub, TOKEN_INFO } from './stub-parts.ts';
+import { stub } from './stub-endpoints.ts';
+import { createStubParts, TOKEN_INFO } from './stub-parts.ts';
 
 const CANARY = 'canary-4929123412341234';
 const STORE = '/v1/vault?user=u1&passphrase=pass';

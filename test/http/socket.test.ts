@@ -3,7 +3,8 @@ import type net from 'node:net';
 import { createApp } from '../../server/boot/app.ts';
 import { listen } from '../../server/http/listen/listen.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
-import { AUTHORIZATION, createStubParts, type StubParts, stub } from './stub-parts.ts';
+import { stub } from './stub-endpoints.ts';
+import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
 import { type TalkArguments, talkTo } from './talk.ts';
 
 const HEAD = `Host: vault.test\r\nAuthorization: ${AUTHORIZATION}\r\n`;

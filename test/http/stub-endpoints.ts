@@ -6,8 +6,11 @@ import type { Connection } from '../../server/connection/schema.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret, type SecretBytes } from '../../server/core/secret.ts';
 import type { EndpointAddress } from '../../server/endpoint/auth.ts';
-import type { SealingKey } from '../../server/endpoint/capture-schema.ts';
-import type { EndpointWithSecret } from '../../server/endpoint/endpoints.ts';
+import type { Captures } from '../../server/endpoint/captures.ts';
+import type { Endpoints, EndpointWithSecret } from '../../server/endpoint/endpoints.ts';
+import type { Retrievals } from '../../server/endpoint/retrievals.ts';
+import type { SealingKey } from '../../server/endpoint/schema.ts';
+import type { SealingKeys } from '../../server/endpoint/sealing-keys.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
@@ -118,7 +121,7 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' 
 type StubEndpoints = Pick<
   HttpParts,
   | 'captures'
-  | 'sealing'
+  | 'sealingKeys'
   | 'retrievals'
   | 'endpoints'
   | 'rules'
@@ -139,7 +142,7 @@ export function createStubEndpoints(note: Note): StubEndpoints {
   const retrieved = note('retrieve', () => new TextEncoder().encode('{"number":"1.10"}'));
   const listed = note('listEndpoints', () => []);
   return {
-    captures: {
+    captures: stub<Captures>({
       create: note('createCapture', () => NEW_ENDPOINT),
       use: async (ctx: RequestContext, input) => {
         refuseOthers(input);
@@ -149,19 +152,19 @@ export function createStubEndpoints(note: Note): StubEndpoints {
         refuseOthers(address);
         return { unique_id: ENDPOINT.id, expires_at: NEW_ENDPOINT.expires_at };
       },
-    },
-    sealing: { current: async () => SEALING_KEY },
-    retrievals: {
+    }),
+    sealingKeys: stub<SealingKeys>({ current: async () => SEALING_KEY }),
+    retrievals: stub<Retrievals>({
       create: note('createRetrieve', () => NEW_ENDPOINT),
       use: async (ctx: RequestContext, input) => {
         refuseOthers(input);
         return retrieved(ctx, input);
       },
-    },
-    endpoints: {
+    }),
+    endpoints: stub<Endpoints>({
       list: (ctx, kind, filter) => listed(ctx, { kind, ...filter }),
       remove: note('removeEndpoint', () => undefined),
-    },
+    }),
     rules: stub<Rules>({
       create: note('createRule', () => RULE),
       read: note('readRule', () => RULE),

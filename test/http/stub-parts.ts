@@ -7,6 +7,8 @@ import { toPlain } from '../../server/domain/json/plain.ts';
 import type { Exports } from '../../server/export/exports.ts';
 import { createBodyBudget } from '../../server/http/body-budget.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
+import type { Keys } from '../../server/key/keys.ts';
+import type { Recoveries } from '../../server/key/recoveries.ts';
 import { createAdmission } from '../../server/limits/admission.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
@@ -16,12 +18,7 @@ import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
 import type { Erasure } from '../../server/vault/erasure.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { Vault } from '../../server/vault/vault.ts';
-import { createStubEndpoints, stubCredentials, stubJobs } from './stub-endpoints.ts';
-
-/** Makes a service of some of its methods. Its class has private members, which no object literal has. */
-export function stub<Service>(methods: Partial<Service>): Service {
-  return methods as Service;
-}
+import { createStubEndpoints, stub, stubCredentials, stubJobs } from './stub-endpoints.ts';
 
 /** What the stub services were asked, in order. */
 export interface Asked {
@@ -88,7 +85,7 @@ function stubVault(
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
-    recoveries: {
+    recoveries: stub<Recoveries>({
       create: note('createRecovery', () => recovery),
       read: note('readRecovery', () => recovery),
       remove: note('removeRecovery', () => undefined),
@@ -96,7 +93,7 @@ function stubVault(
         user: 'u1',
         passphrase: new Secret('generated-passphrase'),
       })),
-    },
+    }),
     vault: stub<Vault>({
       store: note('store', () => ({ reply: TOKEN_INFO, replayed: false })),
       decrypt: note('decrypt', () => new TextEncoder().encode('{"number":"1.10"}')),
@@ -117,7 +114,7 @@ function stubVault(
     }),
     exports: stub<Exports>({ exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')) }),
     erasure: stub<Erasure>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
-    keys: {
+    keys: stub<Keys>({
       create: note('createKey', () => ({
         reply: { user: 'u1', passphrase: new Secret('generated-passphrase') },
         replayed: false,
@@ -128,7 +125,7 @@ function stubVault(
         passphrase: new Secret('generated-passphrase'),
       })),
       remove: note('removeKey', () => undefined),
-    },
+    }),
   };
 }
 

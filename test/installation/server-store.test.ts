@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
-import { createServerStore, type ServerEntry } from '../../server/installation/server-store.ts';
-import { createSiblings } from '../../server/installation/servers.ts';
+import { type ServerEntry, ServerStore } from '../../server/installation/server-store.ts';
+import { Siblings } from '../../server/installation/servers.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from '../redis/redis.ts';
 
 const redis = useRedis();
+const noRoots = async (): Promise<string> => '';
 
 function entryOf(id: string): ServerEntry {
   return {
@@ -21,12 +22,12 @@ function entryOf(id: string): ServerEntry {
 }
 
 test('a server on another network stack shares no port, whatever its address', async () => {
-  const store = createServerStore(redis.link);
+  const store = new ServerStore(redis.link);
   const own = { address: '::1', port: 8080, version: '1.0' };
-  const siblings = createSiblings(store, { ...own, id: 'own' });
+  const siblings = new Siblings(store, { ...own, id: 'own' }, noRoots);
   await store.heartbeat(entryOf('elsewhere'));
   expect(await siblings.havePort()).toBe(false);
-  const other = createSiblings(store, { ...own, id: 'other' });
+  const other = new Siblings(store, { ...own, id: 'other' }, noRoots);
   await other.announce();
   expect(await siblings.havePort()).toBe(true);
   await other.withdraw();
@@ -34,7 +35,7 @@ test('a server on another network stack shares no port, whatever its address', a
 });
 
 test('servers tell of each other until they leave', async () => {
-  const store = createServerStore(redis.link);
+  const store = new ServerStore(redis.link);
   expect(await store.list()).toEqual([]);
   expect(await store.heartbeat(entryOf('a'))).toEqual([entryOf('a')]);
   expect(await store.heartbeat(entryOf('b'))).toEqual([entryOf('a'), entryOf('b')]);
@@ -44,7 +45,7 @@ test('servers tell of each other until they leave', async () => {
 });
 
 test('a server that tells no more is forgotten when its lease is over', async () => {
-  const store = createServerStore(redis.link);
+  const store = new ServerStore(redis.link);
   await store.heartbeat(entryOf('a'));
   const told = String(await redis.link.command('HGET', [redisKeys.servers, 'a']));
   const [expires = '', ...rest] = told.split(' ');
@@ -58,6 +59,6 @@ test('a server that tells no more is forgotten when its lease is over', async ()
 
 test('what somebody else has written there harms nobody', async () => {
   await redis.link.write('HSET', [redisKeys.servers, 'x', 'nonsense', 'y', '99999999999999 %', 'z', '']);
-  const listed = await createServerStore(redis.link).list();
+  const listed = await new ServerStore(redis.link).list();
   expect(listed.map(({ id, host, port }) => ({ id, host, port }))).toEqual([{ id: 'y', host: '', port: 0 }]);
 });

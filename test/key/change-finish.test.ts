@@ -4,7 +4,7 @@ import { Secret } from '../../server/core/secret.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, retrieve } from '../helpers/endpoints.ts';
-import { failNext } from '../helpers/hold.ts';
+import { failNext, loseNext } from '../helpers/hold.ts';
 import { openTestVault } from '../helpers/vault.ts';
 
 const NEW = 'the passphrase that nobody was told';
@@ -24,7 +24,7 @@ afterAll(() => vault.close());
 /** What a server leaves that dies right behind the key's record. */
 async function changeAndDie(user: string): Promise<void> {
   const { crypto, stores } = vault.opened;
-  const key = await vault.opened.services.keys.find(account, user);
+  const key = await vault.opened.services.keyOpener.find(account, user);
   const read = await stores.keyStore.readPair(key.aid, user);
   const next = await crypto.changePassphrase({
     key,
@@ -69,13 +69,7 @@ test('what somebody else has put among the changes to finish does not stop the s
 
 test('a change whose reply from Redis was lost is told as what it was', async () => {
   await account.key('unheard');
-  const { keyStore } = vault.opened.stores;
-  const { change } = keyStore;
-  keyStore.change = async (key) => {
-    keyStore.change = change;
-    await change(key);
-    throw new VaultError('store_unavailable');
-  };
+  loseNext(vault.opened.stores.keyStore, 'change');
   const body = { user: 'unheard', passphrase: PASSPHRASE };
   const answer = await account.send('PUT', '/key/', { body });
   const { passphrase } = answer.as<{ passphrase: string }>();

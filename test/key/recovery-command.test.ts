@@ -103,7 +103,7 @@ test('what is wrong with a call is said before anything is opened, or changed', 
 
 test('a passphrase that a person types is not shown, and can be corrected', async () => {
   let shown = '';
-  const program = `const { readPassphrase } = await import('./server/cli/commands/file.ts');
+  const program = `const { readPassphrase } = await import('./server/cli/file.ts');
     const secret = await readPassphrase(undefined, 'New passphrase: ');
     process.stdout.write('read ' + Buffer.from(secret.expose()).toString('hex'));`;
   const asked = Promise.withResolvers<void>();

@@ -120,7 +120,7 @@ describe('an interrupted recovery', () => {
     const token = await account.store(user, { number: '4111111111111111' });
     const reader = await createRetrieve(account, user);
     const { crypto, services, stores } = vault.opened;
-    const key = await services.keys.find(account, user);
+    const key = await services.keyOpener.find(account, user);
     const { record = key.record, recovery } = await stores.keyStore.readPair(account.aid, user);
     const secretOf = (text: string) => new Secret(new TextEncoder().encode(text));
     const next = await crypto.recoverKey({

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { createKeyStore, type KeyStore } from '../../server/key/store.ts';
+import { KeyStore } from '../../server/key/store.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -9,7 +9,7 @@ const KID = 'kid-for-key-tests';
 const redis = useRedis();
 let keys: KeyStore;
 beforeAll(() => {
-  keys = createKeyStore(redis.link, 4);
+  keys = new KeyStore(redis.link, 4);
 });
 
 test('an identifier has one winner', async () => {

@@ -3,7 +3,7 @@ import { createAdmission } from '../../server/limits/admission.ts';
 import { createContext, type RequestContext } from '../../server/request/context.ts';
 import { ItemPages } from '../../server/vault/list/page.ts';
 import type { ItemStore } from '../../server/vault/store/items.ts';
-import { stub } from '../http/stub-parts.ts';
+import { stub } from '../http/stub-endpoints.ts';
 
 const ACCOUNT = { aid: '' } as NonNullable<RequestContext['account']>;
 

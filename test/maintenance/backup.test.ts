@@ -4,6 +4,7 @@ import { canariesIn } from '../helpers/canaries.ts';
 import { type AccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { capture, createCapture } from '../helpers/endpoints.ts';
+import { overriding } from '../helpers/hold.ts';
 import { openRaw } from '../helpers/redis.ts';
 import { restoreInto } from '../helpers/restore.ts';
 import type { TestVault } from '../helpers/vault.ts';
@@ -127,8 +128,7 @@ describe('the restore drill', () => {
         ...vault.opened,
         stores: {
           ...vault.opened.stores,
-          keyStore: {
-            ...keyStore,
+          keyStore: overriding(keyStore, {
             async readPair(aid, user) {
               if (seen.has(user) && user === 'changed') {
                 const body = { user, passphrase: PASSPHRASE, new_passphrase: next };
@@ -141,7 +141,7 @@ describe('the restore drill', () => {
               seen.add(user);
               return keyStore.readPair(aid, user);
             },
-          },
+          }),
         },
       },
     };

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccountClient } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
+import { overriding } from '../helpers/hold.ts';
 import { openRaw } from '../helpers/redis.ts';
 import { configOn } from '../helpers/restore.ts';
 import type { TestVault } from '../helpers/vault.ts';
@@ -160,7 +161,10 @@ test('a backup that is killed or stopped leaves nothing under the name of its fi
     stopping.abort();
     return stores.keyStore.readPair(aid, user);
   };
-  const stops = { ...vault.opened, stores: { ...stores, keyStore: { ...stores.keyStore, readPair } } };
+  const stops = {
+    ...vault.opened,
+    stores: { ...stores, keyStore: overriding(stores.keyStore, { readPair }) },
+  };
   const ran = await runCommand(['backup', stopped ?? ''], {
     vault: { ...vault, opened: stops },
     signal: stopping.signal,

@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { StartError, VaultError } from '../../server/core/errors.ts';
-import { createServerStore } from '../../server/installation/server-store.ts';
+import { ServerStore } from '../../server/installation/server-store.ts';
 import { toVaultError } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { REQUIRED_COMMANDS } from '../../server/redis/requirements.ts';
@@ -114,7 +114,7 @@ describe('the documented user of Redis', () => {
     await vault.opened.sweep();
     await vault.opened.removeAccount(account.name);
     expect(await runCommand(['verify'], { vault })).toMatchObject({ code: 0, err: '' });
-    const store = createServerStore(vault.opened.redis);
+    const store = new ServerStore(vault.opened.redis);
     expect(await store.list()).toEqual([]);
     await store.leave('x');
     expect(await findUnsafe(vault.opened.redis)).toEqual([]);

@@ -202,8 +202,8 @@ describe('erasing a reference', () => {
   test('goes page by page while there is more', async () => {
     await newItems(25, 'pages');
     const { crypto, roots, services, stores } = vault.opened;
-    const { keys, removing, accounts } = services;
-    const cursors = createCursors(roots.cursorKeys);
+    const { keyOpener: keys, removing, accounts } = services;
+    const cursors = createCursors(() => roots.cursorKeys());
     const small = new Erasure(stores.itemStore, crypto, keys, removing, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {

@@ -1,7 +1,7 @@
 import type { Session } from '../../boot/open.ts';
 import { CommandError, defineCommand, type Table } from '../../cli/command.ts';
 import { pause } from '../../core/concurrency.ts';
-import { createServerStore } from '../../installation/server-store.ts';
+import { ServerStore } from '../../installation/server-store.ts';
 import { type RootRotation, rotateRoot } from './root.ts';
 
 /** How often the list of servers is read while one of them is waited for. */
@@ -11,7 +11,7 @@ const WAIT_MS = 90_000;
 
 /** Resolves when every running server reports this state; rejects, naming those that do not, after 90 s. */
 async function waitForServers({ vault }: Session, state: string, signal: AbortSignal): Promise<void> {
-  const servers = createServerStore(vault.redis);
+  const servers = new ServerStore(vault.redis);
   const startedAt = performance.now();
   for (;;) {
     const late = (await servers.list()).filter(({ roots }) => roots !== state);

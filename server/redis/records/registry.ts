@@ -115,12 +115,14 @@ function maybeSent(stored: Stored): Stored {
     : new Map([...stored, ['o', Buffer.from(UNKNOWN_FLIGHT)]]);
 }
 
-/** An entry of the endpoint directory, see `endpoint/store.ts`. */
-function endpointEntry(member: string): (DirectoryEntry & { readonly kid: string }) | undefined {
+/** Reads an entry of the endpoint directory; undefined for any other text. */
+export function endpointEntry(
+  member: string,
+): (DirectoryEntry & { readonly kid: string; readonly kind: 'capture' | 'retrieve' }) | undefined {
   const [kid = '', kind, nonce = '', id, ...rest] = member.split(' ');
   return (kind !== 'capture' && kind !== 'retrieve') || id === undefined || rest.length > 0
     ? undefined
-    : { kid, nonce, id };
+    : { kid, kind, nonce, id };
 }
 
 /** The key that an endpoint belongs to: live endpoints are grouped by it. */

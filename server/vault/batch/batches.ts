@@ -6,8 +6,7 @@ import { mapAhead, recover } from '../../core/concurrency.ts';
 import { type ErrorCode, VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { type Keys, namedInBody } from '../../key/keys.ts';
-import type { KeyRef } from '../../key/opener.ts';
+import { type KeyOpener, type KeyRef, namedInBody } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
 import type { IdempotencyService, Repeatable } from '../../request/idempotency.ts';
@@ -77,7 +76,7 @@ export class Batches {
     private readonly admission: Admission,
     private readonly metering: MeteringService,
     private readonly idempotency: IdempotencyService,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly rejections: Rejections,
     private readonly remover: ItemRemover,

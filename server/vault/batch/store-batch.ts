@@ -6,8 +6,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { ServiceSettings } from '../../core/settings.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { type Keys, namedInBody } from '../../key/keys.ts';
-import { type Done, done, type Retry } from '../../key/opener.ts';
+import { type Done, done, type KeyOpener, namedInBody, type Retry } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
 import type { IdempotencyService, Repeatable } from '../../request/idempotency.ts';
@@ -45,7 +44,7 @@ export class StoreBatches {
     private readonly admission: Admission,
     private readonly metering: MeteringService,
     private readonly idempotency: IdempotencyService,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly itemWriter: ItemWriter,
     private readonly batchWriter: BatchWriter,
     private readonly settings: ServiceSettings,

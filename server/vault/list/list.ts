@@ -7,8 +7,7 @@ import { mapAhead, recover, toAsync } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { SecretBytes } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Keys } from '../../key/keys.ts';
-import type { KeyRef } from '../../key/opener.ts';
+import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
 import type { MeteringService } from '../../request/metering.ts';
@@ -73,7 +72,7 @@ export class VaultTrees {
     private readonly crypto: Crypto,
     private readonly admission: Admission,
     private readonly metering: MeteringService,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly cards: CardMetadataSource,
     private readonly rejections: Rejections,

@@ -1,8 +1,7 @@
 import { recover, toAsync } from '../../core/concurrency.ts';
 import type { Cursors } from '../../core/cursors.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import type { Keys } from '../../key/keys.ts';
-import type { KeyRef } from '../../key/opener.ts';
+import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Account, AccountContext } from '../../request/context.ts';
 import { mayUseKey } from '../../request/permission.ts';
 import type { ItemStore } from '../store/items.ts';
@@ -49,7 +48,7 @@ export class ListPlanner {
   constructor(
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
-    private readonly keys: Keys,
+    private readonly keys: KeyOpener,
     private readonly cursors: Cursors,
   ) {}
 

@@ -41,17 +41,17 @@ import {
 } from '../vault/records.ts';
 import type { CaptureParams, ENDPOINT_JOBS, EndpointPolicy, PatchParams, SealedPolicy } from './jobs.ts';
 
-/** The key id of endpoints that stand in for unknown ones. */
+/** The key id of endpoints that replace unknown ones. */
 const DECOY_KID = 'decoy';
 const DECOY_POLICY = {
   ...{ account: '', user: '', kid: DECOY_KID, gen: 1 },
   ...{ expiresAt: null, rules: [], wantsCard: false },
 };
 
-/** Patches of one item that its owner has not merged yet: reading it costs as many key agreements. */
+/** The most unmerged patches of one item: reading it costs as many key agreements. */
 const PATCHES_MAX = 32;
 
-/** The card in a body of any format, with the body around it. */
+/** Reads the card in a body of any format, with the body around it. */
 function readAnything(body: Uint8Array, contentType: string | undefined): JsonObject {
   const object = smartParse(Buffer.from(body).toString('utf8'), contentType)?.object;
   if (object === undefined) {
@@ -60,19 +60,19 @@ function readAnything(body: Uint8Array, contentType: string | undefined): JsonOb
   return object;
 }
 
-/** The webhook of an order, as a policy has it. */
+/** Returns the webhook of an order, as a policy has it. */
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
   const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
   return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
 }
 
-/** A policy as the server sees it. */
+/** Returns a policy as the server sees it. */
 function withoutWebhook(json: Uint8Array): Uint8Array {
   const { webhook, ...policy } = parseOwn<SealedPolicy>(json);
   return webhook === undefined ? json : toJsonBytes({ ...policy, isTold: true } satisfies EndpointPolicy);
 }
 
-/** Gives `use` the body as its sender wrote it. One that was sealed is opened for that, and wiped afterwards. */
+/** Calls `use` with the body as its sender wrote it. A sealed body is opened for that, and wiped afterwards. */
 function withOpened<T>(
   { sealer }: ThreadContext,
   { endpoint: { id } }: CaptureParams | PatchParams,
@@ -100,7 +100,7 @@ function withOpened<T>(
   }
 }
 
-/** What is sent to a capture endpoint, as it is to be stored. */
+/** Reads a body that was sent to a capture endpoint, as it is to be stored. */
 function readBody(
   context: ThreadContext,
   params: CaptureParams | PatchParams,
@@ -119,7 +119,7 @@ function readBody(
   return object;
 }
 
-/** The summary of an item that has one, after a patch. */
+/** Returns the summary of an item after a patch; undefined if it has none. */
 function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): string | undefined {
   return summary === undefined
     ? undefined
@@ -196,7 +196,7 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     const meta = metaOf(context, params, token, stored.meta);
     checkLive(meta, now);
     checkReference(meta, reference, 'check');
-    // The number that the token stands for is no patch's to change.
+    // A patch must not change the number of the token.
     const read = withOpened(context, params, sent, (body) => readBody(context, params, rules, body));
     const object = keepNumbers(new Map(), read);
     const { part0, part1 } = splitSad(object);

@@ -1,4 +1,4 @@
-/** Endpoints: made, described, checked; and capture, which stores under an endpoint's secret alone. */
+/** Jobs on endpoints, and captures, which store items with an endpoint's secret alone. */
 import type { SealedFor } from '../../crypto/endpoint/sealing-key.ts';
 import { bytes, concealed, json, jsonText, message, oneOf, optional, secret, text } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
@@ -25,10 +25,10 @@ export interface CreateEndpointParams extends EndpointPlace, KeyName {
   readonly gen: number;
 }
 
-/** What an endpoint may do. Its record is sealed, and its wrap opens only together with exactly this one. */
+/** The rights of an endpoint. Its record is sealed, and the wrap opens only together with this very policy. */
 export interface EndpointPolicy {
   readonly kind: 'capture' | 'retrieve';
-  /** Name of the account, whose rights are looked up when the endpoint is used. */
+  /** The name of the account, whose rights are read at each use of the endpoint. */
   readonly account: string;
   readonly user: string;
   readonly kid: string;
@@ -37,30 +37,30 @@ export interface EndpointPolicy {
   readonly expiresAt: number | null;
   readonly rules: readonly string[];
   readonly wantsCard: boolean;
-  /** Whether its key keeps a summary of each card. */
+  /** Whether a summary of each card is stored under its key. */
   readonly summary?: boolean | undefined;
-  /** Whether numbers stay masked whatever the account may see: a credential that sees them masked has made it. */
+  /** Whether numbers are masked for every account: a credential without the right to see them created the endpoint. */
   readonly isMasked?: boolean | undefined;
-  /** Of a capture endpoint: the default of its captures. */
+  /** Capture endpoints: the default of its captures. */
   readonly algorithm?: string | undefined;
   /**
-   * Of a capture endpoint: whether its maker may decide what others see, so that a capture may name an algorithm whose tokens
-   * keep digits. Those of earlier versions do not say so.
+   * Capture endpoints: whether its creator may reveal digits to others, so that a capture may name an algorithm whose tokens keep
+   * digits. Undefined in policies of earlier versions.
    */
   readonly mayReveal?: boolean | undefined;
-  /** Of a capture endpoint: whether bodies of any format are taken. */
+  /** Capture endpoints: whether bodies of any format are accepted. */
   readonly smartParse?: boolean | undefined;
-  /** Of a capture endpoint: whether only sealed bodies are taken. */
+  /** Capture endpoints: whether only sealed bodies are accepted. */
   readonly requiresSealed?: boolean | undefined;
-  /** Of a capture endpoint: whether an item that is stored already is left as it is. */
+  /** Capture endpoints: whether an existing item is left as it is. */
   readonly keeps?: boolean | undefined;
   /** The only token that a retrieval endpoint reads, or a capture endpoint updates. */
   readonly token?: string | undefined;
   /** The only reference of a retrieval endpoint, and of a capture endpoint with a token; else the default of its captures. */
   readonly reference?: string | undefined;
-  /** Of a retrieval endpoint. */
+  /** Retrieval endpoints only. */
   readonly maskFields?: readonly string[] | undefined;
-  /** Of a capture endpoint: whether a webhook is told of each capture. */
+  /** Capture endpoints: whether a webhook is notified of each capture. */
   readonly isTold?: boolean | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface SealedPolicy extends Omit<EndpointPolicy, 'isTold'> {
   readonly webhook?: (WebhookTarget & { readonly metadata?: string | undefined }) | undefined;
 }
 
-/** What a report of a capture says, beside what its endpoint adds to it. */
+/** The report of a capture, without the members that its endpoint adds. */
 export interface CaptureReport {
   /** The id of the job that delivers it. */
   readonly id: string;
@@ -78,28 +78,28 @@ export interface CaptureReport {
   readonly captured: { readonly token: string; readonly reference?: string | undefined };
 }
 
-/** How what is sent to a capture endpoint is read. */
+/** Options of reading a body that was sent to a capture endpoint. */
 interface CapturedParams {
   readonly endpoint: EndpointVersion;
   readonly bytesMax: number;
-  /** Whether the account sees numbers masked, and so do the rules that it has made. */
+  /** Whether the account, and so its rules, see numbers masked. */
   readonly forcedMask: boolean;
   /** The Content-Type of a body that is searched for a card, whatever its format. */
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
-/** The key that a body was sealed to, and what it was sealed for beside its endpoint. */
+/** The key that a body was sealed to, and the names that it is bound to besides its endpoint. */
 export interface SealedNames extends Omit<SealedFor, 'id'> {
   readonly kid: string;
 }
 
-/** What a capture adds to a store. */
+/** Options of a capture that stores an item. */
 export interface CaptureParams extends StoreParams, CapturedParams {}
 
-/** The item that an endpoint updates, and how. */
+/** Options of a capture that updates an item. */
 export interface PatchParams extends ItemName, ActorParams, CapturedParams {
   readonly seen: number;
-  /** ms since 1970; 0 = kept. */
+  /** ms since 1970; 0: it does not expire. */
   readonly sadExpiresAt: number;
 }
 
@@ -111,12 +111,12 @@ export interface EndpointRecords {
 
 const RECORDS = message({ policy: bytes, wrap: bytes });
 
-/** How a sealed body is opened: the sealed record of its key, and the sender's half. */
+/** The opening of a sealed body: the sealed record of its key, and the sender's half. */
 const SEALED = optional(message({ names: json<SealedNames>(), key: bytes, enc: bytes }));
 
-/** Jobs on endpoints and through them. */
+/** Jobs on endpoints, and with their secrets. */
 export const ENDPOINT_JOBS = {
-  /** A new endpoint with a random secret; `key_changed` when the key has a newer generation than the policy. */
+  /** Makes an endpoint with a random secret; `key_changed` if the key has a newer generation than the policy. */
   createEndpoint: defineJob({
     lane: 'hot',
     share: ({ params }) => singlesOf(params.aid),
@@ -125,7 +125,7 @@ export const ENDPOINT_JOBS = {
       blob: bytes,
       passphrase: secret,
       policy: json<EndpointPolicy>(),
-      /** Of a capture endpoint, as `readProxyOrder` has made it; empty without a webhook. */
+      /** Capture endpoints: the result of `readProxyOrder`; empty without a webhook. */
       order: bytes,
     }),
     output: oneOf({
@@ -133,45 +133,44 @@ export const ENDPOINT_JOBS = {
       warm_miss: {},
     }),
   }),
-  /** The policy, which the server reads without the secret. */
+  /** Reads the policy, without the secret. */
   describeEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<Pick<EndpointPlace, 'aid' | 'id'>>(), policy: bytes }),
     output: jsonText<EndpointPolicy>(),
   }),
-  /** What names one creation of an endpoint in the security log: its policy cannot change without it. */
+  /** Returns the digest that names one creation of an endpoint in the security log, and changes with its policy. */
   endpointDigest: defineJob({
     lane: 'hot',
     input: message({ place: json<Pick<EndpointPlace, 'aid' | 'id'>>(), policy: bytes }),
     output: text,
   }),
   /**
-   * The policy, for a caller who has the secret; `endpoint_refused` when the secret is another one. With `wrap`, which
-   * an endpoint has until it is stopped, that is opened as well: a policy counts only where a wrap is bound to it.
+   * Returns the policy to a caller with the secret; `endpoint_refused` for another secret. A `wrap`, which an endpoint has until
+   * it is stopped, is opened as well: only a policy that a wrap is bound to is valid.
    */
   checkEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<EndpointPlace>(), policy: bytes, wrap: optional(bytes), secret }),
     output: jsonText<EndpointPolicy>(),
   }),
-  /** The records of an endpoint without a usable secret. */
+  /** Makes the records of an endpoint without a usable secret. */
   decoyEndpoint: defineJob({
     lane: 'hot',
     input: message({ place: json<EndpointPlace>() }),
     output: RECORDS,
   }),
-  /** The sealed record of a new key for a day, given as days since 1970. */
+  /** Makes the sealed record of a new key for a day, given as days since 1970. */
   createSealingKey: defineJob({ lane: 'hot', input: message({ day: text }), output: bytes }),
-  /** What senders may know of such a key. */
+  /** Reads the public half of such a key. */
   describeSealingKey: defineJob({
     lane: 'hot',
     input: message({ day: text, record: bytes }),
     output: message({ kid: text, publicKey: bytes }),
   }),
   /**
-   * Seals what a third party sends; `endpoint_refused`, before the body is read, when the secret is another one. A body
-   * that is sealed itself is opened here alone: `sealing_key_expired` for another key than the one given, and
-   * `invalid_request` where it does not open.
+   * Seals data that a third party sends; `endpoint_refused` for another secret, before the body is read. A sealed body is opened
+   * only here: `sealing_key_expired` for another key than the given one, `invalid_request` if it does not open.
    */
   captureItem: defineJob({
     lane: laneByRules,
@@ -187,8 +186,8 @@ export const ENDPOINT_JOBS = {
     output: STORED_PARTS,
   }),
   /**
-   * Adds what a third party sends to an item that nobody here can open. `token_not_found` and `reference_required` as for
-   * its owner; `patches_full` when too many wait for him, `body_too_large` when they are too long; a sealed body as above.
+   * Adds data that a third party sends to an item that only its owner can open. `token_not_found` and `reference_required` as for
+   * the owner; `patches_full` for too many unmerged patches, `body_too_large` for too long ones; sealed bodies as above.
    */
   patchItem: defineJob({
     lane: laneByRules,
@@ -204,7 +203,7 @@ export const ENDPOINT_JOBS = {
     }),
     output: STORED_PARTS,
   }),
-  /** The report of a capture for the endpoint's webhook. */
+  /** Makes the report of a capture for the endpoint's webhook. */
   reportCapture: defineJob({
     lane: 'hot',
     share: ({ place }) => singlesOf(place.aid),

@@ -1,11 +1,19 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+
 import { parseVaultKey } from '../../crypto/key/record.ts';
-import { changePassphrase, createVaultKey, unlockVaultKey } from '../../crypto/key/vault-key.ts';
+import { parseRecovery } from '../../crypto/key/recovery.ts';
+import {
+  changePassphrase,
+  createVaultKey,
+  recoverVaultKey,
+  replaceRecovery,
+  unlockVaultKey,
+} from '../../crypto/key/vault-key.ts';
 import { sealWarm } from '../../crypto/key/warm.ts';
 import type { ThreadHandlers } from '../context.ts';
 import type { KEY_JOBS } from './jobs.ts';
 import { openWarmKey, WARM_MISS } from './open.ts';
-import { openRecords, sealRecords } from './records.ts';
+import { openRecords, openRecoveryRecord, sealRecords } from './records.ts';
 
 /** The handlers of `KEY_JOBS`. */
 export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
@@ -39,5 +47,26 @@ export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
   checkWarm(context, { key: name, blob, passphrase }) {
     const key = openWarmKey(context, name, blob, passphrase);
     return key ? { kind: 'open' } : WARM_MISS;
+  },
+
+  async replaceRecovery(context, { key: { kid, ...place }, record: sealed, passphrase, wanted }) {
+    const ids = { env: context.env, aid: place.aid, kid };
+    const { record } = openRecords(context, place, { record: sealed });
+    return sealRecords(
+      context,
+      place,
+      await replaceRecovery(ids, record, passphrase, context.argon2, wanted ?? undefined),
+    );
+  },
+
+  async recoverKey(context, { key: { kid, ...place }, shares, to, ...sealed }) {
+    const ids = { env: context.env, aid: place.aid, kid };
+    const records = openRecords(context, place, sealed);
+    return sealRecords(context, place, await recoverVaultKey(ids, records, shares, to, context.argon2));
+  },
+
+  describeRecovery(context, { place, recovery }) {
+    const { threshold, shares } = parseRecovery(openRecoveryRecord(context, place, recovery));
+    return { threshold, shares };
   },
 };

@@ -1,5 +1,16 @@
-/** Vault keys: made, unlocked, changed, described; and how other jobs open them. */
-import { bytes, type Given, json, message, oneOf, optional, secret, type Taken, text } from '../codec.ts';
+/** Jobs of vault keys and their recoveries, and the ways in which other jobs open keys. */
+import {
+  bytes,
+  type Given,
+  json,
+  list,
+  message,
+  oneOf,
+  optional,
+  secret,
+  type Taken,
+  text,
+} from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
 
 /** Names the vault key that a job works under. */
@@ -14,32 +25,32 @@ export interface EndpointVersion {
   readonly gen: number;
 }
 
-/** What the server knows of a key record; nothing secret. */
+/** Facts of a key record that the server knows; nothing secret. */
 export interface KeyFacts {
   readonly kid: string;
   readonly gen: number;
-  /** Whether a summary of each card is kept under the service key. */
+  /** Whether a summary of each card is stored under the service key. */
   readonly summary: boolean;
 }
 
 /** The path that a key record is bound to: the account, and the name of the key. */
-export const PLACE = message({ aid: text, user: text });
+const PLACE = message({ aid: text, user: text });
 /** A key in its place. */
-export const KEY = message({ aid: text, user: text, kid: text });
-/** The record of a key, and that of its recovery where it has one: they are replaced together. */
-export const KEY_RECORDS = message({ record: bytes, recovery: optional(bytes) });
+const KEY = message({ aid: text, user: text, kid: text });
+/** The record of a key, and that of its recovery if it has one: they are replaced together. */
+const KEY_RECORDS = message({ record: bytes, recovery: optional(bytes) });
 
 /**
- * What opens a vault key for one job: the blob that an unlock left, under the same passphrase, or a retrieval
- * endpoint's two records under its secret.
+ * Opens a vault key for one job: the blob that an unlock left, under the same passphrase, or a retrieval endpoint's two
+ * records under its secret.
  */
 export const OPENING = oneOf({
   warm: { blob: bytes, secret },
   endpoint: { use: json<EndpointVersion>(), policy: bytes, wrap: bytes, secret },
 });
-/** What the server gives. */
+/** An opening as the server gives it. */
 export type Opening = Given<typeof OPENING>;
-/** What a thread gets: secrets as bytes, which are wiped after the job. */
+/** An opening as a thread gets it: secrets are bytes, which are wiped after the job. */
 export type ThreadOpening = Taken<typeof OPENING>;
 
 /** The warm blob was made under another passphrase; the full unlock decides. A variant of many results. */
@@ -47,9 +58,22 @@ export interface WarmMiss {
   readonly kind: 'warm_miss';
 }
 
-/** Jobs on vault keys by themselves. */
+/** Facts of a recovery that are known without shares; nothing secret. */
+export interface RecoveryFacts {
+  /** The number of shares that open the key. */
+  readonly threshold: number;
+  readonly shares: readonly { readonly recipient: string; readonly share: string }[];
+}
+
+/** A wanted recovery. */
+export interface RecoveryOrder {
+  readonly recipients: readonly string[];
+  readonly threshold: number;
+}
+
+/** Jobs of vault keys and their recoveries. */
 export const KEY_JOBS = {
-  /** A new vault key under a passphrase, sealed for its place. */
+  /** Makes a vault key under a passphrase, sealed for its place. */
   createKey: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
@@ -57,8 +81,8 @@ export const KEY_JOBS = {
     output: bytes,
   }),
   /**
-   * Opens a key record; `passphrase_wrong` when the passphrase is another one. `blob`: the private halves, which
-   * open only under the same passphrase in this process. `upgraded`: the record under the Argon2id cost of today.
+   * Opens a key record; `passphrase_wrong` for another passphrase. `blob`: the private halves, which open only under the same
+   * passphrase in this process. `upgraded`: the record under the current Argon2id cost.
    */
   unlockKey: defineJob({
     lane: 'cold',
@@ -66,25 +90,49 @@ export const KEY_JOBS = {
     input: message({ key: KEY, record: bytes, passphrase: secret }),
     output: message({ blob: bytes, upgraded: optional(bytes) }),
   }),
-  /** The records of a key under another passphrase and with a new generation. */
+  /** Puts the records of a key under another passphrase and a new generation. */
   changePassphrase: defineJob({
     lane: 'cold',
     share: ({ key }) => key.aid,
     input: message({ key: KEY, record: bytes, recovery: optional(bytes), from: secret, to: secret }),
     output: KEY_RECORDS,
   }),
-  /** What a key record says without a passphrase. */
+  /** Reads the facts of a key record, without a passphrase. */
   describeKey: defineJob({
     lane: 'hot',
     share: ({ place }) => singlesOf(place.aid),
     input: message({ place: PLACE, record: bytes }),
     output: json<KeyFacts>(),
   }),
-  /** Whether a warm blob opens under a passphrase. */
+  /** Tests whether a warm blob opens under a passphrase. */
   checkWarm: defineJob({
     lane: 'hot',
     share: ({ key }) => singlesOf(key.aid),
     input: message({ key: message({ aid: text, kid: text }), blob: bytes, passphrase: secret }),
     output: oneOf({ open: {}, warm_miss: {} }),
+  }),
+  /**
+   * Replaces the recovery of a key, or removes it if none is `wanted`; `passphrase_wrong` for another passphrase,
+   * `invalid_request` for an invalid recipient.
+   */
+  replaceRecovery: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, record: bytes, passphrase: secret, wanted: json<RecoveryOrder | null>() }),
+    output: KEY_RECORDS,
+  }),
+  /** Opens a key with shares and changes its passphrase as `changePassphrase` does; `recovery_refused` for wrong shares. */
+  recoverKey: defineJob({
+    lane: 'cold',
+    share: ({ key }) => key.aid,
+    input: message({ key: KEY, record: bytes, recovery: optional(bytes), shares: list(secret), to: secret }),
+    output: KEY_RECORDS,
+  }),
+  /** Reads the facts of a recovery, without shares. */
+  describeRecovery: defineJob({
+    lane: 'hot',
+    share: ({ place }) => singlesOf(place.aid),
+    input: message({ place: PLACE, recovery: bytes }),
+    output: json<RecoveryFacts>(),
   }),
 };

@@ -1,7 +1,5 @@
-/**
- * Opens vault keys and endpoints for jobs that answer at once. What opens belongs to the frame of the job (`openings.ts`):
- * jobs use it and leave it.
- */
+/** Opens vault keys and endpoints for jobs. The opened keys belong to the frame of the job (`openings.ts`), which closes them. */
+
 import {
   type CaptureKey,
   openCaptureWrap,
@@ -14,10 +12,10 @@ import type { ThreadContext } from '../context.ts';
 import { type Opening, shareOpening } from '../openings.ts';
 import type { EndpointVersion, KeyName, ThreadOpening, WarmMiss } from './jobs.ts';
 
-/** What a job answers whose key did not open. */
+/** The result of a job whose key did not open. */
 export const WARM_MISS: WarmMiss = { kind: 'warm_miss' };
 
-/** An endpoint's two records, and the secret that is to open them. */
+/** An endpoint's two records, and the secret to open them with. */
 interface EndpointOpening {
   readonly use: EndpointVersion;
   readonly policy: Uint8Array;
@@ -26,8 +24,8 @@ interface EndpointOpening {
 }
 
 /**
- * Opens a key. Undefined where a warm blob does not open under this passphrase: the job answers `WARM_MISS`. A wrong
- * secret of an endpoint throws an `EndpointSecretError`.
+ * Opens a key. Undefined if a warm blob does not open under this passphrase: the job returns `WARM_MISS`. Throws an
+ * `EndpointSecretError` for a wrong secret of an endpoint.
  */
 export function openKey(
   context: ThreadContext,
@@ -40,7 +38,7 @@ export function openKey(
   return throughEndpoint(context, 'retrieve', context.openings.keys, openRetrieveWrap, name, opening);
 }
 
-/** The same by a warm blob, for jobs that only the holder of a passphrase may ask for. */
+/** Opens a key by a warm blob, for jobs that need the passphrase. */
 export function openWarmKey(
   { env, processKey, openings }: ThreadContext,
   { aid, kid }: KeyName,
@@ -52,7 +50,7 @@ export function openWarmKey(
   );
 }
 
-/** Opens a capture endpoint. A wrong secret throws an `EndpointSecretError`. */
+/** Opens a capture endpoint. Throws an `EndpointSecretError` for a wrong secret. */
 export function openCapture(context: ThreadContext, name: KeyName, opening: EndpointOpening): CaptureKey {
   return throughEndpoint(context, 'capture', context.openings.captures, openCaptureWrap, name, opening);
 }

@@ -1,14 +1,15 @@
-/** The service's own seals round the records of a key. */
+/** Seals and opens the records of a key under the service's keys. */
+
 import type { KeyRecords } from '../../crypto/key/vault-key.ts';
 import type { ThreadContext } from '../context.ts';
 
-/** Where the records of a key are: its account and its name. */
+/** The place of the records of a key: its account and its name. */
 export interface KeyPlace {
   readonly aid: string;
   readonly user: string;
 }
 
-/** The record of a recovery inside its seal. */
+/** Opens the seal of a recovery's record. */
 export function openRecoveryRecord(
   { sealer }: ThreadContext,
   { aid, user }: KeyPlace,
@@ -17,7 +18,7 @@ export function openRecoveryRecord(
   return sealer.open('record', aid, 'recovery', [user], recovery);
 }
 
-/** The records inside their seals. */
+/** Opens the seals of the records. */
 export function openRecords(
   context: ThreadContext,
   place: KeyPlace,
@@ -29,7 +30,7 @@ export function openRecords(
   };
 }
 
-/** The records sealed for their place. */
+/** Seals the records for their place. */
 export function sealRecords(
   { sealer }: ThreadContext,
   { aid, user }: KeyPlace,

@@ -20,13 +20,13 @@ import {
 import { checkLive, checkReference, foundMeta, isOver, referenceMember } from '../vault/records.ts';
 import { type HEADS_JOBS, type HeadFault, REMOVAL_STRINGS } from './jobs.ts';
 
-/** The length that stands for none. */
+/** The length that means none. */
 const NO_LENGTH = 0xffff_ffff;
 const NO_TAG = new Uint8Array(TAG_BYTES);
-/** What the removal of an item needs where its reference is of usual length. */
+/** Bytes of the removal of an item with a reference of usual length. */
 const REMOVAL_BYTES = 256;
 const NO_REMOVAL: readonly Uint8Array[] = Array.from({ length: REMOVAL_STRINGS }, () => EMPTY);
-/** Where the parts of a head lie, see the prelude of its scripts. */
+/** Offsets of the parts of a head, see the prelude of its scripts. */
 const FIRST_AT = 8;
 const TAIL_AT = FIRST_AT + TAG_BYTES;
 const TAG_AT = TAIL_AT + TAG_BYTES;
@@ -61,7 +61,7 @@ function isCut({ length, recorded, first, tail, tag }: Head): boolean {
   return length < recorded || hasGone || (length === recorded && !equalBytes(tail, tag));
 }
 
-/** The head in the note of a removed log; undefined when the service did not remove it. */
+/** The head in the note of a removed log; undefined if the service did not remove it. */
 function noteOf(key: Uint8Array, kid: string, token: string, note: Uint8Array): crypto.LogHead | undefined {
   if (note.length !== NOTE_BYTES) {
     return undefined;
@@ -74,14 +74,14 @@ function noteOf(key: Uint8Array, kid: string, token: string, note: Uint8Array): 
     : undefined;
 }
 
-/** Heads that go out of a sum, and those that come in. */
+/** Heads to remove from a sum, and heads to add. */
 interface Change {
   readonly out: readonly crypto.LogHead[];
   readonly into: readonly crypto.LogHead[];
   readonly length: number;
 }
 
-/** What a log changes in the sum of its bucket, or what is wrong with it. */
+/** Returns the change of a log to the sum of its bucket, or its fault. */
 function changeOf(key: Uint8Array, kid: string, token: string, head: Head): Change | HeadFault['what'] {
   const { length, recorded, first, tail, tag, note } = head;
   const removed = note.length === 0 ? undefined : noteOf(key, kid, token, note);

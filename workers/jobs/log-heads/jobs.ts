@@ -1,4 +1,4 @@
-/** Heads of item logs: recording them, comparing them, and the signed checkpoints of an account's heads. */
+/** Jobs that record, compare and sign the heads of item logs. */
 import type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
 import { bytes, json, list, message, nothing, optional } from '../codec.ts';
 import { defineJob, singlesOf } from '../define.ts';
@@ -7,22 +7,22 @@ import { type ItemFault, PACKED } from '../vault/jobs.ts';
 
 export type { HeadsCheckpoint } from '../../crypto/log/heads-checkpoint.ts';
 
-/** A log whose head is not recorded, since it is not one that the service has made: what is wrong with it. */
+/** A log whose head is not recorded, since the service has not made it, and its fault. */
 export interface HeadFault {
   readonly token: string;
   readonly what: 'cut' | 'removed';
 }
 
 /**
- * Items that are to be removed, by their tokens, and the references that were given for them, null for none; with no list
- * the service itself removes them, whatever theirs is.
+ * Items to be removed, by their tokens, and the given references, null for none. Without a list, the service itself removes them,
+ * whatever their references.
  */
 export interface RemovalParams extends KeyName {
   readonly tokens: readonly string[];
   readonly references: readonly (string | null)[] | null;
-  /** ms since 1970; what has expired by then is not there. 0: it is removed as well. */
+  /** ms since 1970; items that have expired by then do not exist. 0: they are removed as well. */
   readonly now: number;
-  /** ms since 1970; what has not expired by then fails. */
+  /** ms since 1970; items that have not expired by then fail. */
   readonly expiredBy?: number;
 }
 
@@ -38,20 +38,20 @@ export interface HeadsParams extends KeyName {
   readonly tokens: readonly string[];
 }
 
-/** What has to be recorded: for each log its length, 0 for a log that is gone, -1 to leave it as it is. */
+/** The result of recording: the length of each log, 0 for a removed log, -1 to leave it as it is. */
 export interface FoldFacts {
   readonly lengths: readonly number[];
   readonly faults: readonly HeadFault[];
 }
 
-/** The sum of some logs as they are recorded; those that are shorter than that; and those that are recorded. */
+/** The sum of some logs as they are recorded, the recorded ones, and those that are shorter than recorded. */
 export interface SumFacts {
   readonly sum: string;
   readonly recorded: readonly string[];
   readonly cut: readonly string[];
 }
 
-/** What a bucket has recorded, as far as others need it; `isCurrent`: not older than its account says. */
+/** Facts of a bucket's record. `isCurrent`: it is not older than the record of its account. */
 export interface BucketFacts {
   readonly version: number;
   readonly logs: number;
@@ -59,7 +59,7 @@ export interface BucketFacts {
   readonly isCurrent: boolean;
 }
 
-/** What an account has recorded. `isWhole`: its keys are those that it says, and no other ones. */
+/** Facts of an account's record. `isWhole`: it has entries for exactly its keys. */
 export interface MarkOfHeads {
   readonly epoch: number;
   readonly link: string;
@@ -72,25 +72,25 @@ function shareOf({ params }: { readonly params: { readonly aid: string } }): str
 }
 
 /**
- * `heads` are those of head_of in the prelude of their scripts, `record` and `mark` what is stored, empty for nothing.
- * Records that do not fit: `integrity_failed`.
+ * Jobs on heads. `heads` are those of head_of in the prelude of the scripts, `record` and `mark` are the stored bytes, empty for
+ * none. All fail with `integrity_failed` for records that do not fit.
  */
 export const HEADS_JOBS = {
-  /** The record of a bucket with these logs at their present length; it is empty when nothing is to be recorded. */
+  /** Makes the record of a bucket with these logs at their current length; empty if there is nothing to record. */
   foldHeads: defineJob({
     lane: 'bulk',
     share: shareOf,
     input: message({ params: json<HeadsParams>(), record: bytes, heads: list(bytes) }),
     output: message({ record: bytes, facts: json<FoldFacts>() }),
   }),
-  /** The sum of logs as recorded; `notes` adds those of removed ones. */
+  /** Sums up logs as they are recorded. */
   sumHeads: defineJob({
     lane: 'bulk',
     share: shareOf,
     input: message({ params: json<HeadsParams>(), heads: list(bytes) }),
     output: json<SumFacts>(),
   }),
-  /** What a bucket has recorded. */
+  /** Reads the record of a bucket. */
   readBucketHeads: defineJob({
     lane: 'bulk',
     share: shareOf,
@@ -102,8 +102,8 @@ export const HEADS_JOBS = {
     output: json<BucketFacts>(),
   }),
   /**
-   * The mark and the buckets of a key after its buckets have these records, by number; missing when they have not
-   * changed. A bucket that is older than the account says: `integrity_failed`.
+   * Makes the mark and the buckets of a key for these records of its buckets, by number; undefined if they have not changed.
+   * `integrity_failed` for a bucket that is older than in the account's record.
    */
   coverKey: defineJob({
     lane: 'bulk',
@@ -111,14 +111,14 @@ export const HEADS_JOBS = {
     input: message({ params: json<KeyName>(), mark: bytes, buckets: bytes, records: list(bytes) }),
     output: message({ mark: optional(bytes), buckets: bytes }),
   }),
-  /** The mark without a key that the service has deleted. Without its proof: `integrity_failed`. */
+  /** Makes the mark without a key that the service has deleted; `integrity_failed` without its proof. */
   uncoverKey: defineJob({
     lane: 'bulk',
     share: shareOf,
     input: message({ params: json<KeyName>(), mark: bytes, buckets: bytes, proof: bytes }),
     output: message({ mark: bytes }),
   }),
-  /** What an account has recorded; `buckets` are those of the keys of `params`, in order. */
+  /** Reads the record of an account; `buckets` are those of the keys of `params`, in order. */
   readHeadsMark: defineJob({
     lane: 'bulk',
     share: shareOf,
@@ -129,7 +129,7 @@ export const HEADS_JOBS = {
     }),
     output: json<MarkOfHeads>(),
   }),
-  /** A signed statement of an account's heads. */
+  /** Signs a checkpoint of an account's heads. */
   signHeads: defineJob({
     lane: 'hot',
     input: message({ params: json<{ readonly aid: string; readonly timeMs: number }>(), mark: bytes }),
@@ -141,14 +141,14 @@ export const HEADS_JOBS = {
     input: message({ checkpoint: json<HeadsCheckpoint>() }),
     output: nothing,
   }),
-  /** What the script needs that removes items; one of another reference fails as a single request. Needs no passphrase. */
+  /** Makes the arguments of the script that removes items. An item with another reference fails. Needs no passphrase. */
   proveRemovals: defineJob({
     lane: ({ params: { tokens } }) => (tokens.length === 1 ? 'hot' : 'bulk'),
     share: ({ params: { aid, tokens } }) => (tokens.length === 1 ? singlesOf(aid) : aid),
     input: message({ params: json<RemovalParams>(), replies: bytes }),
     output: message({ failed: json<readonly ItemFault[]>(), parts: PACKED }),
   }),
-  /** The proof that the service deletes a key. */
+  /** Proves that the service deletes a key. */
   proveKeyRemoval: defineJob({
     lane: 'hot',
     input: message({ params: json<KeyName>() }),
