@@ -2,6 +2,7 @@ import './core/native-addons.ts';
 
 import { writeSync } from 'node:fs';
 import { runCommandLine } from './cli/run.ts';
+import { COMMANDS, openForCommand } from './commands.ts';
 import { loadConfig, processEnv } from './config/config.ts';
 import { errorCode } from './config/folder.ts';
 import { closeMemory } from './core/process-memory.ts';
@@ -35,14 +36,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-const exitCode = await runCommandLine(process.argv.slice(2), {
+const exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, {
   out: (text) => writeAll(1, text),
   err: (text) => writeAll(2, text),
   isTerminal: process.stderr.isTTY,
   now: Date.now,
   signal: stopping.signal,
   config: () => loadConfig(processEnv(), process.execArgv),
-  // Imported on demand: a help text or a wrong command line does not load the server.
-  open: async (config) => (await import('./boot/open.ts')).openConfigured(config),
+  open: openForCommand,
 });
 process.exit(exitCode);

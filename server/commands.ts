@@ -4,10 +4,12 @@ import { auditCommands } from './audit/command.ts';
 import { backupCommand } from './backup/command.ts';
 import { restoreCommand } from './backup/restore-command.ts';
 import { binCommand } from './bin-table/command.ts';
+import type { Session } from './boot/open.ts';
 import { argon2Command } from './cli/argon2-command.ts';
 import type { Command } from './cli/command.ts';
 import { healthCommand } from './cli/health-command.ts';
 import { certificateCommand } from './compliance/command.ts';
+import type { Config } from './config/config.ts';
 import { exportCommand } from './export/command.ts';
 import { importCommand } from './import/command.ts';
 import { jobCommands } from './job/command.ts';
@@ -18,8 +20,30 @@ import { rotateRootCommand } from './maintenance/rotate/root-command.ts';
 import { verifyCommand } from './maintenance/verify/command.ts';
 import { eraseCommand } from './vault/command.ts';
 
+/** Services and facts of an open vault by the names under which commands need them. */
+export type CommandNeeds = ReturnType<typeof needsOf>;
+
+/** Returns the needs of commands of an open vault. */
+export function needsOf({ vault, config, ring, close }: Session) {
+  const { crypto, masterKeys, now, randomId, recordEvent, redis, settings } = vault;
+  const { installationStore, probe, removeAccount, services, stores } = vault;
+  return {
+    ...stores,
+    ...services,
+    ...{ crypto, masterKeys, now, randomId, recordEvent, redis, settings },
+    ...{ installationStore, probe, removeAccount, config, ring, close },
+  };
+}
+
+/** Opens the vault of a configuration for a command. Rejects with a `ConfigError` or `StartError`. */
+export async function openForCommand(config: Config): Promise<CommandNeeds> {
+  // Imported on demand: a help text or a wrong command line does not load the server.
+  const { openConfigured } = await import('./boot/open.ts');
+  return needsOf(await openConfigured(config));
+}
+
 /** All commands, in the order of the help text. A new command is one entry here. */
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly Command<CommandNeeds>[] = [
   ...accountCommands,
   ...credentialCommands,
   ...jobCommands,

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { YAML } from 'bun';
-import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../server/config/settings.ts';
 
 const root = join(import.meta.dir, '..');
 function read(path: string): string {

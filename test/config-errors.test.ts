@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../server/config/config.ts';
-import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
 import { ConfigError } from '../server/config/reader.ts';
+import { SERVER_SETTING_NAMES } from '../server/config/settings.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 import { newAuthority } from './outbound/certificates.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { settingsOf } from '../server/boot/options.ts';
 import { type Config, loadConfig, publicUrl } from '../server/config/config.ts';
 import { checkPrivate } from '../server/config/files.ts';
-import { SERVER_SETTING_NAMES } from '../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../server/config/settings.ts';
 import { keyText, vectorPath, writePrivate } from './helpers/config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cv-config-'));

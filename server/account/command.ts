@@ -1,9 +1,14 @@
-import type { Session } from '../boot/open.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
 import { encodeSecret, type Secret } from '../core/secret.ts';
 import { isCredentialId } from '../domain/account.ts';
 import { isHostPattern } from '../domain/text/network.ts';
+import type { Accounts } from './accounts.ts';
 import type { AccountInfo, AccountSettings } from './records.ts';
+
+/** The needs of commands about accounts. */
+interface Needs {
+  readonly accounts: Accounts;
+}
 
 /** A name for HTTP Basic authentication, as in VAULT_BOOTSTRAP_USER. */
 const NAME = /^[A-Za-z0-9._@-]{1,128}$/;
@@ -100,9 +105,9 @@ const createAccount = defineCommand({
     checkName(call);
     settingsOf(call.options);
   },
-  async run({ argument, options }, { vault }) {
-    const generated = await vault.services.accounts.makePassword();
-    const account = await vault.services.accounts.create(
+  async run({ argument, options }, { accounts }: Needs) {
+    const generated = await accounts.makePassword();
+    const account = await accounts.create(
       argument,
       encodeSecret(generated),
       settingsOf(options),
@@ -125,9 +130,9 @@ const listAccounts = defineCommand({
   options: {},
   summary: 'Lists the accounts: name, masking, paying, hosts that they may send data to, time of creation.',
   opens: 'vault',
-  async run(_call, { vault }) {
-    const accounts = await vault.services.accounts.list();
-    return { data: accounts.map(dataOf), shown: tableOf(accounts) };
+  async run(_call, { accounts }: Needs) {
+    const found = await accounts.list();
+    return { data: found.map(dataOf), shown: tableOf(found) };
   },
 });
 
@@ -153,17 +158,17 @@ const setAccount = defineCommand({
       throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
     }
   },
-  async run({ argument, options }, { vault }) {
+  async run({ argument, options }, { accounts }: Needs) {
     const accepts = options['accept-older'] === true;
-    const account = existing(await vault.services.accounts.set(argument, settingsOf(options), accepts));
+    const account = existing(await accounts.set(argument, settingsOf(options), accepts));
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });
 
 /** Sets a generated password; sign-ins with the old one fail from then on. */
-async function replacePassword(vault: Session['vault'], name: string): Promise<Secret<string>> {
-  const password = await vault.services.accounts.makePassword();
-  const isSet = await vault.services.accounts.setPassword(name, encodeSecret(password), 'generated');
+async function replacePassword({ accounts }: Needs, name: string): Promise<Secret<string>> {
+  const password = await accounts.makePassword();
+  const isSet = await accounts.setPassword(name, encodeSecret(password), 'generated');
   return existing(isSet ? password : undefined);
 }
 
@@ -177,11 +182,16 @@ const setPassword = defineCommand({
   audit: { action: 'password.change', account: true },
   opens: 'vault',
   check: checkName,
-  async run({ argument: name }, { vault }) {
-    const password = (await replacePassword(vault, name)).expose();
+  async run({ argument: name }, needs: Needs) {
+    const password = (await replacePassword(needs, name)).expose();
     return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
   },
 });
+
+/** The deletion of an account with all its keys and data; undefined if no account has the name. */
+interface DeleteNeeds {
+  readonly removeAccount: (name: string) => Promise<AccountInfo | undefined>;
+}
 
 /** `vault account delete NAME --yes`. An interrupted deletion is completed by a later sweep. */
 const deleteAccount = defineCommand({
@@ -197,8 +207,8 @@ const deleteAccount = defineCommand({
       throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
     }
   },
-  async run({ argument }, { vault }) {
-    const { name } = existing(await vault.removeAccount(argument));
+  async run({ argument }, { removeAccount }: DeleteNeeds) {
+    const { name } = existing(await removeAccount(argument));
     return { data: { name, deleted: true }, shown: `Account ${name} was deleted.` };
   },
 });

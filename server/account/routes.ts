@@ -1,6 +1,6 @@
 import { VaultError } from '../core/errors.ts';
+import { secretBytes } from '../core/secret.ts';
 import { objectOf } from '../http/audit.ts';
-import { secretBytes } from '../http/passphrase.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';

@@ -1,17 +1,22 @@
-import type { Session } from '../boot/open.ts';
+import type { Accounts } from '../account/accounts.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
 import { readTextFile } from '../cli/file.ts';
-import { checkSigningKey, SIGNING_KEY } from '../cli/signing-key.ts';
+import { checkSigningKey, SIGNING_KEY } from '../cli/operator.ts';
+import type { Clock } from '../core/clock.ts';
+import type { ServiceSettings } from '../core/settings.ts';
+import type { Crypto } from '../crypto/client.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
+import type { HeadsStore } from '../log-heads/store.ts';
 import {
   type HeadsReason,
   type HeadsReport,
   parseHeadsCheckpoint,
   verifyHeads,
 } from '../log-heads/verify.ts';
-import { ownedKeys } from '../maintenance/walk.ts';
-import { streamAll } from '../sink/stream-all.ts';
-import { type AuditFault, type ChainReport, parseCheckpoint } from './verifier.ts';
+import type { SinkEvent } from '../sink/event.ts';
+import type { WantedEvents } from '../sink/stream-all.ts';
+import type { Audit } from './audit.ts';
+import { type AuditFault, type AuditVerifier, type ChainReport, parseCheckpoint } from './verifier.ts';
 
 /** The options of `audit export`. */
 const EXPORT = {
@@ -39,15 +44,20 @@ function timeOf(
   return time;
 }
 
+/** The needs of commands about the log of an account. */
+interface AccountNeeds {
+  readonly accounts: Accounts;
+}
+
 /** The account whose log is exported; empty for the log of the operator. */
 async function aidOf(
-  { vault }: Session,
+  { accounts }: AccountNeeds,
   { account, 'account-id': id = '' }: Pick<Values<typeof EXPORT>, 'account' | 'account-id'>,
 ): Promise<string> {
   if (account === undefined) {
     return id;
   }
-  const found = await vault.services.accounts.identify(account);
+  const found = await accounts.identify(account);
   if (found === undefined) {
     throw new CommandError('No account has this name.', 1);
   }
@@ -68,11 +78,14 @@ const exportAudit = defineCommand({
       throw new CommandError('Give --account or --account-id, not both.', 2);
     }
   },
-  async run({ options, output }: CommandCall<typeof EXPORT>, session) {
-    const aid = await aidOf(session, options);
+  async run(
+    { options, output }: CommandCall<typeof EXPORT>,
+    { accounts, audit }: AccountNeeds & { readonly audit: Audit },
+  ) {
+    const aid = await aidOf({ accounts }, options);
     const out = await output(options.to);
     const filter = { after: timeOf('after', options), before: timeOf('before', options) };
-    for await (const entries of session.vault.services.audit.walk(aid, filter)) {
+    for await (const entries of audit.walk(aid, filter)) {
       await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
     }
     await out.commit();
@@ -85,7 +98,15 @@ const STREAM = {
   after: EXPORT.after,
 } as const;
 
-/** `vault audit stream`: what `VAULT_AUDIT_SINK` delivers, for what was there before. */
+/** The needs of `audit stream`. */
+interface StreamNeeds extends AccountNeeds {
+  readonly streamAll: (
+    wanted: WantedEvents,
+    write: (events: readonly SinkEvent[]) => Promise<void>,
+  ) => Promise<boolean>;
+}
+
+/** `vault audit stream`: the deliveries of `VAULT_AUDIT_SINK`, for earlier events. */
 const streamAudit = defineCommand({
   words: ['audit', 'stream'],
   options: STREAM,
@@ -95,15 +116,12 @@ const streamAudit = defineCommand({
   check({ options }) {
     timeOf('after', options);
   },
-  async run({ options, output }: CommandCall<typeof STREAM>, session) {
-    const aid = options.account === undefined ? undefined : await aidOf(session, options);
-    const { crypto, stores, recordEvent } = session.vault;
+  async run({ options, output }: CommandCall<typeof STREAM>, needs: StreamNeeds) {
+    const aid = options.account === undefined ? undefined : await aidOf(needs, options);
     const out = await output();
-    const accounts = () => ownedKeys({ crypto, ...stores });
-    const isWhole = await streamAll(
-      { ...stores, crypto, accounts, recordEvent },
-      { aid, after: timeOf('after', options) },
-      (events) => out.write(events.map(({ text }) => `${text}\n`).join('')),
+    const wanted = { aid, after: timeOf('after', options) };
+    const isWhole = await needs.streamAll(wanted, (events) =>
+      out.write(events.map(({ text }) => `${text}\n`).join('')),
     );
     if (!isWhole) {
       throw new CommandError('Some logs could not be read: run vault verify.', 1);
@@ -164,6 +182,15 @@ function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, strin
   };
 }
 
+/** The needs of `audit verify`. */
+interface VerifyNeeds extends AccountNeeds {
+  readonly headsStore: HeadsStore;
+  readonly crypto: Crypto;
+  readonly auditVerifier: AuditVerifier;
+  readonly settings: ServiceSettings;
+  readonly now: Clock;
+}
+
 /** `vault audit verify`. Exit code 1 if a log, or what is recorded of item logs, is damaged, truncated or does not match a
  * checkpoint. */
 const verifyAudit = defineCommand({
@@ -178,20 +205,20 @@ const verifyAudit = defineCommand({
   },
   summary: 'Verifies every security log, and names the first invalid entry.',
   opens: 'vault',
-  async run({ options, progress }, session) {
-    const { vault } = session;
-    await checkSigningKey(session, options['signing-key']);
+  async run({ options, progress }, needs: VerifyNeeds) {
+    const { accounts, auditVerifier, crypto, headsStore, settings, now } = needs;
+    await checkSigningKey({ crypto }, options['signing-key']);
     const { given, heads } = await checkpointsOf(options.checkpoints);
-    const chains = await vault.services.auditVerifier.chains(given);
-    const retention = vault.settings.auditRetentionMs;
+    const chains = await auditVerifier.chains(given);
+    const retention = settings.auditRetentionMs;
     // Entries older than the retention may be missing.
-    const keptSince = retention === 0 ? 0 : vault.now() - retention;
+    const keptSince = retention === 0 ? 0 : now() - retention;
     const shown = progress('Verifying', 'logs', chains.length);
-    const names = new Map((await vault.services.accounts.list()).map(({ aid, name }) => [aid, name]));
+    const names = new Map((await accounts.list()).map(({ aid, name }) => [aid, name]));
     const verifyOne = async (aid: string): Promise<LogReport> => {
-      const report = await vault.services.auditVerifier.verify(aid, given, keptSince);
+      const report = await auditVerifier.verify(aid, given, keptSince);
       return names.has(aid)
-        ? { ...report, item_logs: await verifyHeads(vault.stores.headsStore, vault.crypto, aid, heads) }
+        ? { ...report, item_logs: await verifyHeads(headsStore, crypto, aid, heads) }
         : report;
     };
     const reports: LogReport[] = [];
@@ -211,8 +238,8 @@ const auditKey = defineCommand({
   options: {},
   summary: 'Prints the public key for the signatures of checkpoints of security logs.',
   opens: 'vault',
-  async run(_call, { vault }) {
-    const pem = await vault.crypto.auditKey();
+  async run(_call, { crypto }: { readonly crypto: Crypto }) {
+    const pem = await crypto.auditKey();
     return { data: { public_key: pem }, shown: pem.trimEnd() };
   },
 });

@@ -57,6 +57,9 @@ interface VerifierParts {
   readonly auditStore: Pick<AuditStore, 'chains' | 'read' | 'readCheckpoint' | 'readMarks'>;
 }
 
+/** The verifier of security logs. */
+export type AuditVerifier = ReturnType<typeof createAuditVerifier>;
+
 /** Verifies security logs against themselves, their heads, and the checkpoints that were taken of them. */
 export function createAuditVerifier(parts: VerifierParts) {
   return bindParts(parts, { chains, verify });

@@ -1,7 +1,36 @@
 import { version } from '../../package.json';
+import type { Accounts } from '../account/accounts.ts';
+import type { AccountStore } from '../account/store.ts';
 import { CommandError, defineCommand } from '../cli/command.ts';
-import { copyVault } from './copy.ts';
+import type { Config } from '../config/config.ts';
+import type { MasterKeyRing } from '../config/ring.ts';
+import type { Clock } from '../core/clock.ts';
+import type { ServiceSettings } from '../core/settings.ts';
+import type { Crypto } from '../crypto/client.ts';
+import type { Installation, InstallationStore } from '../installation/store.ts';
+import type { KeyStore } from '../key/store.ts';
+import type { RecordStore } from '../maintenance/store/records.ts';
+import type { RedisLink } from '../redis/client.ts';
+import { type Copied, VaultCopy } from './copy.ts';
 import { createBackupWriter } from './file.ts';
+import { KeyCopy, openContext } from './key.ts';
+import { CopySink, KindCopy } from './kinds.ts';
+import { BackupStore } from './store.ts';
+
+/** The needs of the command. */
+interface Needs {
+  readonly accountStore: AccountStore;
+  readonly keyStore: KeyStore;
+  readonly recordStore: RecordStore;
+  readonly installationStore: InstallationStore;
+  readonly crypto: Crypto;
+  readonly accounts: Accounts;
+  readonly redis: RedisLink;
+  readonly settings: ServiceSettings;
+  readonly config: Config;
+  readonly ring: MasterKeyRing;
+  readonly now: Clock;
+}
 
 /** The remark below the counts when records were damaged. */
 const DAMAGED =
@@ -15,28 +44,28 @@ export const backupCommand = defineCommand({
   summary: 'Writes a copy of the whole vault, sealed under the master key, to a new file. Servers may run.',
   audit: { action: 'backup.create' },
   opens: 'vault',
-  async run({ argument, output, progress, signal }, session) {
-    const { vault, config, ring } = session;
-    const installation = await vault.installationStore.read();
+  async run({ argument, output, progress, signal }, needs: Needs) {
+    const { installationStore, config, ring } = needs;
+    const installation = await installationStore.read();
     if (installation === undefined) {
       throw new CommandError('There is no vault in this Redis.', 1);
     }
     // Everything that was acknowledged before this time is in the copy.
-    const madeAt = vault.now();
+    const madeAt = needs.now();
     const file = await output(argument);
     const shown = progress('Copying', 'items');
     const facts = { env: config.env, server: version, madeAt, ring, root: installation.root };
     const writer = await createBackupWriter(file, facts);
     // A stopped command leaves no partial file: an output that is not committed is removed.
-    const add: typeof writer.add = async (record) => {
+    const sink = new CopySink(async (record) => {
       signal.throwIfAborted();
       await writer.add(record);
-    };
-    const { damaged, ...counts } = await copyVault(session, installation, add, shown.at);
+    }, shown.at);
+    const { damaged, ...counts } = await copyVault(needs, installation, sink);
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
     // A damaged one does not count, so that the alert about old backups stays until the damage was looked at.
-    await (damaged === 0 ? vault.installationStore.noteBackup(madeAt) : undefined);
+    await (damaged === 0 ? installationStore.noteBackup(madeAt) : undefined);
     shown.end();
     const data = {
       file: argument,
@@ -59,3 +88,15 @@ export const backupCommand = defineCommand({
     };
   },
 });
+
+function copyVault(needs: Needs, installation: Installation, sink: CopySink): Promise<Copied> {
+  const { accountStore, keyStore, recordStore, crypto, accounts, redis, settings, config, ring, now } = needs;
+  const { buckets, root } = installation;
+  const backupStore = new BackupStore(redis);
+  const context = openContext(config, ring, root);
+  const kinds = new KindCopy(recordStore, backupStore, sink);
+  const keys = new KeyCopy(recordStore, keyStore, backupStore, crypto, sink, context, buckets, settings);
+  return new VaultCopy(accountStore, recordStore, backupStore, accounts, kinds, keys, sink, now).copy(
+    installation,
+  );
+}

@@ -4,14 +4,14 @@
 -- ARGV  1 bytes after which to stop, then a token for each item
 -- Reply a list for each item that was read: {} if it no longer exists | {stored_at ms, or its negative time in the expiries
 --       if nothing but its log is left, sad or '', expiry of the sad in ms or a negative number, field, value, ...}
-local total = #ARGV - 1
-local most = tonumber(ARGV[1])
+local times, expiries = KEYS[1], KEYS[2]
+local bytes_max, total = tonumber(ARGV[1]), #ARGV - 1
 local out, bytes = {}, 0
 for i = 1, total do
   local token, item = ARGV[1 + i], redis.call('HGETALL', KEYS[2 + i])
-  local at = #item > 0 and redis.call('ZSCORE', KEYS[1], token)
+  local at = #item > 0 and redis.call('ZSCORE', times, token)
   if #item > 0 and not at then
-    local left = redis.call('ZSCORE', KEYS[2], token)
+    local left = redis.call('ZSCORE', expiries, token)
     at = left and tonumber(left) < 0 and left
   end
   if at then
@@ -25,7 +25,7 @@ for i = 1, total do
   else
     out[i] = {}
   end
-  if bytes > most then
+  if bytes > bytes_max then
     break
   end
 end

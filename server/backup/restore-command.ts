@@ -10,7 +10,7 @@ import type { RedisTarget } from '../redis/connect.ts';
 import { openRedis } from '../redis/open.ts';
 import { asCount } from '../redis/reply.ts';
 import { type BackupCounts, type OpenBackup, openBackup } from './file.ts';
-import { finishVault, type Leftovers } from './restore-finish.ts';
+import { type Leftovers, RestoreFinish } from './restore-finish.ts';
 import { createRestoreWriter } from './restore-write.ts';
 
 /** The message for a Redis with data; a restore never mixes two vaults. */
@@ -19,9 +19,9 @@ const TAKEN = 'This Redis is not empty. A backup is restored into an empty one a
 const OTHER =
   'This Redis holds a half-restored copy of another backup. Finish that one, or empty this Redis; nothing was changed.';
 
-/** Ignores events: a restore has no log. */
+/** Ignores events: a restore reports to its terminal only. */
 function silent(): void {
-  // A restore reports to its terminal only.
+  // There is no log.
 }
 
 /** The existing master key. A new one could decrypt nothing. */
@@ -114,7 +114,20 @@ async function restoreInto(
   const vault = await assemble({ ...config, workers: 1, redis: target, ring, settings, restoring: true });
   try {
     const shown = call.progress('Finishing', 'keys');
-    await finishVault(vault, leftovers, shown.at);
+    const { crypto, redis, services, stores } = vault;
+    const { endpointStore, keyStore, recordStore } = stores;
+    const { accounts, credentials, rollbacks } = services;
+    const end = new RestoreFinish(
+      redis,
+      recordStore,
+      keyStore,
+      endpointStore,
+      crypto,
+      accounts,
+      credentials,
+      rollbacks,
+    );
+    await end.finish(leftovers, shown.at);
     shown.end();
     call.signal.throwIfAborted();
     await vault.installationStore.finishRestore();

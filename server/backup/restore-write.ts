@@ -1,6 +1,6 @@
 import type { RedisLink } from '../redis/client.ts';
 import type { BackupRecord } from './record.ts';
-import { forgetItems } from './store.ts';
+import { BackupStore } from './store.ts';
 
 /** The most records in flight, and the most bytes that they have together. */
 const IN_FLIGHT_MAX = 256;
@@ -50,13 +50,13 @@ export interface RestoreWriter {
   readonly finish: () => Promise<void>;
 }
 
-/** Removes what earlier records have written of items that were copied again. */
+/** Removes items that were copied again, as earlier records have written them. */
 async function forget(redis: RedisLink, { key, parts }: BackupRecord): Promise<void> {
   const [kid, ...pairs] = parts;
   const items = pairs.flatMap((part, at) =>
     at % 2 === 0 ? [{ token: String(part), member: pairs[at + 1] ?? new Uint8Array(0) }] : [],
   );
-  await forgetItems(redis, { kid: String(kid), number: Number(key) }, items);
+  await new BackupStore(redis).forget({ kid: String(kid), number: Number(key) }, items);
 }
 
 async function write(redis: RedisLink, record: BackupRecord): Promise<void> {

@@ -1,6 +1,7 @@
-import type { System } from '../boot/assemble.ts';
 import { CommandError, defineCommand } from '../cli/command.ts';
 import { readTextFile } from '../cli/file.ts';
+import type { RandomId } from '../core/clock.ts';
+import type { BinStore } from './store.ts';
 import { type BinCsvError, parseBinCsv, segmentBins } from './table.ts';
 
 /** The result of loading a BIN table: the numbers of rows and of ranges, or the first invalid line. */
@@ -8,18 +9,21 @@ export type BinLoad =
   | { readonly kind: 'loaded'; readonly rows: number; readonly segments: number }
   | { readonly kind: 'invalid'; readonly error: BinCsvError };
 
+/** The needs of the command. */
+interface Needs {
+  readonly binStore: BinStore;
+  readonly randomId: RandomId;
+}
+
 /** Replaces the BIN table. If a line is invalid, nothing is loaded. */
-export async function loadBinTable(
-  { stores, randomId }: Pick<System, 'stores' | 'randomId'>,
-  csvText: string,
-): Promise<BinLoad> {
+export async function loadBinTable({ binStore, randomId }: Needs, csvText: string): Promise<BinLoad> {
   const parsed = parseBinCsv(csvText);
   if (parsed.kind === 'invalid') {
     return parsed;
   }
   const segments = segmentBins(parsed.rows);
   const texts = segments.map(({ low, high, issuers }) => ({ low, high, issuers: JSON.stringify(issuers) }));
-  await stores.binStore.load(randomId(), texts);
+  await binStore.load(randomId(), texts);
   return { kind: 'loaded', rows: parsed.rows.length, segments: segments.length };
 }
 
@@ -32,8 +36,8 @@ export const binCommand = defineCommand({
     'Replaces the BIN table by a CSV file with the header bin_low,bin_high,brand,issuing_bank,country_name,card_type,card_level.',
   audit: { action: 'bins.load' },
   opens: 'vault',
-  async run({ argument }, { vault }) {
-    const loaded = await loadBinTable(vault, await readTextFile(argument));
+  async run({ argument }, needs: Needs) {
+    const loaded = await loadBinTable(needs, await readTextFile(argument));
     if (loaded.kind === 'invalid') {
       throw new CommandError(
         `Line ${loaded.error.line} of FILE is invalid; nothing was loaded: ${loaded.error.reason}`,

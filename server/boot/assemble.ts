@@ -80,7 +80,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   const sweepOnce = (): Promise<void> => sweep(parts);
   const figures: GaugeSources = {
     threads: pool.stats,
-    isRedisConnected: redis.isConnected,
+    isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
     jobs: jobs.figures,

@@ -1,4 +1,4 @@
-import { failureFields } from '../core/failure.ts';
+import { failureFields } from '../core/error-cause.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
 /** The pause between two sweeps. */

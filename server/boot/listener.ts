@@ -1,6 +1,6 @@
 import { version } from '../../package.json';
 import type { Config } from '../config/config.ts';
-import type { SettingName } from '../config/names.ts';
+import type { SettingName } from '../config/settings.ts';
 import { StartError } from '../core/errors.ts';
 import { logFault } from '../http/context.ts';
 import type { HttpParts } from '../http/deps.ts';

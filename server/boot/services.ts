@@ -15,7 +15,7 @@ import { createCompliance } from '../compliance/compliance.ts';
 import { Connections } from '../connection/connections.ts';
 import type { Clock, RandomFraction, RandomId } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
-import { asVaultError, failureFields, isFault } from '../core/failure.ts';
+import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { EndpointAuth } from '../endpoint/auth.ts';
@@ -38,7 +38,14 @@ import { createAdmission } from '../limits/admission.ts';
 import { createAttempts } from '../limits/attempts.ts';
 import { createRates } from '../limits/rates.ts';
 import { LogHeads } from '../log-heads/heads.ts';
-import { ownedKeys } from '../maintenance/walk.ts';
+import { RootRotation } from '../maintenance/rotate/root.ts';
+import { KeyRotation } from '../maintenance/rotate/rotate.ts';
+import { HeadsVerifier } from '../maintenance/verify/heads.ts';
+import { BucketVerifier } from '../maintenance/verify/items.ts';
+import { NameVerifier } from '../maintenance/verify/names.ts';
+import { Rollbacks } from '../maintenance/verify/rollback.ts';
+import { Verifier } from '../maintenance/verify/verify.ts';
+import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
 import { createProxy } from '../proxy/proxy.ts';
@@ -46,7 +53,9 @@ import { createRelay } from '../relay/relay.ts';
 import { createIdempotency } from '../request/idempotency.ts';
 import { createMetering } from '../request/metering.ts';
 import { Rules } from '../rule/rules.ts';
+import type { SinkEvent } from '../sink/event.ts';
 import { AuditStream } from '../sink/stream.ts';
+import { streamAll, type WantedEvents } from '../sink/stream-all.ts';
 import { openAuditSink } from '../sink/target.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
@@ -105,7 +114,8 @@ export type Services = ReturnType<typeof createServices>;
  */
 export function createServices(base: Foundation) {
   const { options, recordEvent } = base;
-  const audits = createAuditServices(base);
+  const maintenance = createMaintenance(base);
+  const audits = createAuditServices(base, maintenance);
   const queue: Queued['queue'] = createLazyJobQueue(
     options.redis,
     (name) => proxied.jobs.run(name),
@@ -115,6 +125,7 @@ export function createServices(base: Foundation) {
   const items = createItemServices(base, access);
   const proxied = createProxyServices(base, { ...access, ...items, queue });
   return {
+    ...maintenance,
     ...audits,
     ...access,
     ...items,
@@ -124,11 +135,41 @@ export function createServices(base: Foundation) {
   };
 }
 
+/** Maintenance of records: walk, verification and rotations. */
+function createMaintenance({ crypto, now, options, roots, stores }: Foundation) {
+  const { accountStore, auditStore, censusStore, headsStore, itemStore, keyStore, recordStore } = stores;
+  const { surveyStore } = stores;
+  const { writeId } = options.ring;
+  const isRootMoving = (): boolean => roots.current().stage !== 'steady';
+  const walk = new Walk(recordStore, itemStore, auditStore, crypto);
+  const rollbacks = new Rollbacks(recordStore, keyStore, auditStore, crypto, walk);
+  return {
+    walk,
+    rollbacks,
+    verifier: new Verifier(
+      recordStore,
+      keyStore,
+      walk,
+      new BucketVerifier(surveyStore, censusStore, itemStore, keyStore, crypto, walk, isRootMoving, now),
+      new HeadsVerifier(headsStore, crypto, walk),
+      rollbacks,
+      new NameVerifier(recordStore, censusStore, keyStore, accountStore, walk),
+    ),
+    keyRotation: new KeyRotation(recordStore, surveyStore, itemStore, crypto, walk, writeId, now),
+    rootRotation: new RootRotation(recordStore, censusStore, crypto, walk, roots, now),
+  };
+}
+
+type Maintenance = ReturnType<typeof createMaintenance>;
+
 /** The security logs: recording, verification, checkpoints and retention. */
-function createAuditServices({ crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation) {
-  const { auditStore, headsStore, itemStore, recordStore, sinkStore } = base.stores;
+function createAuditServices(
+  { crypto, cursors, recordEvent, now, randomId, settings, ...base }: Foundation,
+  { walk }: Maintenance,
+) {
+  const { auditStore, headsStore, itemStore, sinkStore } = base.stores;
   const { auditSink } = base.options;
-  const accounts = () => ownedKeys({ crypto, recordStore });
+  const accounts = () => walk.ownedKeys();
   const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
   const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
   const onFailure = (error: unknown): void => {
@@ -161,6 +202,9 @@ function createAuditServices({ crypto, cursors, recordEvent, now, randomId, sett
         recordEvent,
         randomId(),
       ),
+    /** Writes all events of logs, see `streamAll`. */
+    streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
+      streamAll({ ...base.stores, crypto, accounts, recordEvent }, wanted, write),
     auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
   };
 }

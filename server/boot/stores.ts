@@ -10,9 +10,9 @@ import { createJobStore } from '../job/store/jobs.ts';
 import { KeyStore } from '../key/store.ts';
 import { createRateStore } from '../limits/store.ts';
 import { HeadsStore } from '../log-heads/store.ts';
-import { createCensusStore } from '../maintenance/store/census.ts';
-import { createRecordStore } from '../maintenance/store/records.ts';
-import { createSurveyStore } from '../maintenance/store/survey.ts';
+import { CensusStore } from '../maintenance/store/census.ts';
+import { RecordStore } from '../maintenance/store/records.ts';
+import { SurveyStore } from '../maintenance/store/survey.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
@@ -33,7 +33,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     accountStore: createAccountStore(redis),
     auditStore: createAuditStore(redis),
     binStore: new BinStore(redis),
-    censusStore: createCensusStore(redis),
+    censusStore: new CensusStore(redis),
     certificateStore: new CertificateStore(redis),
     connectionStore: new NamedStore(redis, redisKeys.connections),
     csrStore: new CsrStore(redis),
@@ -47,11 +47,11 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     jobStore: createJobStore(redis),
     keyStore: new KeyStore(redis, buckets, isStreamed),
     rateStore: createRateStore(redis),
-    recordStore: createRecordStore(redis),
+    recordStore: new RecordStore(redis),
     rewriteStore: new RewriteStore(redis),
     ruleStore: new NamedStore(redis, redisKeys.rules),
     sealingStore: new SealingStore(redis),
     sinkStore: new SinkStore(redis),
-    surveyStore: createSurveyStore(redis),
+    surveyStore: new SurveyStore(redis),
   };
 }

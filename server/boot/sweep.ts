@@ -1,5 +1,5 @@
 import type { AccountInfo } from '../account/records.ts';
-import { asVaultError, isFault } from '../core/failure.ts';
+import { asVaultError, isFault } from '../core/error-cause.ts';
 import type { Services } from './services.ts';
 import type { Stores } from './stores.ts';
 

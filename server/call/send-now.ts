@@ -1,6 +1,6 @@
 import { pause } from '../core/concurrency.ts';
+import { isFault } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
-import { isFault } from '../core/failure.ts';
 import type { OutboundResult } from '../outbound/call.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { SentMark } from '../request/idempotency.ts';

@@ -1,8 +1,5 @@
-import { userInfo } from 'node:os';
-import { version } from '../../package.json';
-import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
+import type { SecurityEvent } from '../audit/event.ts';
 import type { AuditAction } from '../audit/schema.ts';
-import type { Session } from '../boot/open.ts';
 import type { Config } from '../config/config.ts';
 
 /** A failed command; the message is one line for the operator. */
@@ -97,8 +94,8 @@ export interface Result {
   /** Any JSON value; members have wire names. */
   readonly data: unknown;
   readonly shown: string | Table | readonly (string | Table)[];
-  /** What the entry in the security logs says, beside its action. */
-  readonly entry?: { readonly object: string; readonly change: RecordChange | undefined };
+  /** The object of the entry in the security logs, and the change that it reports. */
+  readonly entry?: { readonly object: string; readonly change: SecurityEvent['change'] };
   /** The command succeeded but found a problem: exit code 1. */
   readonly failed?: boolean;
 }
@@ -115,8 +112,8 @@ export interface CommandAudit {
   readonly object?: (options: Values<OptionSet>) => string;
 }
 
-/** What all commands have. */
-interface CommandBase<Options extends OptionSet> {
+/** The parts of a command that its help and its command line need. */
+export interface CommandBase<Options extends OptionSet = OptionSet> {
   /** The words that call it, such as `account create`. */
   readonly words: readonly string[];
   /** The name of its argument, such as `FILE`, if it has one. */
@@ -130,34 +127,38 @@ interface CommandBase<Options extends OptionSet> {
   check?(call: Pick<CommandCall<Options>, 'argument' | 'options'>): void;
 }
 
-interface VaultCommand<Options extends OptionSet> extends CommandBase<Options> {
+/** A command on an open vault, with the services that it needs. */
+interface VaultCommand<Needs, Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'vault';
-  run(call: CommandCall<Options>, session: Session): Outcome;
+  run(call: CommandCall<Options>, needs: Needs): Outcome;
 }
 
+/** A command that needs the settings alone. */
 interface ConfigCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'config';
   run(call: CommandCall<Options>, config: Config): Outcome;
 }
 
+/** A command that needs nothing. */
 interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'nothing';
   run(call: CommandCall<Options>): Outcome;
 }
 
-/** A command. `opens` says what it needs: an open vault, only the settings, or nothing. */
-export type Command<Options extends OptionSet = OptionSet> =
-  | VaultCommand<Options>
+/** A command; `Needs` are the services and facts of an open vault that it uses. */
+export type Command<Needs, Options extends OptionSet = OptionSet> =
+  | VaultCommand<Needs, Options>
   | ConfigCommand<Options>
   | PlainCommand<Options>;
 
-/** The operator, as logs name the program of a caller. */
-export function operatorAgent(): string {
-  return `cardvault-cli/${version} (${userInfo().username})`;
-}
-
 /** Checks the types of a command against its own options. */
-export function defineCommand<const Options extends OptionSet>(command: Command<Options>): Command {
+export function defineCommand<const Options extends OptionSet, Needs>(
+  command: VaultCommand<Needs, Options>,
+): VaultCommand<Needs, OptionSet>;
+export function defineCommand<const Options extends OptionSet>(
+  command: ConfigCommand<Options> | PlainCommand<Options>,
+): Command<unknown>;
+export function defineCommand(command: unknown): unknown {
   // Each command only receives its own options, see `readLine`.
-  return command as unknown as Command;
+  return command;
 }

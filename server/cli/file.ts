@@ -1,5 +1,4 @@
-import type { SecretBytes } from '../core/secret.ts';
-import { secretBytes } from '../http/passphrase.ts';
+import { type SecretBytes, secretBytes } from '../core/secret.ts';
 import { CommandError } from './command.ts';
 
 /** Reads the file of an argument as UTF-8. Rejects malformed text. */
@@ -36,7 +35,7 @@ export const PASSPHRASE_FILE = {
 /** A line that a person types, without showing it. */
 async function promptHidden(label: string): Promise<string> {
   const { stdin, stderr } = process;
-  // Before the label: who has seen it may type.
+  // Before the label, after which a person may type.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   stderr.write(label);

@@ -1,4 +1,3 @@
-import { createHealth } from '../http/health.ts';
 import { defineCommand } from './command.ts';
 
 /** `vault health`. It opens the vault itself, and so also works while no server runs. */
@@ -8,10 +7,13 @@ export const healthCommand = defineCommand({
   summary:
     'Checks Redis and the master key; exit code 0 if both are ready. A running server answers GET /health/ready.',
   opens: 'vault',
-  async run(_call, { vault }) {
-    const { ready, checks } = await createHealth({ redis: vault.probe }, vault.now).ready();
-    const states = Object.entries(checks).map(([name, state]) => `${name} ${state}`);
-    const shown = [ready ? 'ready' : 'not ready', ...states].join(', ');
-    return { data: { ready, checks }, shown, failed: !ready };
+  async run(_call, { probe }: { readonly probe: () => Promise<void> }) {
+    const ready = await probe().then(
+      () => true,
+      () => false,
+    );
+    const redis = ready ? 'ok' : 'failing';
+    const shown = `${ready ? 'ready' : 'not ready'}, redis ${redis}`;
+    return { data: { ready, checks: { redis } }, shown, failed: !ready };
   },
 });

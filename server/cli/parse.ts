@@ -1,12 +1,10 @@
 import { parseArgs } from 'node:util';
-import { COMMANDS } from '../commands.ts';
-import { type Command, CommandError, type Option, type OptionSet, type Values } from './command.ts';
-import { callOf, helpOf, overviewOf } from './help.ts';
+import { type CommandBase, CommandError, type Option, type OptionSet, type Values } from './command.ts';
 
 /** A valid command line. */
-export interface Line {
+export interface Line<Known extends CommandBase> {
   readonly kind: 'command';
-  readonly command: Command;
+  readonly command: Known;
   readonly argument: string;
   readonly options: Values<OptionSet>;
   readonly json: boolean;
@@ -15,7 +13,7 @@ export interface Line {
 }
 
 /** Whether a command begins with these words. */
-function startsWith(command: Command, words: readonly string[]): boolean {
+function startsWith(command: CommandBase, words: readonly string[]): boolean {
   return words.every((word, index) => command.words[index] === word);
 }
 
@@ -26,18 +24,21 @@ export interface HelpRequest {
 }
 
 /** `command`: the command of the first words; `similar`: commands that begin with them. */
-type Found =
-  | { readonly kind: 'command'; readonly command: Command }
-  | { readonly kind: 'similar'; readonly commands: readonly Command[] };
+type Found<Known> =
+  | { readonly kind: 'command'; readonly command: Known }
+  | { readonly kind: 'similar'; readonly commands: readonly Known[] };
 
-function findCommand(args: readonly string[]): Found {
+function findCommand<Known extends CommandBase>(
+  args: readonly string[],
+  commands: readonly Known[],
+): Found<Known> {
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption < 0 ? args : args.slice(0, firstOption);
-  const command = COMMANDS.find(
+  const command = commands.find(
     (known) => startsWith(known, words.slice(0, known.words.length)) && words.length >= known.words.length,
   );
   return command === undefined
-    ? { kind: 'similar', commands: COMMANDS.filter((known) => startsWith(known, words)) }
+    ? { kind: 'similar', commands: commands.filter((known) => startsWith(known, words)) }
     : { kind: 'command', command };
 }
 
@@ -116,7 +117,7 @@ function readValue(name: string, option: Option, value: unknown): unknown {
 /** Help for incomplete command lines; rejects all others. */
 function readWithoutCommand(
   args: readonly string[],
-  similar: readonly Command[],
+  similar: readonly CommandBase[],
   wantsHelp: boolean,
 ): HelpRequest {
   if (similar.length > 0 && wantsHelp) {
@@ -131,9 +132,12 @@ function readWithoutCommand(
   throw new CommandError('Unknown command; see bun run vault --help.', 2);
 }
 
-/** Reads a command line; throws a CommandError with exit code 2 if it is invalid. */
-export function readLine(args: readonly string[]): HelpRequest | Line {
-  const found = findCommand(args);
+/** Reads a command line for a table of commands; throws a CommandError with exit code 2 if it is invalid. */
+export function readLine<Known extends CommandBase>(
+  args: readonly string[],
+  commands: readonly Known[],
+): HelpRequest | Line<Known> {
+  const found = findCommand(args, commands);
   // Checked before the options, so that help works for invalid ones as well.
   const wantsHelp = args.includes('--help') || args.includes('-h');
   if (found.kind === 'similar') {
@@ -159,4 +163,55 @@ export function readLine(args: readonly string[]): HelpRequest | Line {
     json: values['json'] === true,
     quiet: values['quiet'] === true,
   };
+}
+
+/** Options of every command, with their help. */
+const COMMON_HELP: readonly (readonly [string, string])[] = [
+  ['--json', 'prints JSON'],
+  ['--quiet', 'shows no progress'],
+];
+
+/** How a command is called, without its options. */
+function callOf({ words, argument }: CommandBase): string {
+  return ['vault', ...words, ...(argument === undefined ? [] : [argument])].join(' ');
+}
+
+/** How an option is written. */
+function written(name: string, option: Option): string {
+  switch (option.kind) {
+    case 'flag':
+      return `--${name}`;
+    case 'switch':
+      return `--${name}[=true|false]`;
+    default:
+      return `--${name} ${option.value}`;
+  }
+}
+
+/** The help text of one command. */
+function helpOf(command: CommandBase): string {
+  const own = Object.entries(command.options).map(
+    ([name, option]) => [written(name, option), option.help] as const,
+  );
+  const lines = [...own, ...COMMON_HELP];
+  const width = Math.max(...lines.map(([option]) => option.length));
+  return [
+    `Usage: bun run ${callOf(command)} [options]`,
+    '',
+    command.summary,
+    '',
+    ...lines.map(([option, help]) => `  ${option.padEnd(width)}  ${help}`),
+  ].join('\n');
+}
+
+/** The help text of several commands, one line per command. */
+function overviewOf(commands: readonly CommandBase[]): string {
+  const width = Math.max(...commands.map((command) => callOf(command).length));
+  return [
+    'Usage: bun run vault COMMAND',
+    '',
+    ...commands.map((command) => `  ${callOf(command).padEnd(width)}  ${command.summary}`),
+    '',
+    'Every command accepts --help and --json. Settings are the same VAULT_… variables as for the server.',
+  ].join('\n');
 }

@@ -1,22 +1,45 @@
-import type { Session } from '../boot/open.ts';
+import type { Accounts } from '../account/accounts.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/reader.ts';
+import type { RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
-import { type CommandCall, CommandError, type Output, type Result } from './command.ts';
+import { REVISION_GONE } from '../domain/account/revision.ts';
+import {
+  type Command,
+  type CommandBase,
+  type CommandCall,
+  CommandError,
+  type Output,
+  type Result,
+  type Table,
+} from './command.ts';
+import { operatorAgent } from './operator.ts';
 import { type OpenOutput, openFileOutput } from './output.ts';
 import { type Line, readLine } from './parse.ts';
-import { resultText } from './print.ts';
 import { NO_PROGRESS, type ProgressScreen, startProgress } from './progress.ts';
-import { recordedCommand } from './recorded.ts';
+
+/** Services that record the outcome of a command. */
+interface RecorderNeeds {
+  readonly accounts: Accounts;
+  readonly audit: Audit;
+  readonly randomId: RandomId;
+}
+
+/** A vault that is open for a command. */
+export interface OpenNeeds extends RecorderNeeds {
+  /** Closes the vault. */
+  readonly close: () => Promise<void>;
+}
 
 /** The process around the command line: its output, settings and signals. */
-export interface Terminal extends ProgressScreen {
+export interface Terminal<Needs extends OpenNeeds> extends ProgressScreen {
   /** Standard output. */
   readonly out: (text: string | Uint8Array) => void;
   /** Reads the settings; called for a valid command line only. */
   readonly config: () => Config;
-  /** Opens the vault that the settings describe. */
-  readonly open: (config: Config) => Promise<Session>;
+  /** Opens the vault that the settings describe, with all that commands need of it. */
+  readonly open: (config: Config) => Promise<Needs>;
   /** Aborted when the command is stopped. */
   readonly signal: AbortSignal;
 }
@@ -37,12 +60,16 @@ function describeFailure(error: unknown): { readonly text: string; readonly exit
 }
 
 /** Standard output as a destination; there is nothing to commit. */
-function standardOutput({ out }: Terminal): Output {
+function standardOutput({ out }: Pick<Terminal<OpenNeeds>, 'out'>): Output {
   return { write: async (piece) => out(piece), commit: async () => undefined };
 }
 
-/** What a command receives. Files that it opens are added to `opened`. */
-function createCall(line: Line, terminal: Terminal, opened: OpenOutput[]): CommandCall {
+/** Creates the call of a command. Files that it opens are added to `opened`. */
+function createCall(
+  line: Line<CommandBase>,
+  terminal: Omit<Terminal<OpenNeeds>, 'open'>,
+  opened: OpenOutput[],
+): CommandCall {
   return {
     argument: line.argument,
     options: line.options,
@@ -76,11 +103,57 @@ async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
+/**
+ * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
+ * concerns (PCI DSS 10.2.1.2). A change that cannot be recorded rejects, although it was made.
+ */
+async function runRecorded(
+  { audit }: CommandBase,
+  { argument, options }: CommandCall,
+  needs: RecorderNeeds,
+  run: () => Promise<Result | undefined>,
+): Promise<Result | undefined> {
+  if (audit === undefined) {
+    return run();
+  }
+  const { accounts } = needs;
+  const name = audit.account === 'option' ? String(options['account']) : argument;
+  const identify = async () => (audit.account ? accounts.identify(name) : undefined);
+  // A deletion removes the account, a creation adds it: the id is known either before or after.
+  const before = await identify();
+  const record = async (outcome: string, entry?: Result['entry']): Promise<void> => {
+    const now = await identify();
+    const aid = before?.aid ?? now?.aid;
+    const revision = now?.aid === aid ? now?.revision : REVISION_GONE;
+    const event = {
+      ...{ action: audit.action, outcome, actor: 'operator', ip: 'local' },
+      userAgent: operatorAgent(),
+      requestId: needs.randomId(),
+      object: entry?.object ?? audit.object?.(options) ?? (audit.account ? `account/${name}` : undefined),
+    };
+    await needs.audit.record({ ...event, aid: '' });
+    if (aid !== undefined) {
+      const known = revision ? ({ kind: 'account', revision } as const) : undefined;
+      await needs.audit.record({ ...event, aid, change: entry?.change ?? known });
+    }
+  };
+  // The outcome is recorded before the result is printed.
+  let result: Result | undefined;
+  try {
+    result = await run();
+  } catch (error) {
+    await record('failed');
+    throw error;
+  }
+  await record('success', result?.entry);
+  return result;
+}
+
 /** Opens what the command needs, runs it, and closes that again. */
-async function perform(
-  { command }: Line,
+async function perform<Needs extends OpenNeeds>(
+  { command }: Line<Command<Needs>>,
   call: CommandCall,
-  terminal: Terminal,
+  terminal: Terminal<Needs>,
 ): Promise<Result | undefined> {
   if (command.opens === 'nothing') {
     return stoppable(command.run(call), terminal.signal);
@@ -90,12 +163,12 @@ async function perform(
     return stoppable(command.run(call, config), terminal.signal);
   }
   // Closed in every case, so that the vault is not left open.
-  const session = await terminal.open(config);
+  const needs = await terminal.open(config);
   try {
-    const work = () => stoppable(command.run(call, session), terminal.signal);
-    return await recordedCommand(command, call, session, work);
+    const work = () => stoppable(command.run(call, needs), terminal.signal);
+    return await runRecorded(command, call, needs, work);
   } finally {
-    await session.close();
+    await needs.close();
   }
 }
 
@@ -103,10 +176,14 @@ async function perform(
  * Runs one command line; never rejects. Resolves with the exit code: 0 for success, 1 for a failed command, 2 for an
  * invalid command line. Results are written to standard output, errors and progress to standard error.
  */
-export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommandLine<Needs extends OpenNeeds>(
+  args: readonly string[],
+  commands: readonly Command<Needs>[],
+  terminal: Terminal<Needs>,
+): Promise<number> {
   const opened: OpenOutput[] = [];
   try {
-    const line = readLine(args);
+    const line = readLine(args, commands);
     if (line.kind === 'help') {
       terminal.out(`${line.text}\n`);
       return 0;
@@ -124,4 +201,45 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   } finally {
     await Promise.all(opened.map((output) => output.discard()));
   }
+}
+
+const GAP = '  ';
+/** A cell with a number and an optional unit. */
+const AMOUNT = /^-?[\d.,]+(?: ?(?:%|[kMGT]?i?B|[mµ]?s))?$/;
+
+/** Replaces control characters, so that stored data cannot control the terminal. */
+function plain(cell: string): string {
+  return cell.replaceAll(/\p{Cc}/gu, '?');
+}
+
+function padded(cell: string, width: number, toRight: boolean): string {
+  const space = ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
+  return toRight ? `${space}${cell}` : `${cell}${space}`;
+}
+
+/** Columns in monospace; those with only numbers are aligned to the right. */
+function textOfTable({ heading, columns, rows, empty }: Table): string {
+  if (rows.length === 0 && empty !== undefined) {
+    return empty;
+  }
+  const cells = rows.map((row) => row.map(plain));
+  const layout = columns.map((name, at) => {
+    const column = cells.map((row) => row[at] ?? '');
+    return {
+      width: Math.max(...[name, ...column].map((cell) => Bun.stringWidth(cell))),
+      toRight: column.length > 0 && column.every((cell) => cell === '' || AMOUNT.test(cell)),
+    };
+  });
+  const line = (row: readonly string[]): string =>
+    layout
+      .map(({ width, toRight }, at) => padded(row[at] ?? '', width, toRight))
+      .join(GAP)
+      .trimEnd();
+  return [...(heading === undefined ? [] : [heading, '']), line(columns), ...cells.map(line)].join('\n');
+}
+
+/** A result as text and tables, with an empty line between two parts. */
+function resultText({ shown }: Result): string {
+  const parts = Array.isArray(shown) ? shown : [shown];
+  return parts.map((part) => (typeof part === 'string' ? part : textOfTable(part))).join('\n\n');
 }

@@ -1,5 +1,6 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
 import { readBinaryFile } from '../cli/file.ts';
+import type { Compliance } from './compliance.ts';
 import { PDF_BYTES_MAX } from './pdf.ts';
 
 /** `vault certificate load FILE`. */
@@ -10,9 +11,9 @@ export const certificateCommand = defineCommand({
   summary: 'Replaces the certificate of compliance, a PDF of at most 10 MB that paying accounts may read.',
   audit: { action: 'compliance_certificate.load' },
   opens: 'vault',
-  async run({ argument }, { vault }) {
+  async run({ argument }, { compliance }: { readonly compliance: Compliance }) {
     const pdf = await readBinaryFile(argument, PDF_BYTES_MAX);
-    if (!(await vault.services.compliance.load(pdf))) {
+    if (!(await compliance.load(pdf))) {
       throw new CommandError('FILE is not a complete PDF; nothing was loaded.', 1);
     }
     return { data: { bytes: pdf.length }, shown: `Loaded a certificate of ${pdf.length} bytes.` };

@@ -4,7 +4,6 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
-import type { SettingName } from './names.ts';
 import { BadValue, type Parse, rejectValue } from './reader.ts';
 import { parseFilePath } from './values.ts';
 
@@ -112,25 +111,12 @@ export const parseOwnCertificates: Parse<string> = (path) => {
 };
 
 /** Whether a PEM text is the unencrypted private key of a certificate. */
-function isPrivateKeyOf(cert: string, pem: string): boolean {
+export function isPrivateKeyOf(cert: string, pem: Secret<string>): boolean {
   try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem));
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(pem.expose()));
   } catch {
     return false;
   }
-}
-
-/**
- * Parses the private PEM file of the private key of `cert`, which `certName` names; without `cert` the pair is not
- * checked.
- */
-export function privateKeyOf(cert: string | undefined, certName: SettingName): Parse<Secret<string>> {
-  return (path) => {
-    const pem = readPrivateFile(path);
-    return cert === undefined || isPrivateKeyOf(cert, pem)
-      ? new Secret(pem)
-      : rejectValue(`does not name the unencrypted PEM private key of ${certName}`);
-  };
 }
 
 /** The value of a JSON text that matches a schema. The error names the place of the first invalid value, never the value. */

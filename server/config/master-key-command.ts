@@ -1,9 +1,9 @@
 /** The master key ring as the output of a command of the operator. */
-import { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/secret.ts';
 import { errorCode } from './folder.ts';
-import { SERVER_SETTING_NAMES } from './names.ts';
-import { BadValue, ConfigError, type Environment, type Parse, rejectValue } from './reader.ts';
+import { BadValue, ConfigError, type Environment } from './reader.ts';
 import { type MasterKeyRing, parseMasterKeyBytes } from './ring.ts';
+import { SERVER_SETTING_NAMES } from './settings.ts';
 
 /** How long the command may take. */
 const MS_MAX = 10_000;
@@ -17,17 +17,11 @@ export interface MasterKeyCommand {
   readonly environment: Environment;
 }
 
-/**
- * Takes any line that is not blank. The command gets the environment without the settings of the server, some of which are
- * secrets.
- */
-export function masterKeyCommandIn(environment: Environment): Parse<Secret<MasterKeyCommand>> {
+/** Creates the command of a line. It gets the environment without the settings of the server, some of which are secrets. */
+export function masterKeyCommandOf(line: Secret<string>, environment: Environment): Secret<MasterKeyCommand> {
   const settings: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
-  const others = Object.entries(environment).filter(([name]) => !settings.has(name));
-  return (line) =>
-    line.trim() === ''
-      ? rejectValue('must be a command for /bin/sh')
-      : new Secret({ line, environment: Object.fromEntries(others) });
+  const others = Object.fromEntries(Object.entries(environment).filter(([name]) => !settings.has(name)));
+  return line.map((text) => ({ line: text, environment: others }));
 }
 
 function fail(cause: string): never {

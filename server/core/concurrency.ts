@@ -1,6 +1,9 @@
 import { type ErrorCode, VaultError } from './errors.ts';
 import { runAtTickEnd } from './tick-end.ts';
 
+/** Works of `eachOf` in progress at once, by default. */
+const AT_ONCE = 4;
+
 /**
  * Joins callers of the same work: at most one run is under way, and every caller's run starts after its call.
  * A result is therefore never older than the question, however many ask at once. Who waits behind a run that
@@ -104,6 +107,32 @@ export function createSemaphore(max: number): <T>(work: () => Promise<T>) => Pro
       }
     }
   };
+}
+
+/** Runs work on each item, at most `atOnce` at once. After a failure it starts nothing more, and waits for running work. */
+export async function eachOf<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  work: (item: T) => Promise<void>,
+  atOnce = AT_ONCE,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const failures: unknown[] = [];
+  for await (const item of source) {
+    const started: Promise<void> = work(item)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => running.delete(started));
+    running.add(started);
+    if (running.size >= atOnce) {
+      await Promise.race(running);
+    }
+    if (failures.length > 0) {
+      break;
+    }
+  }
+  await Promise.all(running);
+  if (failures.length > 0) {
+    throw failures[0];
+  }
 }
 
 /**

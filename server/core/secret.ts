@@ -41,6 +41,11 @@ export class Secret<T> {
 /** The exact UTF-8 bytes of a passphrase or password. */
 export type SecretBytes = Secret<Uint8Array>;
 
+/** Wraps the exact UTF-8 bytes of a text as a secret: no trimming, folding or normalisation. */
+export function secretBytes(text: string): SecretBytes {
+  return new Secret(encoder.encode(text));
+}
+
 /** The UTF-8 bytes of a secret text. */
 export function encodeSecret(text: Secret<string>): SecretBytes {
   return text.map((exposed) => encoder.encode(exposed));

@@ -1,11 +1,15 @@
-import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
-import type { Session } from '../boot/open.ts';
-import { CommandError, defineCommand, type Output, operatorAgent, type Values } from '../cli/command.ts';
+import { CommandError, defineCommand, type Output, type Values } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
+import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import { VaultError } from '../core/errors.ts';
-import { compileJsonBody } from '../http/json-body.ts';
-import { actFor, createContext } from '../request/context.ts';
+import { compileJsonBody } from '../schema/json-body.ts';
+import type { Exports } from './exports.ts';
 import { ExportRequest } from './schema.ts';
+
+/** The needs of the command. */
+interface Needs extends OperatorNeeds {
+  readonly exports: Exports;
+}
 
 const OPTIONS = {
   ...ACCOUNT,
@@ -43,28 +47,25 @@ function requestOf(options: Values<typeof OPTIONS>): ExportRequest {
 
 /** Writes the export, and tells how many items it has. */
 async function writeExport(
-  session: Session,
+  needs: Needs,
   options: Values<typeof OPTIONS>,
   output: Output,
   report: (count: number) => void,
 ): Promise<number> {
-  const { randomId, services } = session.vault;
   const passphrase = await readPassphrase(options['passphrase-file']);
-  const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
-  const account = await accountOf(session, options);
-  if (!account.unmasked) {
+  const ctx = await contextOf(needs, options);
+  if (!ctx.account.unmasked) {
     throw new CommandError(
       'This account sees numbers masked, and an export has them whole: allow that with vault account set NAME --unmasked.',
       1,
     );
   }
-  const ctx = actFor(createContext(origin), account);
   let items = 0;
   const onItems = (count: number): void => {
     items = count;
     report(count);
   };
-  const file = await services.exports.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
+  const file = await needs.exports.exportItems(ctx, { ...requestOf(options), passphrase, onItems });
   for await (const piece of file) {
     await output.write(piece);
   }
@@ -90,10 +91,10 @@ export const exportCommand = defineCommand({
       throw new CommandError('Give --out FILE, or redirect standard output: the file is no text.', 2);
     }
   },
-  async run({ options, output, progress }, session) {
+  async run({ options, output, progress }, needs: Needs) {
     const file = await output(options.out);
     const shown = progress('Exporting', 'items');
-    const items = await told(() => writeExport(session, options, file, shown.at));
+    const items = await withCommandErrors(() => writeExport(needs, options, file, shown.at));
     shown.end();
     return options.out === undefined
       ? undefined

@@ -2,10 +2,11 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { Credentials, Recalled } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
-import { Secret, type SecretBytes } from '../core/secret.ts';
+import { Secret, type SecretBytes, secretBytes } from '../core/secret.ts';
 import { isCredentialId, isCredentialSecret } from '../domain/account.ts';
 import { networkOf, sourceOf } from '../domain/text/source.ts';
 import type { RequestSource } from '../request/context.ts';
+import { compileRequestBody } from '../schema/json-body.ts';
 import { authorizeCall, authorizeRoute } from './authorize.ts';
 import { dropBody, hasLongBody, isLong, readBody, rejectLargeBody } from './body.ts';
 import { endWait, growBody, releaseBody, waitForBody } from './body-budget.ts';
@@ -13,9 +14,8 @@ import { type ClientAddress, createClientAddress } from './client-address.ts';
 import type { Arrival, HttpContext } from './context.ts';
 import { compileQuery, type QueryDecoder } from './decode.ts';
 import type { HttpParts } from './deps.ts';
-import { compileRequestBody } from './json-body.ts';
 import { rejectOtherSites } from './other-sites.ts';
-import { PassphraseParameter, readPassphrase, secretBytes } from './passphrase.ts';
+import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import type { AuthRule, Call, Route, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */

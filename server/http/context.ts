@@ -1,6 +1,6 @@
+import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { ERRORS } from '../core/error-table.ts';
 import type { ErrorCode, VaultError } from '../core/errors.ts';
-import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
 import { createContext, type RequestContext, type RequestSource } from '../request/context.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';

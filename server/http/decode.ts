@@ -4,8 +4,8 @@ import { parseBooleanText, parseIntegerText, parseListText } from '../domain/tex
 import { parseFilterTime } from '../domain/text/time.ts';
 import { unknownName } from '../domain/text/unknown-name.ts';
 import { countCharacters } from '../schema/common.ts';
+import { expectedOf } from '../schema/expected.ts';
 import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
-import { expectedOf } from './expected.ts';
 
 /** Text to value; undefined for a text that the parameter does not take. */
 type Parse = (text: string) => unknown;

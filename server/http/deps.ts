@@ -22,6 +22,7 @@ import type { ProxyService } from '../proxy/proxy.ts';
 import type { RelayService } from '../relay/relay.ts';
 import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
+import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/observer.ts';
@@ -34,7 +35,6 @@ import type { VaultTrees } from '../vault/list/list.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
-import type { ParseBody } from './json-body.ts';
 
 /** The settings of the HTTP side. */
 export interface HttpConfig {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
-import { Secret, type SecretBytes } from '../core/secret.ts';
+import { type SecretBytes, secretBytes } from '../core/secret.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 import type { Route } from './route.ts';
@@ -19,13 +19,6 @@ export const PassphraseParameter = Type.Optional(
     [PUBLISHED]: { minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
   }),
 );
-
-const encoder = new TextEncoder();
-
-/** The exact UTF-8 bytes of a text, as a secret: no trimming, folding or normalisation. */
-export function secretBytes(text: string): SecretBytes {
-  return new Secret(encoder.encode(text));
-}
 
 function decodeHeader(text: string): string {
   try {

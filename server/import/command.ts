@@ -1,23 +1,26 @@
 import { createHash } from 'node:crypto';
-import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
-import type { Session } from '../boot/open.ts';
 import {
   type CommandCall,
   CommandError,
   defineCommand,
-  operatorAgent,
   type Progress,
   type Result,
   type Table,
   type Values,
 } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
-import { actFor, createContext } from '../request/context.ts';
+import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
 import { checkRows, importRows, type Target } from './importer.ts';
 import type { RefusedRow } from './rows.ts';
 import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
 import { openJournal } from './state.ts';
+
+/** The needs of the command. */
+interface Needs extends OperatorNeeds {
+  readonly storeBatches: StoreBatches;
+}
 
 const OPTIONS = {
   ...ACCOUNT,
@@ -86,13 +89,11 @@ function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: 
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
-async function targetOf(session: Session, options: Options): Promise<Target> {
-  const { randomId, services } = session.vault;
+async function targetOf(needs: Needs, options: Options): Promise<Target> {
   const passphrase = await readPassphrase(options['passphrase-file']);
-  const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
-  const ctx = actFor(createContext(origin), await accountOf(session, options));
+  const ctx = await contextOf(needs, options);
   const imported = { keepsTokens: options.tokens === 'keep' };
-  return { batches: services.storeBatches, ctx, input: { user: options.user ?? '', passphrase, imported } };
+  return { batches: needs.storeBatches, ctx, input: { user: options.user ?? '', passphrase, imported } };
 }
 
 function counted(count: number, what: string): string {
@@ -131,10 +132,10 @@ function reporter(shown: Progress, share: () => number | undefined): (rows: numb
 
 async function runImport(
   { argument: path, options, progress }: CommandCall<typeof OPTIONS>,
-  session: Session,
+  needs: Needs,
 ): Promise<Result> {
   const asked = readOptions(path, options);
-  const target = await targetOf(session, options);
+  const target = await targetOf(needs, options);
   const { rows, end, share } = await openSource(asked);
   if (options['dry-run']) {
     const shown = progress('Checking', 'rows');
@@ -187,5 +188,5 @@ export const importCommand = defineCommand({
     }
     readOptions(argument, options);
   },
-  run: (call, session) => told(() => runImport(call, session)),
+  run: (call, needs: Needs) => withCommandErrors(() => runImport(call, needs)),
 });

@@ -1,8 +1,12 @@
-import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
-import type { Session } from '../boot/open.ts';
-import { defineCommand, type Result, type Table, type Values } from '../cli/command.ts';
-import { type AccountContext, actFor, createContext } from '../request/context.ts';
+import { defineCommand, type Result, type Table } from '../cli/command.ts';
+import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import type { JobListing } from './listing.ts';
 import type { Job } from './schema.ts';
+
+/** The needs of commands about jobs. */
+interface Needs extends OperatorNeeds {
+  readonly jobListing: JobListing;
+}
 
 const LIST = {
   ...ACCOUNT,
@@ -13,13 +17,6 @@ const LIST = {
   },
   limit: { kind: 'number', value: 'N', help: 'the newest of them (100)', minimum: 1, maximum: 10_000 },
 } as const;
-
-/** A request of the operator for an account. */
-async function contextOf(session: Session, options: Values<typeof ACCOUNT>): Promise<AccountContext> {
-  const { randomId } = session.vault;
-  const origin = { requestId: randomId(), ip: '', userAgent: '', source: 'proxy' } as const;
-  return actFor(createContext(origin), await accountOf(session, options));
-}
 
 function attemptText({ attempts }: Pick<Job, 'attempts'>): string {
   const last = attempts.at(-1);
@@ -64,15 +61,15 @@ const listJobs = defineCommand({
   summary: 'Lists asynchronous requests and webhooks of captures of an account, newest first.',
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ options }, session) {
-    const ctx = await contextOf(session, options);
+  async run({ options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
     const limit = options.limit ?? 100;
     const status = options.status as Job['status'] | undefined;
     const jobs: Job[] = [];
     let nextToken: string | undefined;
     do {
       const query = { status, next_token: nextToken };
-      const page = await session.vault.services.jobListing.list(ctx, query, limit - jobs.length);
+      const page = await needs.jobListing.list(ctx, query, limit - jobs.length);
       jobs.push(...page.jobs);
       nextToken = page.nextToken;
     } while (nextToken !== undefined && jobs.length < limit);
@@ -87,9 +84,9 @@ const showJob = defineCommand({
   summary: 'Shows a job with its attempts.',
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ argument: id, options }, session) {
-    const ctx = await contextOf(session, options);
-    const job = await told(() => session.vault.services.jobListing.read(ctx, id));
+  async run({ argument: id, options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
+    const job = await withCommandErrors(() => needs.jobListing.read(ctx, id));
     return resultOf(job, detailsOf(job));
   },
 });
@@ -102,9 +99,9 @@ const redeliverJob = defineCommand({
   audit: { action: 'job.redeliver', account: 'option' },
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ argument: id, options }, session) {
-    const ctx = await contextOf(session, options);
-    const job = await told(() => session.vault.services.jobListing.redeliver(ctx, id));
+  async run({ argument: id, options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
+    const job = await withCommandErrors(() => needs.jobListing.redeliver(ctx, id));
     return resultOf(job, `The report of job ${id} will be delivered again.`);
   },
 });
@@ -117,10 +114,10 @@ const cancelJob = defineCommand({
   audit: { action: 'job.cancel', account: 'option' },
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ argument: id, options }, session) {
-    const ctx = await contextOf(session, options);
-    const { jobListing } = session.vault.services;
-    await told(() => jobListing.cancel(ctx, id));
+  async run({ argument: id, options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
+    const { jobListing } = needs;
+    await withCommandErrors(() => jobListing.cancel(ctx, id));
     return resultOf(await jobListing.read(ctx, id), `Job ${id} was cancelled.`);
   },
 });

@@ -4,8 +4,8 @@ import { recordFault } from '../call/send.ts';
 import { bindParts } from '../core/bind.ts';
 import type { RandomFraction } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
+import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
-import { failureFields } from '../core/failure.ts';
 import { ELSEWHERE_MS, type StepParts, sendStep, tellStep } from './steps.ts';
 import type { JobStore } from './store/jobs.ts';
 

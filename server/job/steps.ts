@@ -12,8 +12,8 @@ import {
 } from '../call/send.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient, withRetries } from '../core/concurrency.ts';
+import { asVaultError } from '../core/error-cause.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
-import { asVaultError } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';

@@ -1,13 +1,16 @@
-import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
-import type { Session } from '../boot/open.ts';
-import { CommandError, defineCommand, operatorAgent, type Result, type Values } from '../cli/command.ts';
+import { CommandError, defineCommand, type Result, type Values } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase, readTextFile } from '../cli/file.ts';
+import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import { VaultError } from '../core/errors.ts';
-import { decodeSecret } from '../core/secret.ts';
-import { compileJsonBody } from '../http/json-body.ts';
-import { secretBytes } from '../http/passphrase.ts';
-import { type AccountContext, actFor, createContext } from '../request/context.ts';
+import { decodeSecret, secretBytes } from '../core/secret.ts';
+import { compileJsonBody } from '../schema/json-body.ts';
+import type { Recoveries } from './recoveries.ts';
 import { CreateRecoveryBody, RecoverBody, type Recovery } from './schema.ts';
+
+/** The needs of commands about recoveries. */
+interface Needs extends OperatorNeeds {
+  readonly recoveries: Recoveries;
+}
 
 const KEY = { ...ACCOUNT, user: { kind: 'text', value: 'NAME', help: 'the vault key' } } as const;
 
@@ -29,12 +32,6 @@ function checkKey(options: Values<typeof KEY>): void {
   if (options.user === undefined) {
     throw new CommandError('Give the vault key with --user NAME.', 2);
   }
-}
-
-async function contextOf(session: Session, options: Values<typeof ACCOUNT>): Promise<AccountContext> {
-  const { randomId } = session.vault;
-  const origin = { requestId: randomId(), ip: 'local', userAgent: operatorAgent(), source: 'vault' } as const;
-  return actFor(createContext(origin), await accountOf(session, options));
 }
 
 function objectOf({ user }: Readonly<Record<string, unknown>>): string {
@@ -76,11 +73,11 @@ const makeCommand = defineCommand({
     checkKey(options);
     makeBody(options);
   },
-  async run({ options }, session) {
-    const ctx = await contextOf(session, options);
+  async run({ options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
     const passphrase = await readPassphrase(options['passphrase-file']);
-    const { recoveries } = session.vault.services;
-    const made = await told(() => recoveries.create(ctx, { ...makeBody(options), passphrase }));
+    const { recoveries } = needs;
+    const made = await withCommandErrors(() => recoveries.create(ctx, { ...makeBody(options), passphrase }));
     const { threshold, shares } = made;
     return resultOf(made, `Any ${threshold} of these ${shares.length} shares open the key.`);
   },
@@ -92,10 +89,10 @@ const statusCommand = defineCommand({
   summary: 'Prints the recovery of a vault key: its encrypted shares, and how many of them open it.',
   opens: 'vault',
   check: ({ options }) => checkKey(options),
-  async run({ options }, session) {
-    const ctx = await contextOf(session, options);
-    const { recoveries } = session.vault.services;
-    const found = await told(() => recoveries.read(ctx, { user: options.user ?? '' }));
+  async run({ options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
+    const { recoveries } = needs;
+    const found = await withCommandErrors(() => recoveries.read(ctx, { user: options.user ?? '' }));
     return resultOf(found, `Any ${found.threshold} of these ${found.shares.length} shares open the key.`);
   },
 });
@@ -138,15 +135,15 @@ const recoverCommand = defineCommand({
       );
     }
   },
-  async run({ options }, session) {
-    const ctx = await contextOf(session, options);
+  async run({ options }, needs: Needs) {
+    const ctx = await contextOf(needs, options);
     const shares = await sharesOf(options.share);
     const to = await readPassphrase(options['new-passphrase-file'], 'New passphrase: ');
     const body = { user: options.user, shares, new_passphrase: decodeSecret(to).expose() };
     const { user } = checked<RecoverBody>(readRecover, body, 1);
-    const { recoveries } = session.vault.services;
+    const { recoveries } = needs;
     const given = { user, shares: shares.map(secretBytes), new_passphrase: to };
-    await told(() => recoveries.recoverKey(ctx, given));
+    await withCommandErrors(() => recoveries.recoverKey(ctx, given));
     return {
       data: { user, recovered: true },
       shown: `Key ${user} has its new passphrase. Its endpoints have stopped.`,

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import { secretBytes } from '../core/secret.ts';
 import { objectOf } from '../http/audit.ts';
-import { secretBytes } from '../http/passphrase.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { pause, recover } from '../core/concurrency.ts';
+import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
-import { asVaultError, failureFields, isFault } from '../core/failure.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { RecordEvent } from '../telemetry/events.ts';

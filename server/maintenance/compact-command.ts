@@ -1,5 +1,5 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
-import { mastersOf, type RedisNode } from '../redis/client.ts';
+import { mastersOf, type RedisLink, type RedisNode } from '../redis/client.ts';
 import { type Rewritten, rewriteFile } from '../redis/rewrite.ts';
 
 /** The append-only file of one server, in bytes. */
@@ -10,7 +10,7 @@ interface Compacted {
   readonly after: number;
 }
 
-/** What to tell the operator when a file was not rewritten. */
+/** Messages for the operator when a file was not rewritten. */
 const PROBLEMS: Readonly<Record<Exclude<Rewritten['kind'], 'ok'>, string>> = {
   no_file: 'has no append-only file; there is nothing to rewrite.',
   refused: 'does not allow BGREWRITEAOF; a managed Redis rewrites its file automatically.',
@@ -33,8 +33,8 @@ export const compactCommand = defineCommand({
     'Rewrites the append-only file of Redis, so that it no longer contains deleted data. Servers may run.',
   audit: { action: 'store.compact' },
   opens: 'vault',
-  async run({ progress, signal }, { vault }) {
-    const masters = mastersOf(vault.redis);
+  async run({ progress, signal }, { redis }: { readonly redis: RedisLink }) {
+    const masters = mastersOf(redis);
     const shown = progress('Rewriting', 'servers', masters.length);
     const files: Compacted[] = [];
     // One at a time, since each copies its memory while it writes.

@@ -5,18 +5,18 @@ type Counts = Record<string, number>;
 /** Records by label and, of each label, by the master key that they are sealed under. */
 export type KeyCounts = Readonly<Record<string, Readonly<Counts>>>;
 
-/** One thing that is not as it should be. `unfinished` is what an interruption leaves and the sweep, or time, mends. */
+/** One deviation. `unfinished` is the result of an interruption, which the sweep or time completes. */
 export interface Fault {
   readonly kind: string;
   /** Name of the account; empty where none is known. */
   readonly account: string;
-  /** What names the record among its kind: `user/token`, an id, or a key's name. */
+  /** The name of the record among its kind: `user/token`, an id, or a key's name. */
   readonly place: string;
   readonly what: string;
   readonly state: 'bad' | 'unfinished';
 }
 
-/** What a verification has found so far: numbers of records, of faults, and of records under each master key. */
+/** The findings of a verification so far: numbers of records, of faults, and of records under each master key. */
 export interface Report {
   readonly checked: Counts;
   readonly bad: Counts;
@@ -28,7 +28,7 @@ export interface Report {
   readonly seen: (records: number) => void;
 }
 
-/** A report that is complete. `scanned` is false where Redis forbids SCAN: what no directory names was not searched for. */
+/** A complete report. `scanned` is false if Redis forbids SCAN, so that keys of no directory were not searched for. */
 export type Verification = Readonly<Omit<Report, 'seen'> & { scanned: boolean }>;
 
 /** The name of every key that is not in the ring. */
@@ -63,8 +63,8 @@ export function addChecked(report: Report, kind: string, records: number): void 
 }
 
 /**
- * Reports faults. Where one of those that were found first is bad they are checked three more times within a second,
- * and what was found last counts: what is being changed is soon right.
+ * Reports faults. If one of the first is bad, they are checked up to three more times within a second, and the last check
+ * counts: a record that is being changed is soon right.
  */
 export async function addFaults(
   report: Report,
@@ -84,5 +84,38 @@ export async function addFaults(
     if (report.faults.length < FAULTS_MAX) {
       report.faults.push(fault);
     }
+  }
+}
+
+/** A record that no key of the ring opens in its place. */
+export interface LostRecord {
+  readonly kind: string;
+  readonly account: string;
+  readonly place: string;
+}
+
+const LOST_MAX = 100;
+
+/** One pass of a rotation over all records. */
+export interface Pass {
+  reencrypted: number;
+  /** Records that changed in the meantime: the next pass finds them. */
+  missed: number;
+  lostTotal: number;
+  readonly keys: Report['keys'];
+  readonly lost: LostRecord[];
+  readonly seen: (records: number) => void;
+}
+
+/** Creates an empty pass. */
+export function newPass(seen: Pass['seen'], keys: Pass['keys'] = {}): Pass {
+  return { reencrypted: 0, missed: 0, lostTotal: 0, keys, lost: [], seen };
+}
+
+/** Reports a record that does not open. */
+export function addLost(pass: Pass, record: LostRecord): void {
+  pass.lostTotal += 1;
+  if (pass.lost.length < LOST_MAX) {
+    pass.lost.push(record);
   }
 }

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
+import { causeOf, ReportedError } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Argument } from './resp.ts';
-import { isOwnFault, type ScriptPlace, scriptFault } from './script-fault.ts';
+
+/** The part of a script that describes the position of an error. */
+interface ScriptPlace {
+  /** The name in the first line of its file. */
+  readonly name: string;
+  /** The lines of the parts before its own text. */
+  readonly linesBefore: number;
+}
 
 /** A Lua script. It is called by its SHA-1, and sent in full only if Redis does not have it yet. */
 export interface Script extends ScriptPlace {
@@ -50,7 +58,7 @@ export interface RedisLink {
 }
 
 /** The nodes that accept writes: the masters of a Cluster, otherwise the one server. */
-export function mastersOf(redis: Pick<RedisLink, 'nodes'>): readonly RedisNode[] {
+export function mastersOf(redis: RedisLink): readonly RedisNode[] {
   return redis.nodes().filter(({ isReplica }) => !isReplica);
 }
 
@@ -100,6 +108,36 @@ export function toVaultError(error: unknown, script?: ScriptPlace): unknown {
   return cause === undefined ? error : new VaultError('internal', { cause });
 }
 
+const FRAMES_MAX = 12;
+
+/** Errors that only the script itself can cause; all others may be caused by the data. */
+const OWN_FAULT =
+  /compiling script|nonexistent global|Unknown Redis command|Wrong number of args|non local key/i;
+
+/** Whether the message of Redis reports a bug in a script, independent of the data. */
+function isOwnFault(message: string): boolean {
+  return OWN_FAULT.test(message);
+}
+
+/** The stack frame of the line that failed, in the script or in its prelude. */
+function lineFrame(message: string, { name, linesBefore }: ScriptPlace): string {
+  const line = Number(/user_script:(\d+)/.exec(message)?.[1] ?? 0);
+  return line > linesBefore
+    ? `at ${name} (lua:${line - linesBefore})`
+    : `at prelude of ${name} (lua:${line})`;
+}
+
+/**
+ * Where a script failed: its name and line, then the stack frames of its caller. Call it where the reply is awaited,
+ * because the error of the client was created in its parser and has only frames of that.
+ */
+function scriptFault(error: Error, place: ScriptPlace): ReportedError {
+  const here = new Error();
+  Error.captureStackTrace(here, scriptFault);
+  const frames = [lineFrame(error.message, place), ...(causeOf(here).stack ?? [])];
+  return new ReportedError({ error: error.name, stack: frames.slice(0, FRAMES_MAX) });
+}
+
 /** Options of a connection. */
 export interface LinkOptions {
   /** How many replicas must confirm a write before it counts as done; 0 = none. */
@@ -113,4 +151,36 @@ export interface LinkOptions {
 /** Whether Redis does not have a script, which must be sent in full. */
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** The timeout of WAIT, which blocks the connection; it is shorter after a WAIT that timed out. */
+const [WAIT_MS, WAIT_MS_SHORT] = [1_000, 50];
+
+/**
+ * Makes the wait of one connection: it resolves with true when `replicas` replicas have all writes that the connection was
+ * answered before. `askCount` sends WAIT with a timeout, and gives the number of replicas. One WAIT is in flight at a time.
+ */
+export function createReplicaWait(
+  replicas: number,
+  askCount: (timeoutMs: number) => Promise<number>,
+  onCall: ((name: string, startedAt: number, hasFailed: boolean) => void) | undefined,
+): () => Promise<boolean> {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: Promise<boolean> | undefined;
+  let isShort = false;
+  const ask = async (): Promise<boolean> => {
+    next = undefined;
+    const startedAt = performance.now();
+    const count = await askCount(isShort ? WAIT_MS_SHORT : WAIT_MS);
+    isShort = count < replicas;
+    onCall?.('WAIT', startedAt, isShort);
+    return !isShort;
+  };
+  return () => {
+    if (next === undefined) {
+      next = last.then(ask, ask);
+      last = next;
+    }
+    return next;
+  };
 }

@@ -3,6 +3,7 @@ import { type Cluster, Command, type Redis } from 'ioredis';
 import { VaultError } from '../core/errors.ts';
 import { runAtTickEnd } from '../core/tick-end.ts';
 import {
+  createReplicaWait,
   isRefusal,
   isUnknownScript,
   type LinkOptions,
@@ -13,7 +14,6 @@ import {
 } from './client.ts';
 import { refreshSlots } from './cluster.ts';
 import { type ClusterTarget, connectCluster, waitUntilReady, watchLink } from './connect.ts';
-import { createReplicaWait } from './replica-wait.ts';
 import { asList, asOptionalBytes } from './reply.ts';
 import { type Argument, CommandWriter } from './resp.ts';
 
@@ -124,96 +124,112 @@ function createNodeWaits(replicas: number, onCall: LinkOptions['onCall']) {
   };
 }
 
-interface Link {
-  readonly send: Send;
-  readonly onCall: LinkOptions['onCall'];
-  /** Whether the replicas have a write; undefined where none has to. */
-  readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
-}
+/** The connection to a Cluster. */
+class ClusterLink implements RedisLink {
+  readonly isCluster = true;
+  private readonly send: Send;
+  private readonly onCall: LinkOptions['onCall'];
+  /** Returns whether the replicas have a write; undefined if none has to. */
+  private readonly waitForReplicas: ((sent: SentReply) => Promise<boolean>) | undefined;
+  private watch: { readonly end: () => void } | undefined;
 
-/** Sends a command and waits for its reply, and for the replicas with `isDurable`. A script that Redis lacks is sent in full. */
-async function execute(
-  link: Link,
-  name: string,
-  args: readonly Argument[],
-  isDurable: boolean,
-  wanted?: Script,
-): Promise<unknown> {
-  const { send, onCall, waitForReplicas } = link;
-  const label = wanted?.name ?? name;
-  const startedAt = performance.now();
-  let sent: SentReply;
-  try {
-    sent = await send(name, args.map(asArgument));
-    onCall?.(label, startedAt, false);
-  } catch (error) {
-    const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
-    onCall?.(label, startedAt, !isUnknown);
-    if (isUnknown) {
-      return await execute(link, 'EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
+  constructor(
+    private readonly client: Cluster,
+    { onCall, replicas }: LinkOptions,
+  ) {
+    this.send = sendToCluster(client);
+    this.onCall = onCall;
+    this.waitForReplicas = replicas === 0 ? undefined : createNodeWaits(replicas, onCall);
+  }
+
+  /** Waits until the nodes answer. Throws a `StartError` if they do not in time. */
+  async open(target: ClusterTarget, onLink: LinkOptions['onLink']): Promise<void> {
+    const ping = async (): Promise<void> => {
+      if (this.client.status !== 'ready') {
+        throw new Error('no node is connected');
+      }
+      await this.client.call('PING');
+      // Otherwise the first requests would wait for the connections to their nodes.
+      await Promise.allSettled(this.client.nodes('master').map((node) => node.ping()));
+    };
+    await waitUntilReady(this.client, ping, target);
+    this.watch = watchLink(this.client, onLink);
+  }
+
+  command(name: string, args: readonly Argument[]): Promise<unknown> {
+    return this.execute(name, args, false);
+  }
+
+  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
+    return Promise.all(commands.map(([name, ...args]) => this.execute(String(name), args, false)));
+  }
+
+  /** Returns the replies in RESP2 once more: a list of byte strings is written as a command is. */
+  async readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
+    const writer = new CommandWriter();
+    for (const reply of await this.readEach(commands)) {
+      writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
     }
-    throw toVaultError(error, wanted);
+    return writer.size > bytesMax ? undefined : writer.take();
   }
-  if (isDurable && waitForReplicas !== undefined && !(await waitForReplicas(sent).catch(() => false))) {
-    throw new VaultError('store_unavailable');
+
+  write(name: string, args: readonly Argument[]): Promise<unknown> {
+    return this.execute(name, args, true);
   }
-  return sent.reply;
-}
 
-function scriptArguments({ sha }: Script, keys: readonly string[], args: readonly Argument[]): Argument[] {
-  return [sha, keys.length, ...keys, ...args];
-}
-
-function readEach(link: Link, commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
-  return Promise.all(commands.map(([name, ...args]) => execute(link, String(name), args, false)));
-}
-
-/** The replies of `readLists` in RESP2 once more: a list of byte strings is written as a command is. */
-async function readLists(
-  link: Link,
-  commands: readonly (readonly Argument[])[],
-  bytesMax: number,
-): Promise<Buffer | undefined> {
-  const writer = new CommandWriter();
-  for (const reply of await readEach(link, commands)) {
-    writer.add(asList(reply).map((part) => asOptionalBytes(part) ?? ''));
+  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return this.execute('EVALSHA', [script.sha, keys.length, ...keys, ...args], true, script);
   }
-  return writer.size > bytesMax ? undefined : writer.take();
+
+  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    return this.execute('EVALSHA', [script.sha, keys.length, ...keys, ...args], false, script);
+  }
+
+  nodes(): readonly RedisNode[] {
+    return nodesOf(this.client);
+  }
+
+  isConnected(): boolean {
+    return this.client.status === 'ready';
+  }
+
+  async close(): Promise<void> {
+    this.watch?.end();
+    this.client.disconnect();
+  }
+
+  /** Sends a command and waits for its reply, and for the replicas with `isDurable`. A script that Redis lacks is sent in full. */
+  private async execute(
+    name: string,
+    args: readonly Argument[],
+    isDurable: boolean,
+    wanted?: Script,
+  ): Promise<unknown> {
+    const label = wanted?.name ?? name;
+    const startedAt = performance.now();
+    let sent: SentReply;
+    try {
+      sent = await this.send(name, args.map(asArgument));
+      this.onCall?.(label, startedAt, false);
+    } catch (error) {
+      const isUnknown = wanted !== undefined && name === 'EVALSHA' && isUnknownScript(error);
+      this.onCall?.(label, startedAt, !isUnknown);
+      if (isUnknown) {
+        return await this.execute('EVAL', [wanted.text, ...args.slice(1)], isDurable, wanted);
+      }
+      throw toVaultError(error, wanted);
+    }
+    const wait = isDurable ? this.waitForReplicas : undefined;
+    if (wait !== undefined && !(await wait(sent).catch(() => false))) {
+      throw new VaultError('store_unavailable');
+    }
+    return sent.reply;
+  }
 }
 
 /** Opens a Cluster. Throws a `StartError` if it does not answer in time. */
 export async function openClusterLink(target: ClusterTarget, options: LinkOptions): Promise<RedisLink> {
-  const client = connectCluster(target);
-  const { onCall, replicas } = options;
-  const link: Link = {
-    send: sendToCluster(client),
-    onCall,
-    waitForReplicas: replicas === 0 ? undefined : createNodeWaits(replicas, onCall),
-  };
-  const ping = async (): Promise<void> => {
-    if (client.status !== 'ready') {
-      throw new Error('no node is connected');
-    }
-    await client.call('PING');
-    // Otherwise the first requests would wait for the connections to their nodes.
-    await Promise.allSettled(client.nodes('master').map((node) => node.ping()));
-  };
-  await waitUntilReady(client, ping, target);
-  const watch = watchLink(client, options.onLink);
-  return {
-    command: (name, args) => execute(link, name, args, false),
-    readEach: (commands) => readEach(link, commands),
-    readLists: (commands, bytesMax) => readLists(link, commands, bytesMax),
-    write: (name, args) => execute(link, name, args, true),
-    run: (wanted, keys, args) => execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), true, wanted),
-    runUnreplicated: (wanted, keys, args) =>
-      execute(link, 'EVALSHA', scriptArguments(wanted, keys, args), false, wanted),
-    nodes: () => nodesOf(client),
-    isCluster: true,
-    isConnected: () => client.status === 'ready',
-    close: async () => {
-      watch.end();
-      client.disconnect();
-    },
-  };
+  const link = new ClusterLink(connectCluster(target), options);
+  await link.open(target, options.onLink);
+  return link;
 }

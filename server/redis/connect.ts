@@ -1,10 +1,10 @@
 import './tracing-channel.ts';
 import { rootCertificates } from 'node:tls';
-import Redis, { type Cluster } from 'ioredis';
+import Redis, { type Cluster, type RedisOptions } from 'ioredis';
+import StandaloneConnector from 'ioredis/built/connectors/StandaloneConnector';
 import { StartError } from '../core/errors.ts';
 import { type NodeOptions, openCluster } from './cluster.ts';
 import { describeConnectionError, isLasting } from './connection-error.ts';
-import { PrimaryConnector } from './primary-connector.ts';
 
 /** Texts in PEM for TLS: authorities besides the built-in ones, and the certificate of this client with its key. */
 export interface TlsFiles {
@@ -79,6 +79,25 @@ const PATIENT = {
   maxRetriesPerRequest: null,
   socketTimeout: 15_000,
 } satisfies NodeOptions;
+
+/**
+ * The library's connector of one address, which a failover may move to another server. Once it was connected to a primary, it
+ * accepts no replica: reads would be old there, and no write would succeed.
+ */
+class PrimaryConnector extends StandaloneConnector {
+  #hasPrimary = false;
+
+  /** The library passes the options of the client, as `unknown`. */
+  constructor(options: unknown) {
+    super(options as RedisOptions);
+  }
+
+  /** Called by the library with the parsed reply to INFO, before a connection is used. */
+  override check(info: { readonly role?: string }): boolean {
+    this.#hasPrimary ||= info.role === 'master';
+    return !this.#hasPrimary || info.role !== 'slave';
+  }
+}
 
 /** The address of one server. */
 export type ServerTarget = Exclude<RedisTarget, ClusterTarget>;

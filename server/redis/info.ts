@@ -36,7 +36,7 @@ function fullness({ memoryUsedBytes: used, memoryMaxBytes: max }: RedisStats): n
  * Reads the statistics of all nodes: memory of the fullest one, and flags that are true on all. Throws `store_unavailable` if
  * one does not answer.
  */
-export async function readRedisStats(redis: Pick<RedisLink, 'nodes'>): Promise<RedisStats> {
+export async function readRedisStats(redis: RedisLink): Promise<RedisStats> {
   const stats = await Promise.all(
     redis.nodes().map(async (node) => statsOf(asText(await node.command('INFO', [])))),
   );

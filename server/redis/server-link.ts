@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { VaultError } from '../core/errors.ts';
 import {
+  createReplicaWait,
   isRefusal,
   type LinkOptions,
   type RedisLink,
@@ -9,14 +10,81 @@ import {
   toVaultError,
 } from './client.ts';
 import { connectServer, type ServerTarget, waitUntilReady, watchLink } from './connect.ts';
-import { createReplicaWait } from './replica-wait.ts';
 import { asCount } from './reply.ts';
 import type { Argument } from './resp.ts';
-import { openWire, type Wire } from './wire.ts';
+import { Wire } from './wire.ts';
 
-interface Line {
-  readonly wire: Wire;
-  readonly onCall: LinkOptions['onCall'];
+/** The connection to one server. */
+class ServerLink implements RedisLink {
+  readonly isCluster = false;
+  private readonly node: RedisNode;
+  private readonly waitForReplicas: ((sent: Promise<unknown>) => Promise<unknown>) | undefined;
+  private readonly onCall: LinkOptions['onCall'];
+  private readonly watch: { readonly end: () => void };
+
+  constructor(
+    private readonly client: Redis,
+    private readonly wire: Wire,
+    target: ServerTarget,
+    options: LinkOptions,
+  ) {
+    this.onCall = options.onCall;
+    this.waitForReplicas = options.replicas === 0 ? undefined : createDurable(wire, options);
+    this.watch = watchLink(client, options.onLink);
+    this.node = {
+      name: nameOf(target, client.options),
+      isReplica: false,
+      command: (name, args) => this.command(name, args),
+    };
+  }
+
+  command(name: string, args: readonly Argument[]): Promise<unknown> {
+    return execute(this.onCall, name, this.wire.send([name, ...args]));
+  }
+
+  readEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
+    return execute(this.onCall, 'read-each', this.wire.sendEach(commands));
+  }
+
+  readLists(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
+    return execute(this.onCall, 'read-lists', this.wire.sendAll(commands, bytesMax));
+  }
+
+  write(name: string, args: readonly Argument[]): Promise<unknown> {
+    const sent = execute(this.onCall, name, this.wire.send([name, ...args]));
+    return this.waitForReplicas === undefined ? sent : this.waitForReplicas(sent);
+  }
+
+  run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    const sent = this.runUnreplicated(script, keys, args);
+    return this.waitForReplicas === undefined ? sent : this.waitForReplicas(sent);
+  }
+
+  runUnreplicated(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    const sent = this.wire.send(['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
+    return execute(this.onCall, script.name, sent, script);
+  }
+
+  nodes(): readonly RedisNode[] {
+    return [this.node];
+  }
+
+  isConnected(): boolean {
+    return this.client.status === 'ready';
+  }
+
+  async close(): Promise<void> {
+    this.watch.end();
+    this.client.disconnect();
+  }
+}
+
+/** Opens the connection to one server. Throws a `StartError` if it does not answer in time. */
+export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
+  const client = connectServer(target);
+  const wire = new Wire(client);
+  await waitUntilReady(client, () => wire.send(['PING']), target);
+  return new ServerLink(client, wire, target, options);
 }
 
 /**
@@ -38,16 +106,6 @@ async function execute<T>(
     onCall?.(name, startedAt, true);
     throw isRefusal(name, error) ? error : toVaultError(error, script);
   }
-}
-
-function evaluate(
-  { wire, onCall }: Line,
-  script: Script,
-  keys: readonly string[],
-  args: readonly Argument[],
-): Promise<unknown> {
-  const sent = wire.send(['EVALSHA', script.sha, keys.length, ...keys, ...args], script);
-  return execute(onCall, script.name, sent, script);
 }
 
 /** Resolves with a reply when the replicas have what was written before it, on the same connection. */
@@ -80,36 +138,4 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
 /** The name of the server, for operators. */
 function nameOf(target: ServerTarget, { path, host, port }: Redis['options']): string {
   return target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`);
-}
-
-/** Opens the connection to one server. Throws a `StartError` if it does not answer in time. */
-export async function openServerLink(target: ServerTarget, options: LinkOptions): Promise<RedisLink> {
-  const client = connectServer(target);
-  const wire = openWire(client);
-  const { onCall } = options;
-  const line: Line = { wire, onCall };
-  await waitUntilReady(client, () => wire.send(['PING']), target);
-  const watch = watchLink(client, options.onLink);
-  const command = (name: string, args: readonly Argument[]) =>
-    execute(onCall, name, wire.send([name, ...args]));
-  const node: RedisNode = { name: nameOf(target, client.options), isReplica: false, command };
-  const durable = options.replicas === 0 ? undefined : createDurable(wire, options);
-  return {
-    command,
-    readEach: (commands) => execute(onCall, 'read-each', wire.sendEach(commands)),
-    readLists: (commands, bytesMax) => execute(onCall, 'read-lists', wire.sendAll(commands, bytesMax)),
-    write: durable === undefined ? command : (name, args) => durable(command(name, args)),
-    run:
-      durable === undefined
-        ? (script, keys, args) => evaluate(line, script, keys, args)
-        : (script, keys, args) => durable(evaluate(line, script, keys, args)),
-    runUnreplicated: (script, keys, args) => evaluate(line, script, keys, args),
-    nodes: () => [node],
-    isCluster: false,
-    isConnected: () => client.status === 'ready',
-    close: async () => {
-      watch.end();
-      client.disconnect();
-    },
-  };
 }

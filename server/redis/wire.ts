@@ -29,44 +29,6 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** One connection. A command while there is none fails at once; none is ever sent again after its connection was lost. */
-export interface Wire {
-  /**
-   * Sends the command `parts`; byte strings of the reply are `Buffer`s. A call of a script that Redis does not have is sent
-   * again with its text. Rejects with a `ReplyError`, or with another error where the reply is missing: then the command may
-   * have been executed.
-   */
-  readonly send: (parts: readonly Argument[], script?: Script) => Promise<unknown>;
-  /** Sends commands that are no scripts. Resolves with all replies in order; rejects as `send`, with the first error among them. */
-  readonly sendEach: (commands: readonly (readonly Argument[])[]) => Promise<readonly unknown[]>;
-  /**
-   * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined when
-   * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
-   */
-  readonly sendAll: (
-    commands: readonly (readonly Argument[])[],
-    bytesMax: number,
-  ) => Promise<Buffer | undefined>;
-  /** A number that differs for each connection that was opened. */
-  readonly epoch: () => number;
-}
-
-interface WireState {
-  readonly client: Redis;
-  readonly output: CommandWriter;
-  /** Calls in the order of their replies; those before `first` are done, and undefined: they would keep what they sent. */
-  readonly calls: (Call | undefined)[];
-  first: number;
-  stream: Redis['stream'] | undefined;
-  reader: ReplyReader;
-  epoch: number;
-  isFlushDue: boolean;
-  /** Counts the steps of the timer. */
-  step: number;
-  /** The step in which a call was last answered in time, or the first of those that wait was sent. */
-  timelyAt: number;
-}
-
 /** Time is counted in steps of one timer, so that a busy event loop does not make Redis look silent. */
 const STEP_MS = 250;
 /** A call without a reply fails after as many steps; the connection, when none was answered in time for as many. */
@@ -78,57 +40,224 @@ const BYTES_MAX = 128 * 1_024 * 1_024;
 /** Calls that are done are dropped from the list in steps. */
 const DONE_MAX = 4_096;
 
-/** Speaks on the connections of `client`, which must use RESP2 and send no command of its own. */
-export function openWire(client: Redis): Wire {
-  const state: WireState = {
-    ...{ client, output: new CommandWriter(), calls: [], first: 0, stream: undefined },
-    ...{ reader: new ReplyReader(), epoch: 0, isFlushDue: false, step: 0, timelyAt: 0 },
-  };
-  const timer = setInterval(() => checkReplies(state), STEP_MS);
-  timer.unref();
-  client.on('ready', () => start(state));
-  client.on('close', () => lose(state));
-  client.on('end', () => clearInterval(timer));
-  if (client.status === 'ready') {
-    start(state);
-  }
-  return {
-    send: (parts, script) => send(state, [parts], { script }),
-    sendEach: (commands) => {
-      const gathered = { replies: [], length: commands.length };
-      // Gathered replies are such a list.
-      return send(state, commands, { gathered }) as Promise<readonly unknown[]>;
-    },
-    sendAll: async (commands, bytesMax) => {
-      const passed = new PassedReplies(commands.length, bytesMax);
-      await send(state, commands, { passed });
-      return passed.bytes;
-    },
-    epoch: () => state.epoch,
-  };
-}
+/**
+ * One connection. A command while there is none fails at once; none is sent again after its connection was lost. `client` must
+ * use RESP2 and send no command itself.
+ */
+export class Wire {
+  private readonly output = new CommandWriter();
+  /** Calls in the order of their replies; those before `first` are done, and undefined: they would keep what they sent. */
+  private readonly calls: (Call | undefined)[] = [];
+  private first = 0;
+  private stream: Redis['stream'] | undefined;
+  private reader = new ReplyReader();
+  private connections = 0;
+  private isFlushDue = false;
+  /** The number of steps of the timer. */
+  private step = 0;
+  /** The step in which a call was last answered in time, or the first of the waiting calls was sent. */
+  private timelyAt = 0;
 
-/** Takes the connection over from the library, once; its commands of the handshake are all answered. */
-function start(state: WireState): void {
-  const { stream } = state.client;
-  if (stream === state.stream) {
-    return;
+  constructor(private readonly client: Redis) {
+    const timer = setInterval(() => this.checkReplies(), STEP_MS);
+    timer.unref();
+    client.on('ready', () => this.start());
+    client.on('close', () => this.lose());
+    client.on('end', () => clearInterval(timer));
+    if (client.status === 'ready') {
+      this.start();
+    }
   }
-  stream.removeAllListeners('data');
-  stream.on('data', (chunk: Buffer) => receive(state, stream, chunk));
-  state.stream = stream;
-  state.reader = new ReplyReader();
-  state.epoch += 1;
-}
 
-function lose(state: WireState): void {
-  const lost = state.calls.splice(0);
-  state.first = 0;
-  state.stream = undefined;
-  state.output.clear();
-  for (const call of lost) {
-    if (call !== undefined) {
-      fail(call, new Error('the connection was lost'));
+  /**
+   * Sends the command `parts`; byte strings of the reply are `Buffer`s. A call of a script that Redis does not have is sent
+   * again with its text. Rejects with a `ReplyError`, or with another error if the reply is missing: then the command may
+   * have been executed.
+   */
+  send(parts: readonly Argument[], script?: Script): Promise<unknown> {
+    return this.sendCall([parts], script, undefined, undefined);
+  }
+
+  /** Sends commands that are no scripts. Resolves with all replies in order; rejects as `send`, with the first error among them. */
+  sendEach(commands: readonly (readonly Argument[])[]): Promise<readonly unknown[]> {
+    const gathered = { replies: [], length: commands.length };
+    // Gathered replies are such a list.
+    return this.sendCall(commands, undefined, gathered, undefined) as Promise<readonly unknown[]>;
+  }
+
+  /**
+   * Sends commands whose replies are byte strings or lists of them. Resolves with the bytes of all replies, undefined if
+   * they are more than `bytesMax`. Rejects as `send`, with the first error among them.
+   */
+  async sendAll(commands: readonly (readonly Argument[])[], bytesMax: number): Promise<Buffer | undefined> {
+    const passed = new PassedReplies(commands.length, bytesMax);
+    await this.sendCall(commands, undefined, undefined, passed);
+    return passed.bytes;
+  }
+
+  /** Returns a number that differs for each connection that was opened. */
+  epoch(): number {
+    return this.connections;
+  }
+
+  private sendCall(
+    commands: readonly (readonly Argument[])[],
+    script: Script | undefined,
+    gathered: Gathered | undefined,
+    passed: PassedReplies | undefined,
+  ): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const call = {
+      step: this.step,
+      isLate: false,
+      parts: script && commands[0],
+      script,
+      passed,
+      gathered,
+      resolve,
+      reject,
+    };
+    if (commands.length === 0) {
+      // Without a command there is no reply: the call would take that to the next one.
+      resolve([]);
+    } else if (this.stream === undefined) {
+      fail(call, new Error('not connected'));
+    } else if (
+      this.calls.length - this.first >= CALLS_MAX ||
+      this.output.size + this.stream.writableLength > BYTES_MAX
+    ) {
+      fail(call, new Error('too many commands wait'));
+    } else {
+      this.write(call, commands);
+    }
+    return promise;
+  }
+
+  private write(call: Call, commands: readonly (readonly Argument[])[]): void {
+    if (this.first === this.calls.length) {
+      this.timelyAt = this.step;
+    }
+    for (const parts of commands) {
+      this.output.add(parts);
+    }
+    this.calls.push(call);
+    if (!this.isFlushDue) {
+      this.isFlushDue = true;
+      // After commands that other callbacks send at the end of this tick. One write is one fsync in Redis (group commit).
+      runAtTickEnd(() => runAtTickEnd(() => this.flush()));
+    }
+  }
+
+  private flush(): void {
+    this.isFlushDue = false;
+    if (this.output.size > 0) {
+      this.stream?.write(this.output.take());
+    }
+  }
+
+  /** Takes the connection over from the library, once; its commands of the handshake are all answered. */
+  private start(): void {
+    const { stream } = this.client;
+    if (stream === this.stream) {
+      return;
+    }
+    stream.removeAllListeners('data');
+    stream.on('data', (chunk: Buffer) => this.receive(stream, chunk));
+    this.stream = stream;
+    this.reader = new ReplyReader();
+    this.connections += 1;
+  }
+
+  private lose(): void {
+    const lost = this.calls.splice(0);
+    this.first = 0;
+    this.stream = undefined;
+    this.output.clear();
+    for (const call of lost) {
+      if (call !== undefined) {
+        fail(call, new Error('the connection was lost'));
+      }
+    }
+  }
+
+  private receive(stream: Redis['stream'], chunk: Buffer): void {
+    if (this.stream !== stream) {
+      return;
+    }
+    try {
+      this.reader.add(chunk);
+      for (let reply = this.nextReply(); reply !== INCOMPLETE; reply = this.nextReply()) {
+        this.answer(reply);
+      }
+    } catch (error) {
+      // Nothing that follows could be told apart.
+      stream.destroy(error instanceof Error ? error : undefined);
+      this.lose();
+    }
+  }
+
+  /** Returns the next reply; of commands whose replies are passed on, an error or nothing. */
+  private nextReply(): unknown {
+    const passed = this.calls[this.first]?.passed;
+    if (passed === undefined) {
+      return this.reader.next();
+    }
+    return this.reader.pass(passed) ? passed.error : INCOMPLETE;
+  }
+
+  private answer(given: unknown): void {
+    const call = this.calls[this.first];
+    if (call === undefined) {
+      throw new TypeError('a reply to no command');
+    }
+    const reply = call.gathered === undefined ? given : gather(call.gathered, given);
+    if (reply === INCOMPLETE) {
+      return;
+    }
+    this.calls[this.first] = undefined;
+    this.first += 1;
+    if (this.first === this.calls.length || this.first >= DONE_MAX) {
+      this.calls.splice(0, this.first);
+      this.first = 0;
+    }
+    const { isLate, parts, script } = call;
+    if (isLate) {
+      return;
+    }
+    this.timelyAt = this.step;
+    if (reply instanceof ReplyError) {
+      if (script !== undefined && parts?.[0] === 'EVALSHA' && isUnknownScript(reply)) {
+        const inFull = ['EVAL', script.text, ...parts.slice(2)];
+        this.write({ ...call, parts: inFull, step: this.step }, [inFull]);
+      } else {
+        fail(call, reply);
+      }
+      if (reply.message.startsWith('READONLY')) {
+        // A failover has made it a replica: the next connection finds the primary.
+        this.stream?.destroy();
+      }
+      return;
+    }
+    call.resolve(reply);
+  }
+
+  /**
+   * Fails the calls that have waited too long, and ends a connection that is silent, or so far behind that nobody waits for
+   * its replies, or on which a command was lost, so that each reply is taken for another one.
+   */
+  private checkReplies(): void {
+    this.step += 1;
+    for (let i = this.first; i < this.calls.length; i++) {
+      const call = this.calls[i];
+      if (call === undefined || this.step - call.step <= REPLY_STEPS_MAX) {
+        break;
+      }
+      fail(call, new Error('no reply in time'));
+      call.isLate = true;
+    }
+    if (this.first < this.calls.length && this.step - this.timelyAt > CONNECTION_STEPS_MAX) {
+      this.stream?.destroy();
+      this.lose();
     }
   }
 }
@@ -139,144 +268,10 @@ function fail({ isLate, reject }: Call, error: Error): void {
   }
 }
 
-function send(
-  state: WireState,
-  commands: readonly (readonly Argument[])[],
-  { script, gathered, passed }: Partial<Pick<Call, 'script' | 'gathered' | 'passed'>>,
-): Promise<unknown> {
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  const { step, stream, output, calls, first } = state;
-  const call = {
-    step,
-    isLate: false,
-    parts: script && commands[0],
-    script,
-    passed,
-    gathered,
-    resolve,
-    reject,
-  };
-  if (commands.length === 0) {
-    // Without a command there is no reply: the call would take that to the next one.
-    resolve([]);
-  } else if (stream === undefined) {
-    fail(call, new Error('not connected'));
-  } else if (calls.length - first >= CALLS_MAX || output.size + stream.writableLength > BYTES_MAX) {
-    fail(call, new Error('too many commands wait'));
-  } else {
-    write(state, call, commands);
-  }
-  return promise;
-}
-
-function write(state: WireState, call: Call, commands: readonly (readonly Argument[])[]): void {
-  if (state.first === state.calls.length) {
-    state.timelyAt = state.step;
-  }
-  for (const parts of commands) {
-    state.output.add(parts);
-  }
-  state.calls.push(call);
-  if (!state.isFlushDue) {
-    state.isFlushDue = true;
-    // After commands that other callbacks send at the end of this tick. One write is one fsync in Redis (group commit).
-    runAtTickEnd(() => runAtTickEnd(() => flush(state)));
-  }
-}
-
-function flush(state: WireState): void {
-  state.isFlushDue = false;
-  if (state.output.size > 0) {
-    state.stream?.write(state.output.take());
-  }
-}
-
-function receive(state: WireState, stream: Redis['stream'], chunk: Buffer): void {
-  if (state.stream !== stream) {
-    return;
-  }
-  try {
-    state.reader.add(chunk);
-    for (let reply = nextReply(state); reply !== INCOMPLETE; reply = nextReply(state)) {
-      answer(state, reply);
-    }
-  } catch (error) {
-    // Nothing that follows could be told apart.
-    stream.destroy(error instanceof Error ? error : undefined);
-    lose(state);
-  }
-}
-
-/** The next reply; of commands whose replies are passed on, an error or nothing. */
-function nextReply({ reader, calls, first }: WireState): unknown {
-  const passed = calls[first]?.passed;
-  if (passed === undefined) {
-    return reader.next();
-  }
-  return reader.pass(passed) ? passed.error : INCOMPLETE;
-}
-
 /** Adds a reply to those of its call: all of them, the first error among them, or `INCOMPLETE`. */
 function gather({ replies, length }: Gathered, reply: unknown): unknown {
   replies.push(reply);
   return replies.length < length
     ? INCOMPLETE
     : (replies.find((each) => each instanceof ReplyError) ?? replies);
-}
-
-function answer(state: WireState, given: unknown): void {
-  const call = state.calls[state.first];
-  if (call === undefined) {
-    throw new TypeError('a reply to no command');
-  }
-  const reply = call.gathered === undefined ? given : gather(call.gathered, given);
-  if (reply === INCOMPLETE) {
-    return;
-  }
-  state.calls[state.first] = undefined;
-  state.first += 1;
-  if (state.first === state.calls.length || state.first >= DONE_MAX) {
-    state.calls.splice(0, state.first);
-    state.first = 0;
-  }
-  const { isLate, parts, script } = call;
-  if (isLate) {
-    return;
-  }
-  state.timelyAt = state.step;
-  if (reply instanceof ReplyError) {
-    if (script !== undefined && parts?.[0] === 'EVALSHA' && isUnknownScript(reply)) {
-      const inFull = ['EVAL', script.text, ...parts.slice(2)];
-      write(state, { ...call, parts: inFull, step: state.step }, [inFull]);
-    } else {
-      fail(call, reply);
-    }
-    if (reply.message.startsWith('READONLY')) {
-      // A failover has made it a replica: the next connection finds the primary.
-      state.stream?.destroy();
-    }
-    return;
-  }
-  call.resolve(reply);
-}
-
-/**
- * Fails the calls that have waited too long, and ends a connection that is of no use any more: it is silent, or so far
- * behind that nobody waits for its replies, or a command was lost on the way, and each reply is taken for another one.
- */
-function checkReplies(state: WireState): void {
-  state.step += 1;
-  const { calls, first, step, timelyAt, stream } = state;
-  for (let i = first; i < calls.length; i++) {
-    const call = calls[i];
-    if (call === undefined || step - call.step <= REPLY_STEPS_MAX) {
-      break;
-    }
-    fail(call, new Error('no reply in time'));
-    call.isLate = true;
-  }
-  if (first < calls.length && step - timelyAt > CONNECTION_STEPS_MAX) {
-    stream?.destroy();
-    lose(state);
-  }
 }

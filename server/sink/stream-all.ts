@@ -18,7 +18,7 @@ interface StreamAllDeps {
 }
 
 /** A choice of events. */
-interface WantedEvents {
+export interface WantedEvents {
   /** The only account; undefined for all. */
   readonly aid?: string | undefined;
   /** The earliest time, ms since 1970. Entries that do not open have no time and are always wanted. */

@@ -1,5 +1,5 @@
 import type { AuditStore } from '../audit/store.ts';
-import { failureFields } from '../core/failure.ts';
+import { failureFields } from '../core/error-cause.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import { itemEventOf, type SinkEvent, securityEventOf } from './event.ts';

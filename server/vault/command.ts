@@ -1,7 +1,13 @@
-import { ACCOUNT, accountOf, checkAccount, told } from '../account/credential/command.ts';
-import type { Session } from '../boot/open.ts';
 import { CommandError, defineCommand, type Values } from '../cli/command.ts';
-import { actFor, createContext } from '../request/context.ts';
+import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
+import type { MeteringService } from '../request/metering.ts';
+import type { Erasure } from './erasure.ts';
+
+/** The needs of the command. */
+interface Needs extends OperatorNeeds {
+  readonly erasure: Erasure;
+  readonly metering: MeteringService;
+}
 
 const OPTIONS = {
   ...ACCOUNT,
@@ -10,20 +16,19 @@ const OPTIONS = {
   yes: { kind: 'flag', help: 'confirms the deletion' },
 } as const;
 
-/** Deletes the items of a reference page by page; tells after each how many are gone. */
+/** Deletes the items of a reference page by page, and reports the number so far after each page. */
 async function eraseAll(
-  session: Session,
+  needs: Needs,
   { user = '', reference = '', ...options }: Values<typeof OPTIONS>,
   report: (deleted: number) => void,
 ): Promise<number> {
-  const { randomId, services } = session.vault;
-  const origin = { requestId: randomId(), ip: '', userAgent: '', source: 'vault' } as const;
-  const ctx = actFor(createContext(origin), await accountOf(session, options));
+  const { erasure, metering } = needs;
+  const ctx = await contextOf(needs, options);
   let deleted = 0;
   let nextToken: string | undefined;
   do {
-    const erased = await services.erasure.erase(ctx, { user, reference, next_token: nextToken });
-    await services.metering.settle(ctx);
+    const erased = await erasure.erase(ctx, { user, reference, next_token: nextToken });
+    await metering.settle(ctx);
     deleted += erased.deleted;
     nextToken = erased.nextToken;
     report(deleted);
@@ -48,9 +53,9 @@ export const eraseCommand = defineCommand({
       throw new CommandError('A deletion cannot be undone: add --yes to confirm it.', 2);
     }
   },
-  async run({ options, progress }, session) {
+  async run({ options, progress }, needs: Needs) {
     const shown = progress('Erasing', 'items');
-    const deleted = await told(() => eraseAll(session, options, shown.at));
+    const deleted = await withCommandErrors(() => eraseAll(needs, options, shown.at));
     shown.end();
     return {
       data: { user: options.user, deleted },

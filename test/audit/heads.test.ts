@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LogHeads } from '../../server/log-heads/heads.ts';
 import { HeadsStore } from '../../server/log-heads/store.ts';
-import { ownedKeys } from '../../server/maintenance/walk.ts';
 import type { AccountClient } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
 import { overriding } from '../helpers/hold.ts';
@@ -275,7 +274,7 @@ test('a key whose id begins with a hyphen is a key like any other', async () => 
 
 /** The service of a server that dies at one of its steps: the call rejects, and nothing behind it happens. */
 function dyingAt(step: keyof HeadsStore) {
-  const { stores, crypto, now } = vault.opened;
+  const { stores, services, crypto, now } = vault.opened;
   const dies = (): never => {
     throw new Error('the process dies here');
   };
@@ -285,7 +284,7 @@ function dyingAt(step: keyof HeadsStore) {
     }
   };
   const headsStore = overriding(stores.headsStore, { [step]: dies });
-  const accounts = () => ownedKeys({ crypto, recordStore: stores.recordStore });
+  const accounts = () => services.walk.ownedKeys();
   return new LogHeads(headsStore, stores.itemStore, crypto, accounts, undefined, recordEvent, now);
 }
 

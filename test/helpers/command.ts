@@ -1,4 +1,5 @@
 import { runCommandLine, type Terminal } from '../../server/cli/run.ts';
+import { COMMANDS, type CommandNeeds, needsOf } from '../../server/commands.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import type { TestVault } from './vault.ts';
 
@@ -11,7 +12,7 @@ export interface Ran {
   readonly opened: number;
 }
 
-type RunSettings = Partial<Pick<Terminal, 'open' | 'config' | 'isTerminal' | 'now' | 'signal'>>;
+type RunSettings = Partial<Pick<Terminal<CommandNeeds>, 'open' | 'config' | 'isTerminal' | 'now' | 'signal'>>;
 
 /** Runs a command line in this process, by default on a vault that the test has open, which stays open. */
 export async function runCommand(
@@ -23,16 +24,17 @@ export async function runCommand(
   const err: string[] = [];
   let opened = 0;
   let open = 0;
-  const given: Terminal['open'] =
+  const given: Terminal<CommandNeeds>['open'] =
     settings.open ??
     (async (config) => {
       if (vault === undefined) {
         throw new Error('this command line opened a vault');
       }
       const { target, ring } = vault;
-      return { vault: vault.opened, config, target, ring, unsafe: [], close: async () => undefined };
+      const close = async (): Promise<void> => undefined;
+      return needsOf({ vault: vault.opened, config, target, ring, unsafe: [], close });
     });
-  const code = await runCommandLine(args, {
+  const code = await runCommandLine(args, COMMANDS, {
     out: (text) => void out.push(typeof text === 'string' ? text : new TextDecoder().decode(text)),
     err: (text) => void err.push(text),
     isTerminal: settings.isTerminal ?? false,
@@ -41,13 +43,13 @@ export async function runCommand(
     config: settings.config ?? (() => loadConfig({}, [])),
     open: async (config) => {
       opened += 1;
-      const session = await given(config);
+      const needs = await given(config);
       open += 1;
       return {
-        ...session,
+        ...needs,
         close: async () => {
           open -= 1;
-          await session.close();
+          await needs.close();
         },
       };
     },

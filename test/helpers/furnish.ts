@@ -131,7 +131,7 @@ export async function furnish(vault: TestVault): Promise<Furnished> {
   // One log is written after the lengths of all others were recorded.
   await vault.opened.checkpoint();
   const replied = await good(client.send('POST', '/vault', REPEATABLE));
-  await loadBinTable(vault.opened, BINS);
+  await loadBinTable({ binStore: vault.opened.stores.binStore, randomId: vault.opened.randomId }, BINS);
   await vault.opened.services.compliance.load(Buffer.from('%PDF-1.7\n%%EOF\n'));
   const kid = await vault.kidOf(client, 'u');
   const capturedInfo = captured.as<{ readonly token: string; readonly reference: string }>();

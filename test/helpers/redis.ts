@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import Redis from 'ioredis';
+import type { RedisLink } from '../../server/redis/client.ts';
 import type { RedisTarget } from '../../server/redis/connect.ts';
 import { startTestCluster } from './cluster.ts';
 import { openAllNodes } from './cluster-client.ts';
@@ -103,4 +104,9 @@ export async function stopSharedRedis(): Promise<void> {
   const redis = await shared;
   shared = undefined;
   await redis?.stop();
+}
+
+/** A link that behaves like another, with other methods in the place of some. */
+export function linkWith(link: RedisLink, methods: Partial<RedisLink>): RedisLink {
+  return Object.assign(Object.create(link), methods);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../../server/core/errors.ts';
-import { compileJsonBody } from '../../server/http/json-body.ts';
+import { compileJsonBody } from '../../server/schema/json-body.ts';
 import type { StoreInput } from '../../server/vault/vault.ts';
 import { createClient } from './client.ts';
 

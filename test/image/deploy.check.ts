@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob, YAML } from 'bun';
-import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../../server/config/settings.ts';
 
 const root = join(import.meta.dir, '..', '..');
 function read(path: string): Promise<string> {

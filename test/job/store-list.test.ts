@@ -6,7 +6,7 @@ import type { JobPosition, JobState } from '../../server/job/store/list.ts';
 import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
-import { openRaw, type TestRedis, takeTestRedis } from '../helpers/redis.ts';
+import { linkWith, openRaw, type TestRedis, takeTestRedis } from '../helpers/redis.ts';
 
 const JOBS = 20_000;
 const STEP = 256;
@@ -21,13 +21,13 @@ beforeAll(async () => {
   redis = await takeTestRedis();
   raw = openRaw(redis);
   link = await openRedis(redis.target, { replicas: 0 });
-  store = createJobStore({
-    ...link,
+  const counting = linkWith(link, {
     command: (name, args) => {
       commands += 1;
       return link.command(name, args);
     },
   });
+  store = createJobStore(counting);
 });
 afterAll(async () => {
   raw.disconnect();

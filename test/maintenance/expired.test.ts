@@ -4,6 +4,7 @@ import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { withoutPauses } from '../helpers/quick-timers.ts';
+import { linkWith } from '../helpers/redis.ts';
 import type { TestVault } from '../helpers/vault.ts';
 import { type Copy, copyOf, putBack } from './copies.ts';
 import { masterKeyOf, useRestores } from './restores.ts';
@@ -151,15 +152,14 @@ describe('a restored vault', () => {
       ...vault,
       opened: {
         ...vault.opened,
-        redis: {
-          ...redis,
+        redis: linkWith(redis, {
           async command(name, args) {
             if (name === 'ZRANGE' && args[0] === times && args[2] === '+inf') {
               await changes.shift()?.();
             }
             return redis.command(name, args);
           },
-        },
+        }),
       },
     };
     const { file } = await backup(between);

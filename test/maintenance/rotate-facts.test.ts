@@ -1,6 +1,5 @@
 /** What items have beside their data, and what is left of those that have expired, when keys are replaced. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test';
-import { rotateRoot } from '../../server/maintenance/rotate/root.ts';
 import { type AccountClient, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -118,7 +117,6 @@ test('a new root finds by metadata in every phase, and no digest stays', async (
   const before = await indexed();
   expect(before.size).toBe(4);
   const over = await storeExpired(3, { reference: 'over' });
-  const { crypto, masterKeys, now, roots, stores } = vault.opened;
   const states: string[] = [];
   const work = async (): Promise<void> => {
     kept = [...kept, await store(), await store({}, there)].sort();
@@ -136,8 +134,8 @@ test('a new root finds by metadata in every phase, and no digest stays', async (
       expect(await found(client, 'tier:gold')).toEqual(kept);
     }
   };
-  const outcome = await rotateRoot({
-    ...{ crypto, masterKeys, now, roots, seen: () => undefined, ...stores },
+  const outcome = await vault.opened.services.rootRotation.rotate({
+    seen: () => undefined,
     waitForServers: async (state) => {
       states.push(state.split('.')[0] ?? '');
       // One server has taken the state up, the other has not.

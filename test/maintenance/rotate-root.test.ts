@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RootRotation, rotateRoot } from '../../server/maintenance/rotate/root.ts';
+import type { RootOutcome } from '../../server/maintenance/rotate/root.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { type AccountClient, createAccountClient, PASSPHRASE } from '../helpers/clients.ts';
 import { runCommand } from '../helpers/command.ts';
@@ -45,19 +45,15 @@ interface Hooks {
   readonly end?: boolean;
 }
 
-function rotate({ before, after, seen = () => undefined, end = false }: Hooks = {}): Promise<RootRotation> {
-  const { crypto, masterKeys, now, roots, stores } = first.opened;
-  return rotateRoot(
-    {
-      ...{ crypto, masterKeys, now, roots, seen, ...stores },
-      waitForServers: async (state) => {
-        await before?.(state);
-        await Promise.all([first, second].map(({ opened }) => opened.roots.refresh()));
-        await after?.(state);
-      },
+function rotate({ before, after, seen = () => undefined, end = false }: Hooks = {}): Promise<RootOutcome> {
+  return first.opened.services.rootRotation.rotate({
+    ...{ seen, isForced: end },
+    waitForServers: async (state) => {
+      await before?.(state);
+      await Promise.all([first, second].map(({ opened }) => opened.roots.refresh()));
+      await after?.(state);
     },
-    end,
-  );
+  });
 }
 
 async function tokensOf(client: AccountClient, query: Readonly<Record<string, string>>): Promise<string[]> {
@@ -149,7 +145,7 @@ test('a rotation that dies at any point is finished by the next one', async () =
     tokens.push(await store(there, 'order-2'));
     await expectFound(tokens, 'order-2');
     if (outcome !== died) {
-      expect((outcome as RootRotation).state).toBe('pending');
+      expect((outcome as RootOutcome).state).toBe('pending');
       break;
     }
     deaths += 1;
@@ -270,10 +266,8 @@ test('the chains and checkpoints of a vault whose keys all derived from its root
     await sameHere.key('u');
     await restarted.opened.checkpoint();
     const pem = await restarted.opened.crypto.auditKey();
-    const roots = restarted.opened.roots;
-    const { crypto: threads, masterKeys, now, stores } = restarted.opened;
-    await rotateRoot({
-      ...{ crypto: threads, masterKeys, now, roots, seen: () => undefined, ...stores },
+    await restarted.opened.services.rootRotation.rotate({
+      seen: () => undefined,
       waitForServers: async () => undefined,
     });
     await sameHere.key('v');

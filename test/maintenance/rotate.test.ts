@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { System } from '../../server/boot/assemble.ts';
-import { rotateMasterKey } from '../../server/maintenance/rotate/rotate.ts';
+import { KeyRotation } from '../../server/maintenance/rotate/rotate.ts';
+import { RecordStore } from '../../server/maintenance/store/records.ts';
+import { SurveyStore } from '../../server/maintenance/store/survey.ts';
 import { PASSPHRASE } from '../helpers/clients.ts';
 import { commandJson, runCommand } from '../helpers/command.ts';
 import { type Furnished, furnish } from '../helpers/furnish.ts';
@@ -69,11 +71,18 @@ async function readAll(server: TestVault): Promise<void> {
   }
 }
 
-/** What a rotation works on in a process that dies at its `last` + 1st write of a record. */
-function dyingAt(
-  { crypto, masterKeys, now, stores }: System,
-  last: number,
-): Parameters<typeof rotateMasterKey>[0] {
+/** A rotation with stores of its own, which a test may change. */
+function rotationOf({ crypto, masterKeys, now, redis, services, stores }: System) {
+  const [recordStore, surveyStore] = [new RecordStore(redis), new SurveyStore(redis)];
+  const { writeId } = masterKeys;
+  const { walk } = services;
+  const rotation = new KeyRotation(recordStore, surveyStore, stores.itemStore, crypto, walk, writeId, now);
+  return { recordStore, surveyStore, rotation };
+}
+
+/** A rotation in a process that dies at its `last` + 1st write of a record. */
+function dyingAt(system: System, last: number): KeyRotation {
+  const { recordStore, surveyStore, rotation } = rotationOf(system);
   let writes = 0;
   const counted = <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) => {
     return (...args: A): Promise<R> => {
@@ -81,12 +90,12 @@ function dyingAt(
       return writes > last ? Promise.reject(new Error('killed')) : write(...args);
     };
   };
-  return {
-    ...{ crypto, masterKeys, now },
-    ...stores,
-    recordStore: { ...stores.recordStore, replace: counted(stores.recordStore.replace) },
-    surveyStore: { ...stores.surveyStore, replace: counted(stores.surveyStore.replace) },
-  };
+  const { stores } = system;
+  type Found = Parameters<RecordStore['replace']>;
+  type Items = Parameters<SurveyStore['replace']>;
+  Object.assign(recordStore, { replace: counted((...args: Found) => stores.recordStore.replace(...args)) });
+  Object.assign(surveyStore, { replace: counted((...args: Items) => stores.surveyStore.replace(...args)) });
+  return rotation;
 }
 
 function failureOf(work: Promise<unknown>): Promise<string> {
@@ -105,7 +114,7 @@ describe('a rotation', () => {
     const before = ring === NEW_FIRST ? OLD_FIRST : NEW_FIRST;
     await joined(before, (server) => commandJson(server, 'rotate-master'));
     await joined(ring, async (server) => {
-      expect(await failureOf(rotateMasterKey(dyingAt(server.opened, last), WATCH))).toBe('killed');
+      expect(await failureOf(dyingAt(server.opened, last).rotate(WATCH))).toBe('killed');
       await readAll(vault);
       expect(await commandJson<object>(server, 'rotate-master')).toMatchObject({ done: true, lostTotal: 0 });
       await readAll(server);
@@ -115,7 +124,7 @@ describe('a rotation', () => {
   test('lets no server start with the new key alone before it is over', async () => {
     await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
     await joined(NEW_FIRST, async (server) => {
-      expect(await failureOf(rotateMasterKey(dyingAt(server.opened, 12), WATCH))).toBe('killed');
+      expect(await failureOf(dyingAt(server.opened, 12).rotate(WATCH))).toBe('killed');
       expect(await failureOf(vault.secondServer({ masterKeys: NEW_ONLY }))).toInclude('does not fit');
       await commandJson(server, 'rotate-master');
     });
@@ -131,25 +140,23 @@ describe('a rotation', () => {
   test('goes on while records change under it, and comes to the root last', async () => {
     await joined(OLD_FIRST, (server) => commandJson(server, 'rotate-master'));
     await joined(NEW_FIRST, async (server) => {
-      const { crypto, masterKeys, now, stores } = server.opened;
-      const { recordStore, surveyStore } = stores;
+      const { recordStore, surveyStore, rotation: rotating } = rotationOf(server.opened);
+      const { stores } = server.opened;
       const written: string[] = [];
       let pass = 0;
-      const replace: typeof recordStore.replace = async (found, record) => {
-        written.push(found.label);
-        return pass > 1 && recordStore.replace(found, record);
-      };
-      const replaceItems: typeof surveyStore.replace = async (...args) => {
-        written.push('item');
-        return pass > 1 ? surveyStore.replace(...args) : 0;
-      };
-      const rotated = {
-        ...{ crypto, masterKeys, now },
-        ...stores,
-        recordStore: { ...recordStore, replace },
-        surveyStore: { ...surveyStore, replace: replaceItems },
-      };
-      const rotation = await rotateMasterKey(rotated, (number) => {
+      Object.assign(recordStore, {
+        replace: async (...[found, record]: Parameters<RecordStore['replace']>) => {
+          written.push(found.label);
+          return pass > 1 && stores.recordStore.replace(found, record);
+        },
+      });
+      Object.assign(surveyStore, {
+        replace: async (...args: Parameters<SurveyStore['replace']>) => {
+          written.push('item');
+          return pass > 1 ? stores.surveyStore.replace(...args) : 0;
+        },
+      });
+      const rotation = await rotating.rotate((number) => {
         pass = number;
         return WATCH();
       });

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createSurveyStore } from '../../server/maintenance/store/survey.ts';
+import { SurveyStore } from '../../server/maintenance/store/survey.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -9,7 +9,7 @@ const READ = Buffer.from('a record that ends in sixteen bytes');
 const redis = useRedis();
 
 test('a record is replaced only where it is still what was read', async () => {
-  const store = createSurveyStore(redis.link);
+  const store = new SurveyStore(redis.link);
   const { raw } = redis;
   const name = redisKeys.item(BUCKET, 'token');
   const replacement = { item: 0, name: 'm', tag: READ.subarray(-16), record: Buffer.from('re-encrypted') };

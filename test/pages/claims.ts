@@ -5,7 +5,7 @@ import { Glob, YAML } from 'bun';
 import { FORM_ATTRIBUTES } from '../../forms/frame/attributes.ts';
 import { WEBHOOKS } from '../../server/boot/routes.ts';
 import { loadConfig } from '../../server/config/config.ts';
-import { SERVER_SETTING_NAMES } from '../../server/config/names.ts';
+import { SERVER_SETTING_NAMES } from '../../server/config/settings.ts';
 import { type Value, valueFaults } from '../deploy/chart.ts';
 import { CLIENTS } from '../generators/clients.ts';
 import { ALL_BLOCKS, type CodeBlock } from './code-blocks.ts';

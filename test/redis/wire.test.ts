@@ -9,7 +9,7 @@ import { type RedisLink, script } from '../../server/redis/client.ts';
 import { connectServer } from '../../server/redis/connect.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { CommandWriter, INCOMPLETE, ReplyReader } from '../../server/redis/resp.ts';
-import { openWire } from '../../server/redis/wire.ts';
+import { Wire } from '../../server/redis/wire.ts';
 import { withQuickTimers } from '../helpers/quick-timers.ts';
 
 /** The step in which the connection counts time, and a quicker one, both in ms. */
@@ -302,7 +302,7 @@ test('a connection that is announced twice in the middle of a reply is taken ove
   });
   const client = connectServer({ kind: 'socket', path });
   try {
-    const wire = openWire(client);
+    const wire = new Wire(client);
     await once(client, 'ready');
     const epoch = wire.epoch();
     const reply = wire.send(['GET', 'a']);
@@ -325,7 +325,7 @@ test('a connection that is never idle keeps nothing of what was answered', async
   });
   const client = connectServer({ kind: 'socket', path });
   try {
-    const wire = openWire(client);
+    const wire = new Wire(client);
     await once(client, 'ready');
     const sent: WeakRef<Uint8Array>[] = [];
     const send = (): Promise<unknown> => {

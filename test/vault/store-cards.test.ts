@@ -23,6 +23,10 @@ function begin(settings: VaultSettings) {
     await account.key('u');
   };
 }
+function loadBins(csv: string) {
+  const { randomId, stores } = vault.opened;
+  return loadBinTable({ binStore: stores.binStore, randomId }, csv);
+}
 function store(body: unknown, query: Query = {}): Promise<Answer> {
   return account.send('POST', '/vault', { query: { user: 'u', ...query }, passphrase: PASSPHRASE, body });
 }
@@ -110,7 +114,7 @@ describe('card_metadata', () => {
     };
     const second = { brand: 'VISA', issuing_bank: 'Second, Bank', card_type: 'DEBIT' };
     beforeEach(async () => {
-      expect(await loadBinTable(vault.opened, TABLE)).toEqual({ kind: 'loaded', rows: 3, segments: 3 });
+      expect(await loadBins(TABLE)).toEqual({ kind: 'loaded', rows: 3, segments: 3 });
       now += 120_000;
     });
 
@@ -169,7 +173,7 @@ describe('card_metadata', () => {
     test('has the rows that cover the first eight digits, also where the reply shows only six', async () => {
       const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
       const rows = '37828220,37828229,AMEX,Right Bank,,,\n37828200,37828209,AMEX,Wrong Bank,,,\n';
-      await loadBinTable(vault.opened, header + rows);
+      await loadBins(header + rows);
       now += 120_000;
       const stored = await store({ number: '378282246310005' }, flag);
       const card = { bin: '378282', issuer: [{ brand: 'AMEX', issuing_bank: 'Right Bank' }] };
@@ -182,7 +186,7 @@ describe('card_metadata', () => {
 
     test('a new table takes the place of the old one', async () => {
       const header = TABLE.slice(0, TABLE.indexOf('\n') + 1);
-      await loadBinTable(vault.opened, `${header}412345,412346,VISA,Third Bank,,,\n`);
+      await loadBins(`${header}412345,412346,VISA,Third Bank,,,\n`);
       now += 120_000;
       expect(metadataOf(await store({ number: REAL }, flag))?.issuer).toEqual([
         { brand: 'VISA', issuing_bank: 'Third Bank' },

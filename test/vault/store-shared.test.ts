@@ -4,7 +4,7 @@ import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { ItemStore } from '../../server/vault/store/items.ts';
 import { naming } from '../helpers/log-entry.ts';
-import { startTestRedis, type TestRedis } from '../helpers/redis.ts';
+import { linkWith, startTestRedis, type TestRedis } from '../helpers/redis.ts';
 
 const NONE = new Uint8Array(0);
 const FROM = 8;
@@ -19,13 +19,12 @@ let written: number[];
 beforeAll(async () => {
   server = await startTestRedis();
   const link = await openRedis(server.target, { replicas: 0 });
-  redis = {
-    ...link,
+  redis = linkWith(link, {
     run: (script, keys, args) => {
       written.push(args.reduce<number>((sum, part) => sum + (typeof part === 'object' ? part.length : 0), 0));
       return link.run(script, keys, args);
     },
-  };
+  });
 });
 beforeEach(async () => {
   await server.flush();

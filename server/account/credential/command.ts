@@ -1,41 +1,15 @@
-import type { Session } from '../../boot/open.ts';
-import { CommandError, defineCommand, type Result, type Table, type Values } from '../../cli/command.ts';
-import { VaultError } from '../../core/errors.ts';
+import { CommandError, defineCommand, type Result, type Table } from '../../cli/command.ts';
+import { ACCOUNT, accountOf, checkAccount, withCommandErrors } from '../../cli/operator.ts';
 import { SCOPES, type Scope } from '../../core/scopes.ts';
-import type { Account } from '../../request/context.ts';
+import type { Accounts } from '../accounts.ts';
 import { overlapOf } from '../overlap.ts';
-import type { CredentialWithSecret } from './credentials.ts';
+import type { Credentials, CredentialWithSecret } from './credentials.ts';
 import type { Credential } from './schema.ts';
 
-/** The option of every command that acts for an account. */
-export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;
-
-/** Rejects a command line without `--account`. */
-export function checkAccount({ account }: Values<typeof ACCOUNT>): void {
-  if (account === undefined) {
-    throw new CommandError('Give the account with --account NAME.', 2);
-  }
-}
-
-/** The account that a command acts for. */
-export async function accountOf(
-  { vault }: Session,
-  { account = '' }: Values<typeof ACCOUNT>,
-): Promise<Account> {
-  const found = await vault.services.accounts.lookUp(account);
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found;
-}
-
-/** Turns an error that API callers would get into one of the command. */
-export async function told<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof VaultError && error.status < 500 ? new CommandError(error.message, 1) : error;
-  }
+/** The needs of commands about credentials. */
+interface Needs {
+  readonly accounts: Accounts;
+  readonly credentials: Credentials;
 }
 
 const LIMITS = {
@@ -90,8 +64,8 @@ const createCredential = defineCommand({
     checkAccount(options);
     scopesOf(options.scope);
   },
-  async run({ argument: name, options }, session) {
-    const account = await accountOf(session, options);
+  async run({ argument: name, options }, { accounts, credentials }: Needs) {
+    const account = await accountOf({ accounts }, options);
     const { scope, key, ip, host, unmasked } = options;
     const expires_in = options['expires-in'];
     const wanted = {
@@ -102,8 +76,7 @@ const createCredential = defineCommand({
       ...(unmasked === undefined ? {} : { unmasked }),
       ...(expires_in === undefined ? {} : { expires_in }),
     };
-    const { credentials } = session.vault.services;
-    return resultOf('was created', await told(() => credentials.create(account, wanted)));
+    return resultOf('was created', await withCommandErrors(() => credentials.create(account, wanted)));
   },
 });
 
@@ -113,9 +86,9 @@ const listCredentials = defineCommand({
   summary: 'Lists the API credentials of an account, without secrets.',
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ options }, session) {
-    const account = await accountOf(session, options);
-    const found = await session.vault.services.credentials.list(account.aid);
+  async run({ options }, { accounts, credentials }: Needs) {
+    const account = await accountOf({ accounts }, options);
+    const found = await credentials.list(account.aid);
     return { data: found, shown: tableOf(found) };
   },
 });
@@ -135,10 +108,11 @@ const rollCredential = defineCommand({
   audit: { action: 'credential.roll', account: 'option' },
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ argument: id, options }, session) {
-    const account = await accountOf(session, options);
-    const { credentials } = session.vault.services;
-    const rolled = await told(async () => credentials.roll(account, id, overlapOf(options.overlap)));
+  async run({ argument: id, options }, { accounts, credentials }: Needs) {
+    const account = await accountOf({ accounts }, options);
+    const rolled = await withCommandErrors(async () =>
+      credentials.roll(account, id, overlapOf(options.overlap)),
+    );
     return resultOf('has a new secret', rolled);
   },
 });
@@ -151,9 +125,9 @@ const deleteCredential = defineCommand({
   audit: { action: 'credential.delete', account: 'option' },
   opens: 'vault',
   check: ({ options }) => checkAccount(options),
-  async run({ argument: id, options }, session) {
-    const account = await accountOf(session, options);
-    const removed = await session.vault.services.credentials.remove(account, id);
+  async run({ argument: id, options }, { accounts, credentials }: Needs) {
+    const account = await accountOf({ accounts }, options);
+    const removed = await credentials.remove(account, id);
     if (removed === undefined) {
       throw new CommandError('The account has no credential of this id.', 1);
     }

@@ -1,6 +1,12 @@
 import { defineCommand, type Table } from '../../cli/command.ts';
 import type { KeyCounts } from '../report.ts';
-import { type Rotation, rotateMasterKey } from './rotate.ts';
+import type { KeyRotation, Rotation } from './rotate.ts';
+
+/** The needs of the command. */
+interface Needs {
+  readonly keyRotation: KeyRotation;
+  readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
+}
 
 /** The number of records of each kind by master key. `?` is a key that is not in the ring. */
 export function keyTable(keys: KeyCounts): Table {
@@ -19,7 +25,7 @@ function lostTable({ lost, lostTotal }: Rotation): Table[] {
   return lostTotal === 0 ? [] : [{ heading, columns: ['Kind', 'Account', 'Place'], rows }];
 }
 
-/** What the operator can do next: remove the other keys, or not yet. */
+/** Tells the operator whether the other keys can be removed. */
 function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string {
   if (done && others.length === 0) {
     return `All records are encrypted with ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, add a new key before it: docs/guides/master-key.md.`;
@@ -44,10 +50,9 @@ export const rotateCommand = defineCommand({
     'Re-encrypts every record with the first key of VAULT_MASTER_KEY, while servers run, so that the other keys can be removed.',
   audit: { action: 'master_key.rotate' },
   opens: 'vault',
-  async run({ progress }, { vault }) {
-    const { crypto, masterKeys, now, stores } = vault;
+  async run({ progress }, { keyRotation, masterKeys }: Needs) {
     const { writeId, ids } = masterKeys;
-    const rotation = await rotateMasterKey({ crypto, masterKeys, now, ...stores }, (pass) => {
+    const rotation = await keyRotation.rotate((pass) => {
       const shown = progress(`Pass ${pass}`, 'records');
       let seen = 0;
       return {

@@ -1,8 +1,14 @@
-import type { Session } from '../../boot/open.ts';
 import { CommandError, defineCommand, type Table } from '../../cli/command.ts';
 import { pause } from '../../core/concurrency.ts';
 import { ServerStore } from '../../installation/server-store.ts';
-import { type RootRotation, rotateRoot } from './root.ts';
+import type { RedisLink } from '../../redis/client.ts';
+import type { RootOutcome, RootRotation } from './root.ts';
+
+/** The needs of the command. */
+interface Needs {
+  readonly redis: RedisLink;
+  readonly rootRotation: RootRotation;
+}
 
 /** How often the list of servers is read while one of them is waited for. */
 const POLL_MS = 500;
@@ -10,8 +16,8 @@ const POLL_MS = 500;
 const WAIT_MS = 90_000;
 
 /** Resolves when every running server reports this state; rejects, naming those that do not, after 90 s. */
-async function waitForServers({ vault }: Session, state: string, signal: AbortSignal): Promise<void> {
-  const servers = new ServerStore(vault.redis);
+async function waitForServers(redis: RedisLink, state: string, signal: AbortSignal): Promise<void> {
+  const servers = new ServerStore(redis);
   const startedAt = performance.now();
   for (;;) {
     const late = (await servers.list()).filter(({ roots }) => roots !== state);
@@ -29,12 +35,12 @@ async function waitForServers({ vault }: Session, state: string, signal: AbortSi
   }
 }
 
-function waitingTable({ waiting }: RootRotation): Table[] {
+function waitingTable({ waiting }: RootOutcome): Table[] {
   const heading = 'Accounts that have not signed in since';
   return waiting.length === 0 ? [] : [{ heading, columns: ['Account'], rows: waiting.map((name) => [name]) }];
 }
 
-function verdictOf({ state, waiting, keptUntilMs }: RootRotation): string {
+function verdictOf({ state, waiting, keptUntilMs }: RootOutcome): string {
   switch (state) {
     case 'done':
       return waiting.length === 0
@@ -60,21 +66,17 @@ export const rotateRootCommand = defineCommand({
     'Replaces the root that index keys and the pepper of passwords derive from, while servers run; goes on with a rotation that was interrupted.',
   audit: { action: 'root.rotate' },
   opens: 'vault',
-  async run({ options, progress, signal }, session) {
-    const { crypto, masterKeys, now, roots, stores } = session.vault;
+  async run({ options, progress, signal }, { redis, rootRotation }: Needs) {
     const shown = progress('Moving', 'references');
     let seen = 0;
-    const rotation = await rotateRoot(
-      {
-        ...{ crypto, masterKeys, now, roots, ...stores },
-        waitForServers: (state) => waitForServers(session, state, signal),
-        seen: (entries) => {
-          seen += entries;
-          shown.at(seen);
-        },
+    const rotation = await rootRotation.rotate({
+      isForced: options.end === true,
+      waitForServers: (state) => waitForServers(redis, state, signal),
+      seen: (entries) => {
+        seen += entries;
+        shown.at(seen);
       },
-      options.end === true,
-    );
+    });
     shown.end();
     const moved = rotation.passes.reduce((sum, count) => sum + count, 0);
     return {

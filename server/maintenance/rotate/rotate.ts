@@ -1,26 +1,40 @@
-import { type LostRecord, lose, newPass, type Pass } from '../pass.ts';
-import { countKey, type KeyCounts } from '../report.ts';
-import type { FoundRecord } from '../store/records.ts';
-import { type MaintenanceDependencies, type Visitor, visitAccounts, visitLast, visitRest } from '../walk.ts';
-import { reencryptBucket } from './items.ts';
+import type { Reencryption } from '../../../workers/jobs/maintenance/jobs.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Crypto } from '../../crypto/client.ts';
+import type { Bucket } from '../../redis/records/name.ts';
+import type { ItemStore } from '../../vault/store/items.ts';
+import {
+  addKeys,
+  addLost,
+  countKey,
+  type KeyCounts,
+  type LostRecord,
+  newPass,
+  type Pass,
+} from '../report.ts';
+import type { FoundRecord, RecordStore } from '../store/records.ts';
+import type { SurveyStore } from '../store/survey.ts';
+import type { VaultKey, Visitor, Walk } from '../walk.ts';
+
+const PASSES_MAX = 12;
+/** Entries of a long log that are re-encrypted at once. */
+const LOG_STEP = 500;
 
 /** The outcome of a rotation. */
 export interface Rotation {
   readonly writeKey: string;
   /** Records re-encrypted in each pass. */
   readonly passes: readonly number[];
-  /** Records by kind and by the key that they are under, as the last pass has left them. */
+  /** Records by kind and by their master key, after the last pass. */
   readonly keys: KeyCounts;
-  /** The first of them; `lostTotal` counts all. */
+  /** The first records that do not open; `lostTotal` counts all. */
   readonly lost: readonly LostRecord[];
   readonly lostTotal: number;
-  /** False where Redis forbids SCAN: replies kept for Idempotency-Keys could not be searched for, and expire in 24 h. */
+  /** False if Redis forbids SCAN: replies for Idempotency-Keys, which expire in 24 h, were not searched for. */
   readonly repliesFound: boolean;
   /** Whether the last pass has found nothing under another key. */
   readonly done: boolean;
 }
-
-const PASSES_MAX = 12;
 
 /** Observes a pass: how many records it has seen, and its end. */
 export interface PassObserver {
@@ -28,65 +42,137 @@ export interface PassObserver {
   readonly end: () => void;
 }
 
-async function reencryptPage(
-  { crypto, recordStore, masterKeys }: MaintenanceDependencies,
-  pass: Pass,
-  account: string,
-  page: readonly FoundRecord[],
-): Promise<void> {
-  const results = page.length === 0 ? [] : await crypto.reencryptRecords({ records: page });
-  await Promise.all(
-    page.map(async (found, i) => {
-      const { label: kind, id: place } = found;
-      const { keyId, record: renewed } = results[i] ?? {};
-      const isReplaced = renewed !== undefined && (await recordStore.replace(found, renewed));
-      countKey(pass.keys, kind, isReplaced ? masterKeys.writeId : keyId);
-      if (renewed !== undefined) {
-        pass[isReplaced ? 'reencrypted' : 'missed'] += 1;
-      } else if (keyId !== masterKeys.writeId) {
-        lose(pass, { kind, account: kind === 'account' ? place : account, place });
+/** Re-encrypts all records under the key of the ring that new records get. */
+export class KeyRotation {
+  constructor(
+    private readonly recordStore: RecordStore,
+    private readonly surveyStore: SurveyStore,
+    private readonly itemStore: ItemStore,
+    private readonly crypto: Crypto,
+    private readonly walk: Walk,
+    private readonly writeKey: string,
+    private readonly now: Clock,
+  ) {}
+
+  /**
+   * Re-encrypts every record while the vault is in use. Each record is replaced only if it is still the one that was read,
+   * so a rotation can be interrupted, repeated, and run twice at once. The root comes last: with the new key alone a server
+   * starts only when everything else is under it.
+   */
+  async rotate(observe: (pass: number) => PassObserver): Promise<Rotation> {
+    const passes: number[] = [];
+    for (;;) {
+      const { seen, end } = observe(passes.length + 1);
+      const pass = newPass(seen);
+      const visitor = this.visitor(pass);
+      const { aids } = await this.walk.visitAccounts(visitor);
+      const repliesFound = await this.walk.visitRest(visitor, aids);
+      end();
+      passes.push(pass.reencrypted);
+      const done = pass.reencrypted + pass.missed === 0 && (await this.reencryptLast(pass));
+      if (done || passes.length >= PASSES_MAX) {
+        const { keys, lost, lostTotal } = pass;
+        return { writeKey: this.writeKey, passes, keys, lost, lostTotal, repliesFound, done };
       }
-    }),
-  );
-  pass.seen(page.length);
-}
+    }
+  }
 
-/** Re-encrypts what has to come last, the root; false when it changed in between, or does not open. */
-async function reencryptLast(parts: MaintenanceDependencies, { keys, seen }: Pass): Promise<boolean> {
-  const pass: Pass = { ...newPass(seen), keys };
-  await visitLast(parts, visitorOf(parts, pass));
-  return pass.missed + pass.lostTotal === 0;
-}
+  private visitor(pass: Pass): Visitor {
+    return {
+      records: (account, page) => this.reencryptPage(pass, account, page),
+      bucket: (key, number) => this.reencryptBucket(pass, key, number),
+    };
+  }
 
-function visitorOf(parts: MaintenanceDependencies, pass: Pass): Visitor {
-  return {
-    records: (account, page) => reencryptPage(parts, pass, account, page),
-    bucket: (key, number) => reencryptBucket(parts, pass, key, number),
-  };
-}
+  /** Re-encrypts the root, which comes last. Returns false if it changed in the meantime, or does not open. */
+  private async reencryptLast({ keys, seen }: Pass): Promise<boolean> {
+    const pass = newPass(seen, keys);
+    await this.walk.visitLast(this.visitor(pass));
+    return pass.missed + pass.lostTotal === 0;
+  }
 
-/**
- * Re-encrypts every record under the ring's write key while the vault is in use. Each record is replaced only where it
- * is still what was read, so that this can be stopped at any point and run again, also twice at once. The root comes
- * last: with the new key alone a server starts only once everything else is under it.
- */
-export async function rotateMasterKey(
-  parts: MaintenanceDependencies,
-  observe: (pass: number) => PassObserver,
-): Promise<Rotation> {
-  const passes: number[] = [];
-  for (;;) {
-    const { seen, end } = observe(passes.length + 1);
-    const pass = newPass(seen);
-    const visitor = visitorOf(parts, pass);
-    const { aids } = await visitAccounts(parts, visitor);
-    const repliesFound = await visitRest(parts, visitor, aids);
-    end();
-    passes.push(pass.reencrypted);
-    const done = pass.reencrypted + pass.missed === 0 && (await reencryptLast(parts, pass));
-    if (done || passes.length >= PASSES_MAX) {
-      const { keys, lost, lostTotal } = pass;
-      return { writeKey: parts.masterKeys.writeId, passes, keys, lost, lostTotal, repliesFound, done };
+  private async reencryptPage(pass: Pass, account: string, page: readonly FoundRecord[]): Promise<void> {
+    const results = page.length === 0 ? [] : await this.crypto.reencryptRecords({ records: page });
+    await Promise.all(
+      page.map(async (found, i) => {
+        const { label: kind, id: place } = found;
+        const { keyId, record: renewed } = results[i] ?? {};
+        const isReplaced = renewed !== undefined && (await this.recordStore.replace(found, renewed));
+        countKey(pass.keys, kind, isReplaced ? this.writeKey : keyId);
+        if (renewed !== undefined) {
+          pass[isReplaced ? 'reencrypted' : 'missed'] += 1;
+        } else if (keyId !== this.writeKey) {
+          addLost(pass, { kind, account: kind === 'account' ? place : account, place });
+        }
+      }),
+    );
+    pass.seen(page.length);
+  }
+
+  /**
+   * Re-encrypts the items of one bucket with their logs. Metadata and every entry of a log are separate records, each of
+   * which is replaced separately: a log verifies at every moment, and new entries refer to names that do not change.
+   */
+  private async reencryptBucket(pass: Pass, key: VaultKey, number: number): Promise<void> {
+    const { account, kid, gen } = key;
+    const bucket = { kid, number };
+    for await (const page of this.surveyStore.tokens(bucket)) {
+      for (let at = 0; at < page.length; ) {
+        const { blob, items } = await this.surveyStore.survey(bucket, page.slice(at));
+        const tokens = page.slice(at, at + items);
+        const params = { aid: account.aid, kid, gen, now: this.now(), tokens };
+        const renewals = await this.crypto.reencryptItems({ params, survey: blob });
+        await this.replaceItems(pass, key, bucket, tokens, renewals);
+        for (const { item, length, first } of renewals.plan.long) {
+          await this.reencryptLog(pass, key, bucket, tokens[item] ?? '', first, length);
+        }
+        pass.seen(items);
+        at += items;
+      }
+    }
+  }
+
+  /** Re-encrypts the entries of a long log that did not come with their item. */
+  private async reencryptLog(
+    pass: Pass,
+    key: VaultKey,
+    bucket: Bucket,
+    token: string,
+    from: number,
+    length: number,
+  ): Promise<void> {
+    const { account, kid } = key;
+    for (let first = from; first <= length; first += LOG_STEP) {
+      const last = Math.min(first + LOG_STEP - 1, length);
+      const entries = await this.itemStore.readLogUp(kid, token, first, last);
+      if (entries.length > 0) {
+        const params = { aid: account.aid, kid, token, first };
+        const log = await this.crypto.reencryptLog({ params, entries });
+        await this.replaceItems(pass, key, bucket, [token], log);
+      }
+    }
+  }
+
+  private async replaceItems(
+    pass: Pass,
+    key: VaultKey,
+    bucket: Bucket,
+    tokens: readonly string[],
+    { plan, parts }: Reencryption,
+  ): Promise<void> {
+    addKeys(pass.keys, plan.keys);
+    for (const { item, name } of plan.lost) {
+      const place = `${key.user}/${tokens[item] ?? ''}`;
+      addLost(pass, { kind: name === 'm' ? 'item' : 'log', account: key.account.name, place });
+    }
+    const records = plan.fields.flatMap((field, i) => {
+      const part = parts[i];
+      return part ? [{ ...field, ...part }] : [];
+    });
+    if (records.length > 0) {
+      const replaced = await this.surveyStore.replace(bucket, tokens, records);
+      pass.reencrypted += replaced;
+      pass.missed += records.length - replaced;
     }
   }
 }

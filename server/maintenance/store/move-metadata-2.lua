@@ -3,10 +3,11 @@
 -- KEYS  1 item  2 metadata index
 -- ARGV  1 member that was found  2 the item's metadata that was read, '' for no item  3 its token  4 its digests
 -- Reply 'ok' | 'changed' if the item is no longer what was read
-local item, metadata, token, digests = KEYS[1], KEYS[2], ARGV[3], ARGV[4]
--- What has expired is no item, though its metadata is there.
+local item, metadata = KEYS[1], KEYS[2]
+local found, read_meta, token, digests = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- An expired item is none, though its metadata is there.
 local meta = redis.call('HEXISTS', item, 'c') == 1 and redis.call('HGET', item, 'm') or ''
-if meta ~= ARGV[2] then
+if meta ~= read_meta then
   return 'changed'
 end
 local before = redis.call('HGET', item, 'y') or ''
@@ -16,7 +17,7 @@ if digests ~= '' then
     redis.call('ZADD', metadata, 0, member)
   end)
 end
-redis.call('ZREM', metadata, ARGV[1])
+redis.call('ZREM', metadata, found)
 if before ~= digests then
   each_digest(before, token, function(member)
     redis.call('ZREM', metadata, member)

@@ -3,13 +3,15 @@
 -- KEYS  1 item  2 reference index
 -- ARGV  1 member that was found  2 the item's metadata that was read, '' for no item  3 member to add, '' for none
 -- Reply 'ok' | 'changed' if the item is no longer what was read
--- What has expired is no item, though its metadata is there.
-local meta = redis.call('HEXISTS', KEYS[1], 'c') == 1 and redis.call('HGET', KEYS[1], 'm') or ''
-if meta ~= ARGV[2] then
+local item, references = KEYS[1], KEYS[2]
+local found, read_meta, own = ARGV[1], ARGV[2], ARGV[3]
+-- An expired item is none, though its metadata is there.
+local meta = redis.call('HEXISTS', item, 'c') == 1 and redis.call('HGET', item, 'm') or ''
+if meta ~= read_meta then
   return 'changed'
 end
-if ARGV[3] ~= '' then
-  redis.call('ZADD', KEYS[2], 0, ARGV[3])
+if own ~= '' then
+  redis.call('ZADD', references, 0, own)
 end
-redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', references, found)
 return 'ok'

@@ -5,10 +5,10 @@
 -- Reply number of replaced records
 local call, replaced = redis.call, 0
 for i = 1, #ARGV, 4 do
-  local key = KEYS[tonumber(ARGV[i])]
-  local have = call('HGET', key, ARGV[i + 1])
-  if have and string.sub(have, -16) == ARGV[i + 2] then
-    call('HSET', key, ARGV[i + 1], ARGV[i + 3])
+  local key, field, tag, record = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local have = call('HGET', key, field)
+  if have and string.sub(have, -16) == tag then
+    call('HSET', key, field, record)
     replaced = replaced + 1
   end
 end

@@ -9,7 +9,7 @@
 --   or -1, expiry of the sad in ms, -1 never, -2 no sad; the four byte strings; u32 length and bytes of each entry.
 local call, pcall, pack = redis.call, redis.pcall, struct.pack
 local total = (#KEYS - 2) / 2
-local most, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
+local entries_max, bytes_max = tonumber(ARGV[1]), tonumber(ARGV[2])
 local out, pieces, bytes, items = {}, 0, 0, 0
 local function add(piece)
   pieces = pieces + 1
@@ -34,7 +34,7 @@ for i = 1, total do
     count, flags = 0, 1
   end
   local names = {}
-  for n = 1, math.min(count, most) do
+  for n = 1, math.min(count, entries_max) do
     names[n] = string.format('%d', n)
   end
   if #names > 0 then
@@ -71,7 +71,7 @@ for i = 1, total do
     add(entry)
   end
   items = i
-  if bytes > stop then
+  if bytes > bytes_max then
     break
   end
 end

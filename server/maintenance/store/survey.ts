@@ -24,47 +24,48 @@ export interface ItemReplacement {
   readonly record: Uint8Array;
 }
 
-/** Complete items, in pages, for verification and re-encryption. */
-export interface SurveyStore {
-  /** Tokens of a bucket, in pages of one survey, see `scanTokens`. */
-  tokens(bucket: Bucket): AsyncGenerator<readonly string[], void, void>;
+/** Reads complete items, in pages, for verification and re-encryption. */
+export class SurveyStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Returns tokens of a bucket, in pages of one survey, see `scanTokens`. */
+  tokens(bucket: Bucket): AsyncGenerator<readonly string[], void, void> {
+    return scanTokens(this.redis, bucket, TOKENS_STEP);
+  }
+
   /**
-   * Everything that Redis stores of the first of these items, as of one moment. `items` is their number in the blob
-   * (see survey-items-n.lua).
+   * Reads everything that Redis stores of the first of these items, as of one moment. `items` is their number in the
+   * blob (see survey-items-n.lua).
    */
-  survey(
+  async survey(
     bucket: Bucket,
     tokens: readonly string[],
-  ): Promise<{ readonly blob: Buffer; readonly items: number }>;
-  /** Replaces those records that are still the ones that were read; returns their number. */
-  replace(bucket: Bucket, tokens: readonly string[], records: readonly ItemReplacement[]): Promise<number>;
-}
+  ): Promise<{ readonly blob: Buffer; readonly items: number }> {
+    const keys = [
+      redisKeys.times(bucket),
+      redisKeys.identities(bucket),
+      ...tokens.map((token) => redisKeys.item(bucket, token)),
+      ...tokens.map((token) => redisKeys.sad(bucket, token)),
+    ];
+    const args = [LOG_ENTRIES_MAX, SURVEY_BYTES, ...tokens];
+    const [blob, items] = asList(await this.redis.runUnreplicated(surveyItems, keys, args));
+    return { blob: asBytes(blob), items: asCount(items) };
+  }
 
-/** The surveys of one Redis. */
-export function createSurveyStore(redis: RedisLink): SurveyStore {
-  return {
-    tokens: (bucket) => scanTokens(redis, bucket, TOKENS_STEP),
-    async survey(bucket, tokens) {
-      const keys = [
-        redisKeys.times(bucket),
-        redisKeys.identities(bucket),
-        ...tokens.map((token) => redisKeys.item(bucket, token)),
-        ...tokens.map((token) => redisKeys.sad(bucket, token)),
-      ];
-      const args = [LOG_ENTRIES_MAX, SURVEY_BYTES, ...tokens];
-      const [blob, items] = asList(await redis.runUnreplicated(surveyItems, keys, args));
-      return { blob: asBytes(blob), items: asCount(items) };
-    },
-    async replace(bucket, tokens, records) {
-      const used = [...new Set(records.map(({ item }) => item))];
-      const keys = used.map((item) => redisKeys.item(bucket, tokens[item] ?? ''));
-      const args = records.flatMap(({ item, name, tag, record }) => [
-        used.indexOf(item) + 1,
-        name,
-        tag,
-        record,
-      ]);
-      return asCount(await redis.run(replaceItems, keys, args));
-    },
-  };
+  /** Replaces those records that are still the ones that were read; returns their number. */
+  async replace(
+    bucket: Bucket,
+    tokens: readonly string[],
+    records: readonly ItemReplacement[],
+  ): Promise<number> {
+    const used = [...new Set(records.map(({ item }) => item))];
+    const keys = used.map((item) => redisKeys.item(bucket, tokens[item] ?? ''));
+    const args = records.flatMap(({ item, name, tag, record }) => [
+      used.indexOf(item) + 1,
+      name,
+      tag,
+      record,
+    ]);
+    return asCount(await this.redis.run(replaceItems, keys, args));
+  }
 }

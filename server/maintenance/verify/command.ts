@@ -1,8 +1,15 @@
 import { CommandError, defineCommand, type Table } from '../../cli/command.ts';
-import { checkSigningKey, SIGNING_KEY } from '../../cli/signing-key.ts';
+import { checkSigningKey, SIGNING_KEY } from '../../cli/operator.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { Verification } from '../report.ts';
 import { keyTable } from '../rotate/command.ts';
-import { verifyVault } from './verify.ts';
+import type { Verifier } from './verify.ts';
+
+/** The needs of the command. */
+interface Needs {
+  readonly crypto: Crypto;
+  readonly verifier: Verifier;
+}
 
 /** Counts by kind of record. */
 function kindTable({ checked, bad, unfinished }: Verification): Table {
@@ -34,15 +41,11 @@ export const verifyCommand = defineCommand({
   summary:
     'Verifies every record and index while servers run, without a passphrase, and names what is damaged, with exit code 1.',
   opens: 'vault',
-  async run({ options, progress }, session) {
-    const { vault } = session;
-    await checkSigningKey(session, options['signing-key']);
+  async run({ options, progress }, { crypto, verifier }: Needs) {
+    await checkSigningKey({ crypto }, options['signing-key']);
     const shown = progress('Verifying', 'records');
     let seen = 0;
-    const { crypto, masterKeys, now, roots, stores } = vault;
-    const isRootMoving = (): boolean => roots.current().stage !== 'steady';
-    const parts = { crypto, masterKeys, now, isRootMoving, ...stores };
-    const found = await verifyVault(parts, options.account, (records) => {
+    const found = await verifier.verify(options.account, (records) => {
       seen += records;
       shown.at(seen);
     });

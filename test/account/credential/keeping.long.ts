@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { rotateRoot } from '../../../server/maintenance/rotate/root.ts';
 import type { AccountClient } from '../../helpers/clients.ts';
 import { commandJson } from '../../helpers/command.ts';
 import { clientOf, type MadeCredential, makeCredential } from '../../helpers/credentials.ts';
@@ -85,12 +84,11 @@ test('a restore brings back both secrets with their limits, and credentials that
 test('a new master key, without the old one, and a new root keep both secrets and their limits', async () => {
   const [before, after] = await newCredential();
   const roller = await makeCredential(account, ['vault:list', 'credential:write']);
-  const { crypto, masterKeys, now, roots, stores } = vault.opened;
-  const parts = { crypto, masterKeys, now, roots, seen: () => undefined, ...stores };
+  const { roots, services } = vault.opened;
   const waitForServers = async (): Promise<void> => {
     await roots.refresh();
   };
-  await rotateRoot({ ...parts, waitForServers }, true);
+  await services.rootRotation.rotate({ waitForServers, seen: () => undefined, isForced: true });
   expect([await rightsOf(vault, before), await rightsOf(vault, after)]).toEqual([ITS_OWN, ITS_OWN]);
 
   const both = await vault.secondServer({ masterKeys: RINGS.both });

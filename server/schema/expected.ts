@@ -1,5 +1,5 @@
 import { Kind, type TSchema } from '@sinclair/typebox';
-import { EACH, EXPECTED, PUBLISHED, QUERY_KIND } from '../schema/kinds.ts';
+import { EACH, EXPECTED, PUBLISHED, QUERY_KIND } from './kinds.ts';
 
 /** How many of a choice's values a message lists. */
 const CHOICES_MAX = 24;

@@ -4,9 +4,8 @@ import { VaultError } from '../core/errors.ts';
 import { type JsonLimits, type ListLimit, parseJson } from '../domain/json/json.ts';
 import { toPlain } from '../domain/json/plain.ts';
 import { type NamesElsewhere, unknownName } from '../domain/text/unknown-name.ts';
-import { EACH } from '../schema/kinds.ts';
-import { closed } from './closed.ts';
 import { expectedOf } from './expected.ts';
+import { EACH } from './kinds.ts';
 
 /** How the names of a body are taken. */
 export interface BodyOptions {
@@ -217,4 +216,23 @@ function compileJson(open: TSchema, { refuseUnknown, parameters }: BodyOptions) 
         };
   };
   return { limits, check };
+}
+
+function closedValue(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(closedValue);
+  }
+  return typeof value === 'object' && value !== null ? closed(value as TSchema) : value;
+}
+
+/** A schema whose objects have the members that it declares and no others, except where it allows more itself. */
+export function closed(schema: TSchema): TSchema {
+  const copy: Record<PropertyKey, unknown> = {};
+  for (const name of Reflect.ownKeys(schema)) {
+    copy[name] = closedValue(Reflect.get(schema, name));
+  }
+  if (copy[Kind] === 'Object') {
+    copy['additionalProperties'] ??= false;
+  }
+  return copy as unknown as TSchema;
 }
