@@ -205,11 +205,6 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
   },
   // To be moved: these point upwards.
   { from: /^server\/http\/deps\.ts$/, to: /^server\//, why: 'routes do not name their own services yet' },
-  {
-    from: /^server\/account\/store\.ts$/,
-    to: /^server\/(?:limits|request)\//,
-    why: 'the store of accounts also counts',
-  },
 ];
 
 /** Packages that belong to some layers alone. */

@@ -1,203 +1,171 @@
-import { bindParts } from '../core/bind.ts';
+import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
-import type { Secret, SecretBytes } from '../core/secret.ts';
-import { GENERATED_CHARACTERS } from '../domain/account/password.ts';
+import { decodeSecret, encodeSecret, type Secret, type SecretBytes } from '../core/secret.ts';
+import type { ServiceSettings } from '../core/settings.ts';
+import type { Crypto } from '../crypto/client.ts';
+import { GENERATED_CHARACTERS } from '../domain/account.ts';
+import type { LimitStore } from '../limits/store.ts';
 import type { Account, AccountContext } from '../request/context.ts';
-import { type AccountDependencies, type AccountParts, createAccountParts } from './parts.ts';
-import { hashPassword, type PasswordOrigin } from './passwords.ts';
-import type { OwnPreference } from './preference-values.ts';
-import type { AccountInfo, AccountRecord, AccountSettings } from './records.ts';
-import { changeAccount, openAccount, sealAccount, toAccountInfo } from './records.ts';
-import { recordRemoval } from './revision.ts';
+import type { Metering } from '../request/metering.ts';
+import type { PasswordOrigin, Passwords } from './passwords.ts';
+import {
+  type AccountInfo,
+  type AccountRecord,
+  type AccountRecords,
+  type AccountSettings,
+  toAccountInfo,
+} from './records.ts';
 import type { WhoAmI } from './schema.ts';
-import { assumeAccount, lookUp, readKnown, recall, signIn } from './sign-in.ts';
+import type { AccountStore } from './store.ts';
 
-/** The accounts of a server: who may sign in, and how an account is created, changed and removed. */
-export type Accounts = ReturnType<typeof createAccounts>;
+/** Password changes of one account in a window. */
+const CHANGES_MAX = 5;
+const WINDOW_MS = 60_000;
 
-/** Makes the accounts of a server, with no sign-in remembered. */
-export function createAccounts(dependencies: AccountDependencies) {
-  return bindParts(createAccountParts(dependencies), {
-    ...{
-      recall,
-      assumeAccount,
-      signIn,
-      readKnown,
-      lookUp,
-      whoami,
-      create,
-      list,
-      set,
-      setPassword,
-      changePassword,
-    },
-    ...{ preferencesOf, changePreferences, remove, recordRemoval, identify, makePassword },
-  });
-}
+/** Manages accounts: who may sign in, and with which rights. */
+export class Accounts {
+  constructor(
+    private readonly store: AccountStore,
+    private readonly limitStore: LimitStore,
+    private readonly crypto: Crypto,
+    private readonly records: AccountRecords,
+    private readonly passwords: Passwords,
+    private readonly metering: Metering,
+    private readonly settings: ServiceSettings,
+    private readonly now: Clock,
+    private readonly randomId: RandomId,
+  ) {}
 
-/** What a caller learns of itself and of this server. */
-async function whoami({ settings }: AccountParts, { account }: AccountContext): Promise<WhoAmI> {
-  const { credential, unmasked } = account;
-  const rights = credential && {
-    id: credential.id,
-    scopes: [...credential.scopes],
-    ...(credential.keys && { keys: [...credential.keys] }),
-    unmasked,
-  };
-  return {
-    user: account.name,
-    environment: settings.environment,
-    api_version: settings.version,
-    backwards_compatibility: 'v1',
-    ...(rights && { credential: rights }),
-  };
-}
+  /** Describes the caller and this server. */
+  async whoami({ account }: AccountContext): Promise<WhoAmI> {
+    const { environment, version } = this.settings;
+    const { credential, unmasked } = account;
+    const rights = credential && {
+      id: credential.id,
+      scopes: [...credential.scopes],
+      ...(credential.keys && { keys: [...credential.keys] }),
+      unmasked,
+    };
+    return {
+      user: account.name,
+      environment,
+      api_version: version,
+      backwards_compatibility: 'v1',
+      ...(rights && { credential: rights }),
+    };
+  }
 
-/** Adds an account; undefined, with nothing changed, when the name is in use. */
-async function create(
-  parts: AccountParts,
-  name: string,
-  password: SecretBytes,
-  { unmasked = false, paying = false, hosts = [] }: AccountSettings,
-  origin: PasswordOrigin = 'chosen',
-): Promise<AccountInfo | undefined> {
-  const { accountStore, now, randomId } = parts;
-  const hashed = await hashPassword(parts, password, origin);
-  const created_at = new Date(now()).toISOString();
-  const record = { aid: randomId(), ...hashed, unmasked, paying, hosts, created_at, revision: 1 };
-  const isAdded = await accountStore.create(name, await sealAccount(parts, name, record));
-  return isAdded ? toAccountInfo(name, record) : undefined;
-}
-
-/** All accounts in the order of their names. */
-async function list(parts: AccountParts): Promise<readonly AccountInfo[]> {
-  const found = await parts.accountStore.list();
-  const infos = await Promise.all(
-    found.map(async ({ name, record }) => toAccountInfo(name, await openAccount(parts, name, record))),
-  );
-  return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** Who has this name, and the number of changes of the record; undefined for an unknown name. An older copy is not refused. */
-async function identify(
-  parts: AccountParts,
-  name: string,
-): Promise<Pick<Required<AccountRecord>, 'aid' | 'revision'> | undefined> {
-  const read = await parts.accountStore.read(name);
-  const { aid, revision = 0 } = read ? await openAccount(parts, name, read) : {};
-  return aid === undefined ? undefined : { aid, revision };
-}
-
-/**
- * Changes the rights that are given, on every server at once; undefined for an unknown name. `acceptsOlder`: a record
- * that is older than its newest change becomes the newest, with all that it says.
- */
-async function set(
-  parts: AccountParts,
-  name: string,
-  { unmasked, paying, hosts }: AccountSettings,
-  acceptsOlder = false,
-): Promise<AccountInfo | undefined> {
-  const edit = (record: AccountRecord): AccountRecord => ({
-    ...record,
-    unmasked: unmasked ?? record.unmasked,
-    paying: paying ?? record.paying,
-    hosts: hosts ?? record.hosts,
-  });
-  const changed = await changeAccount(parts, name, edit, acceptsOlder);
-  return changed && toAccountInfo(name, changed);
-}
-
-/** Replaces the password, on every server at once; false for an unknown name. */
-async function setPassword(
-  parts: AccountParts,
-  name: string,
-  password: SecretBytes,
-  origin: PasswordOrigin = 'chosen',
-): Promise<boolean> {
-  const changed = await changeAccount(parts, name, async (record) => ({
-    ...record,
-    ...(await hashPassword(parts, password, origin)),
-    former: undefined,
-  }));
-  return changed !== undefined;
-}
-
-/** Changes the account that a request acts for. A new account under the same name is another one: `unauthenticated`. */
-async function changeOwn(
-  parts: AccountParts,
-  ctx: AccountContext,
-  edit: (record: AccountRecord) => AccountRecord,
-): Promise<void> {
-  const { name, aid } = ctx.account;
-  const changed = await changeAccount(parts, name, (record) => {
-    if (record.aid !== aid) {
-      throw new VaultError('unauthenticated');
+  /**
+   * Replaces the password that the caller signed in with, on every server at once or after `overlapMs`, by one of 256 random
+   * bits when none is chosen. Rejects with `password_changed` when that is no longer the password, and with `too_many_changes`.
+   */
+  async changePassword(
+    ctx: AccountContext,
+    chosen: SecretBytes | undefined,
+    overlapMs: number | undefined,
+  ): Promise<{ readonly user: string; readonly password: Secret<string> }> {
+    const { aid, name } = ctx.account;
+    const waitMs = await this.limitStore.countPasswordChange(aid, CHANGES_MAX, WINDOW_MS);
+    if (waitMs > 0) {
+      throw new VaultError('too_many_changes', { retryAfterSeconds: Math.ceil(waitMs / 1_000) });
     }
-    return edit(record);
-  });
-  if (!changed) {
-    throw new VaultError('unauthenticated');
+    const password = chosen ?? encodeSecret(await this.makePassword());
+    // Counted in advance: a generated password exists nowhere else, so nothing may fail once it is valid.
+    await this.metering.request(ctx);
+    const hashed = await this.passwords.hash(password, chosen === undefined ? 'generated' : 'chosen');
+    await this.records.changeOwn(ctx, (record) => {
+      if (record.phc !== ctx.signInProof) {
+        throw new VaultError('password_changed');
+      }
+      const { phc, stretched } = record;
+      const former =
+        overlapMs === undefined ? undefined : { phc, stretched, untilMs: this.now() + overlapMs };
+      return { ...record, ...hashed, former };
+    });
+    return { user: name, password: decodeSecret(password) };
   }
-  ctx.change = { kind: 'account', revision: changed.revision ?? 0 };
-}
 
-/**
- * Changes the password that this request signed in with, which lives on for `overlapMs`; rejects with `password_changed`
- * when it is not the newest.
- */
-async function changePassword(
-  parts: AccountParts,
-  ctx: AccountContext,
-  password: SecretBytes,
-  origin: PasswordOrigin,
-  overlapMs: number | undefined,
-): Promise<void> {
-  const hashed = await hashPassword(parts, password, origin);
-  await changeOwn(parts, ctx, (record) => {
-    if (record.phc !== ctx.signInProof) {
-      throw new VaultError('password_changed');
+  /** Returns the account of this name with its current rights; undefined for an unknown name. */
+  async lookUp(name: string): Promise<Account | undefined> {
+    return (await this.records.find(name))?.account;
+  }
+
+  /** Adds an account; undefined, with nothing changed, when the name is in use. */
+  async create(
+    name: string,
+    password: SecretBytes,
+    { unmasked = false, paying = false, hosts = [] }: AccountSettings,
+    origin: PasswordOrigin = 'chosen',
+  ): Promise<AccountInfo | undefined> {
+    const hashed = await this.passwords.hash(password, origin);
+    const created_at = new Date(this.now()).toISOString();
+    const record = { aid: this.randomId(), ...hashed, unmasked, paying, hosts, created_at, revision: 1 };
+    const isAdded = await this.store.create(name, await this.records.seal(name, record));
+    return isAdded ? toAccountInfo(name, record) : undefined;
+  }
+
+  /** Lists all accounts in the order of their names. */
+  async list(): Promise<readonly AccountInfo[]> {
+    const found = await this.store.list();
+    const infos = await Promise.all(
+      found.map(async ({ name, record }) => toAccountInfo(name, await this.records.open(name, record))),
+    );
+    return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Returns the id of the account of this name, and the revision of its record, which may be an older copy. */
+  async identify(name: string): Promise<{ readonly aid: string; readonly revision: number } | undefined> {
+    const read = await this.store.read(name);
+    const { aid, revision = 0 } = read ? await this.records.open(name, read) : {};
+    return aid === undefined ? undefined : { aid, revision };
+  }
+
+  /**
+   * Changes the given rights, on every server at once; undefined for an unknown name. `acceptsOlder`: a record that is older
+   * than its newest change becomes the newest, with all its members.
+   */
+  async set(
+    name: string,
+    { unmasked, paying, hosts }: AccountSettings,
+    acceptsOlder = false,
+  ): Promise<AccountInfo | undefined> {
+    const edit = (record: AccountRecord): AccountRecord => ({
+      ...record,
+      unmasked: unmasked ?? record.unmasked,
+      paying: paying ?? record.paying,
+      hosts: hosts ?? record.hosts,
+    });
+    const changed = await this.records.change(name, edit, acceptsOlder);
+    return changed && toAccountInfo(name, changed);
+  }
+
+  /** Replaces the password, on every server at once; false for an unknown name. */
+  async setPassword(
+    name: string,
+    password: SecretBytes,
+    origin: PasswordOrigin = 'chosen',
+  ): Promise<boolean> {
+    const changed = await this.records.change(name, async (record) => ({
+      ...record,
+      ...(await this.passwords.hash(password, origin)),
+      former: undefined,
+    }));
+    return changed !== undefined;
+  }
+
+  /** Removes an account, so that it can no longer sign in; its data stays. Undefined for an unknown name. */
+  async remove(name: string): Promise<AccountInfo | undefined> {
+    const read = await this.store.read(name);
+    if (!read) {
+      return undefined;
     }
-    const { phc, stretched } = record;
-    const former = overlapMs === undefined ? undefined : { phc, stretched, untilMs: parts.now() + overlapMs };
-    return { ...record, ...hashed, former };
-  });
-}
-
-/** What the account has set, as it is stored now. Rejects with `unauthenticated` when the account is gone. */
-async function preferencesOf(parts: AccountParts, { name, aid }: Account): Promise<readonly OwnPreference[]> {
-  const record = await parts.accountStore.read(name);
-  const opened = record && (await openAccount(parts, name, record));
-  if (opened?.aid !== aid) {
-    throw new VaultError('unauthenticated');
+    const info = toAccountInfo(name, await this.records.open(name, read));
+    await this.store.remove(name, info.aid);
+    return info;
   }
-  return opened.preferences ?? [];
-}
 
-/** Changes preferences, on every server at once; what `edit` throws is thrown, and nothing changes. */
-function changePreferences(
-  parts: AccountParts,
-  ctx: AccountContext,
-  edit: (own: readonly OwnPreference[]) => readonly OwnPreference[],
-): Promise<void> {
-  return changeOwn(parts, ctx, (record) => ({
-    ...record,
-    preferences: edit(record.preferences ?? []),
-  }));
-}
-
-/** Removes an account, so that it can no longer sign in; its data stays. Undefined for an unknown name. */
-async function remove(parts: AccountParts, name: string): Promise<AccountInfo | undefined> {
-  const read = await parts.accountStore.read(name);
-  if (!read) {
-    return undefined;
+  /** Makes a new password with 256 bits of randomness. */
+  makePassword(): Promise<Secret<string>> {
+    return this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
   }
-  const info = toAccountInfo(name, await openAccount(parts, name, read));
-  await parts.accountStore.remove(name, info.aid);
-  return info;
-}
-
-/** A new password with 256 bits of randomness. */
-function makePassword({ crypto }: AccountParts): Promise<Secret<string>> {
-  return crypto.makePassphrase({ length: GENERATED_CHARACTERS });
 }

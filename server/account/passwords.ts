@@ -1,87 +1,151 @@
+import type { Clock } from '../core/clock.ts';
+import { VaultError } from '../core/errors.ts';
 import { encodeSecret, type SecretBytes } from '../core/secret.ts';
-import { hasGeneratedForm, isFastHash, type PasswordHash } from '../domain/account/password.ts';
-import { pepperIdOf } from '../domain/account/pepper.ts';
-import type { AccountParts, Decoy, KnownAccount } from './parts.ts';
-import { type AccountRecord, changeAccount, openAccount, sealAccount } from './records.ts';
-import { readNewestRevision } from './revision.ts';
+import type { Crypto } from '../crypto/client.ts';
+import { hasGeneratedForm, isFastHash, type PasswordHash, pepperIdOf } from '../domain/account.ts';
+import { parseDuration } from '../domain/text/duration.ts';
+import type { AccountRecord, AccountRecords, KnownAccount } from './records.ts';
 
-/** The decoy is no account's: no account has an empty name. */
+/** The name of the decoy, which no account has. */
 const DECOY_NAME = '';
 const DECOY_LENGTH = 64;
+const OVERLAP_MS_MAX = 7 * 24 * 60 * 60 * 1_000;
 
-/** Whether the vault has made a password, with 256 bits of randomness, or somebody has chosen it. */
+/** `generated`: by the vault, with 256 bits of randomness. */
 export type PasswordOrigin = 'generated' | 'chosen';
 
-/** What the record of an account holds of a password. A generated one needs no stretching. */
-export async function hashPassword(
-  { crypto }: Pick<AccountParts, 'crypto'>,
-  password: SecretBytes,
-  origin: PasswordOrigin,
-): Promise<PasswordHash> {
-  const isGenerated = origin === 'generated';
-  const phc = await crypto.hashPassword({ password, isGenerated });
-  return { phc, stretched: isGenerated ? undefined : crypto.passes(password, hasGeneratedForm) };
+/** The hash and the record that stand for an account that does not exist. */
+interface Decoy {
+  readonly phc: string;
+  readonly record: Uint8Array;
 }
 
-/** What stands for the account that there is not: a hash, and a record to open. */
-function readDecoy(parts: AccountParts): Promise<Decoy> {
-  const { crypto } = parts;
-  const make = async (): Promise<Decoy> => {
-    const password = encodeSecret(await crypto.makePassphrase({ length: DECOY_LENGTH }));
-    const phc = await crypto.hashPassword({ password, isGenerated: false });
+/** Hashes and verifies the passwords of accounts. */
+export class Passwords {
+  private decoy: Promise<Decoy> | undefined;
+
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly records: AccountRecords,
+    /** The id of the root whose pepper passwords are to have; undefined if there is no other. */
+    private readonly wantedPepper: () => string | undefined,
+    private readonly now: Clock,
+  ) {}
+
+  /** Hashes a password for the record of an account. A generated one needs no stretching. */
+  async hash(password: SecretBytes, origin: PasswordOrigin): Promise<PasswordHash> {
+    const isGenerated = origin === 'generated';
+    const phc = await this.crypto.hashPassword({ password, isGenerated });
+    return { phc, stretched: isGenerated ? undefined : this.crypto.passes(password, hasGeneratedForm) };
+  }
+
+  /**
+   * Returns the hash that a password matches; undefined for a wrong password or without an account. The cost depends on the
+   * form of the password: one of the form of a generated password is verified by a keyed hash, any other is stretched once,
+   * with or without an account, so that the time of a reply does not reveal which names exist. It is higher only for accounts
+   * that have chosen a password of the generated form, that have not signed in since their records tell the form, or whose
+   * replaced chosen password is still valid.
+   */
+  async check(
+    known: KnownAccount | undefined,
+    password: SecretBytes,
+    place: { readonly share: string; readonly hasSucceeded: boolean },
+  ): Promise<string | undefined> {
+    const { crypto } = this;
+    const hashes = known === undefined ? [] : hashesOf(known, this.now());
+    const stretched = hashes.filter(({ phc }) => !isFastHash(phc));
+    if (!crypto.passes(password, hasGeneratedForm)) {
+      if (stretched.length === 0) {
+        await crypto.verifyPassword({ password, phc: (await this.readDecoy()).phc, ...place });
+      }
+      return findRight(stretched, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
+    }
+    const fast = hashes.filter(({ phc }) => isFastHash(phc));
+    const found = await findRight(fast.length === 0 ? [{ phc: '' }] : fast, ({ phc }) =>
+      crypto.verifyGenerated({ password, hash: phc }),
+    );
+    const others = stretched.filter((hash) => hash.stretched !== false);
+    return found ?? findRight(others, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
+  }
+
+  /** Takes the time of opening a record and comparing it with its log, for an account that does not exist. */
+  async openDecoy(): Promise<undefined> {
+    await this.records.open(DECOY_NAME, (await this.readDecoy()).record);
+    await this.records.readNewestRevision('');
+  }
+
+  /**
+   * Replaces a stretched hash of a generated password, and a hash with the pepper of an older root, and adds the form of its
+   * password to a record, after `proof` was right; returns the account with its new hash. If that fails, the next sign-in
+   * retries.
+   */
+  async upgrade(
+    known: KnownAccount,
+    proof: string,
+    password: SecretBytes,
+  ): Promise<{ readonly known: KnownAccount; readonly proof: string }> {
+    const better = proof === known.phc ? await this.betterHash(known, password) : undefined;
+    if (better === undefined) {
+      return { known, proof };
+    }
+    const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
+    const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
+    const changed = await this.records.change(known.account.name, edit).catch(() => undefined);
+    return changed?.phc === better.phc
+      ? { known: { ...known, ...better }, proof: better.phc }
+      : { known, proof };
+  }
+
+  /** Returns the hash that replaces the one of a record after its password was right; undefined to keep it. */
+  private async betterHash(
+    { phc, stretched }: KnownAccount,
+    password: SecretBytes,
+  ): Promise<PasswordHash | undefined> {
+    const wanted = this.wantedPepper();
+    const isUnsaid = stretched === undefined && !isFastHash(phc);
+    const isGenerated = stretched === undefined && this.crypto.passes(password, hasGeneratedForm);
+    if ((wanted !== undefined && pepperIdOf(phc) !== wanted) || (isUnsaid && isGenerated)) {
+      return this.hash(password, isGenerated ? 'generated' : 'chosen');
+    }
+    return isUnsaid ? { phc, stretched: false } : undefined;
+  }
+
+  private readDecoy(): Promise<Decoy> {
+    this.decoy ??= this.makeDecoy().catch((error: unknown) => {
+      this.decoy = undefined;
+      throw error;
+    });
+    return this.decoy;
+  }
+
+  private async makeDecoy(): Promise<Decoy> {
+    const password = encodeSecret(await this.crypto.makePassphrase({ length: DECOY_LENGTH }));
+    const phc = await this.crypto.hashPassword({ password, isGenerated: false });
     const record = { aid: '', phc, unmasked: false, paying: false, hosts: [], created_at: '' };
-    return { phc, record: await sealAccount(parts, DECOY_NAME, record) };
-  };
-  parts.decoy ??= make().catch((error: unknown) => {
-    parts.decoy = undefined;
-    throw error;
-  });
-  return parts.decoy;
+    return { phc, record: await this.records.seal(DECOY_NAME, record) };
+  }
 }
 
-/** Takes the time of opening a record, and of comparing it with its log, where there is none. */
-export async function openDecoy(parts: AccountParts): Promise<undefined> {
-  await openAccount(parts, DECOY_NAME, (await readDecoy(parts)).record);
-  await readNewestRevision(parts, '');
-}
-
-/** The hashes whose passwords sign an account in now, that of the newest password first. */
+/** Returns the hashes whose passwords are valid now, that of the newest password first. */
 export function hashesOf(known: KnownAccount, now: number): readonly PasswordHash[] {
   const { former } = known;
   return former !== undefined && former.untilMs > now ? [known, former] : [known];
 }
 
-/**
- * The hash of an account, if there is one, that a password fits; undefined for a wrong one. What it costs depends on its
- * form: that of a generated one is verified by a keyed hash, for everybody; any other is stretched once, whatever the account
- * has, so that the time of a reply does not reveal which names exist. Only three kinds of accounts cost more: those that have
- * chosen a password of that form, those that have not signed in since their records say which form it has, and those
- * whose chosen password was replaced by another and lives on for a while.
- */
-export async function checkPassword(
-  parts: AccountParts,
-  known: KnownAccount | undefined,
-  password: SecretBytes,
-  place: { readonly share: string; readonly hasSucceeded: boolean },
-): Promise<string | undefined> {
-  const { crypto, now } = parts;
-  const hashes = known === undefined ? [] : hashesOf(known, now());
-  const stretched = hashes.filter(({ phc }) => !isFastHash(phc));
-  if (!crypto.passes(password, hasGeneratedForm)) {
-    if (stretched.length === 0) {
-      await crypto.verifyPassword({ password, phc: (await readDecoy(parts)).phc, ...place });
-    }
-    return findRight(stretched, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
+/** Parses how long a replaced secret stays valid, in ms; undefined if it is omitted, and the secret ends at once. */
+export function overlapOf(overlap: string | undefined): number | undefined {
+  if (overlap === undefined) {
+    return undefined;
   }
-  const fast = hashes.filter(({ phc }) => isFastHash(phc));
-  const found = await findRight(fast.length === 0 ? [{ phc: '' }] : fast, ({ phc }) =>
-    crypto.verifyGenerated({ password, hash: phc }),
-  );
-  const others = stretched.filter((hash) => hash.stretched !== false);
-  return found ?? findRight(others, ({ phc }) => crypto.verifyPassword({ password, phc, ...place }));
+  const ms = parseDuration(overlap);
+  if (typeof ms !== 'number' || ms > OVERLAP_MS_MAX) {
+    const expected = 'must be a duration such as `15m` or `P1D`, more than 0 and at most 7 days';
+    throw new VaultError('invalid_request', { field: 'body.overlap', expected });
+  }
+  return ms;
 }
 
-/** The first hash that a password fits. */
+/** Finds the first hash that a password matches. */
 async function findRight(
   hashes: readonly PasswordHash[],
   verify: (hash: PasswordHash) => Promise<boolean>,
@@ -92,41 +156,4 @@ async function findRight(
     }
   }
   return undefined;
-}
-
-/** What replaces the hash of a record after its password was right; undefined where nothing is to be. */
-async function betterHash(
-  parts: AccountParts,
-  { phc, stretched }: KnownAccount,
-  password: SecretBytes,
-): Promise<PasswordHash | undefined> {
-  const { crypto, wantedPepper } = parts;
-  const wanted = wantedPepper();
-  const isUnsaid = stretched === undefined && !isFastHash(phc);
-  const isGenerated = stretched === undefined && crypto.passes(password, hasGeneratedForm);
-  if ((wanted !== undefined && pepperIdOf(phc) !== wanted) || (isUnsaid && isGenerated)) {
-    return hashPassword(parts, password, isGenerated ? 'generated' : 'chosen');
-  }
-  return isUnsaid ? { phc, stretched: false } : undefined;
-}
-
-/**
- * Replaces the hash of a generated password that was stretched as all were before, and one with the pepper of an older
- * root, and adds to a record which form its password has; the account as it is known from then on. Where that fails the
- * next sign-in tries again.
- */
-export async function upgradeHash(
-  parts: AccountParts,
-  right: { readonly known: KnownAccount; readonly proof: string },
-  password: SecretBytes,
-): Promise<{ readonly known: KnownAccount; readonly proof: string }> {
-  const { known, proof } = right;
-  const better = proof === known.phc ? await betterHash(parts, known, password) : undefined;
-  if (better === undefined) {
-    return right;
-  }
-  const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
-  const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
-  const changed = await changeAccount(parts, known.account.name, edit).catch(() => undefined);
-  return changed?.phc === better.phc ? { known: { ...known, ...better }, proof: better.phc } : right;
 }

@@ -16,11 +16,11 @@ export interface ShownPreference {
   readonly is_default: boolean;
 }
 
-/** How many preferences an account may have in addition to those of the system. */
+/** Preferences of an account in addition to those of the system. */
 const OWN_MAX = 64;
-/** How many bytes their values may have together: they are read with every request. */
+/** Bytes of their values together, since they are read with every request. */
 const OWN_BYTES_MAX = 16_384;
-/** How many bytes one value may have. */
+/** Bytes of one value. */
 const VALUE_BYTES_MAX = 4_096;
 
 const SYSTEM: ReadonlyMap<string, (typeof SYSTEM_PREFERENCES.properties)[keyof Preferences]> = new Map(
@@ -42,7 +42,7 @@ export function isSystemPreference(key: string): boolean {
 const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
 
 /**
- * The value that the vault uses: the value itself, or a text parsed like the query parameter; undefined if it is
+ * Returns the value that the vault uses: the value itself, or a text parsed like the query parameter; undefined if it is
  * invalid.
  */
 function meaningOf(key: string, value: unknown): unknown {
@@ -70,7 +70,7 @@ export function checkPreference(key: string, value: JsonValue): CheckedPreferenc
     : { kind: 'invalid' };
 }
 
-/** The preferences with one of them set; undefined if that exceeds the limits of an account. */
+/** Returns the preferences with one of them set; undefined if that exceeds the limits of an account. */
 export function withPreference(
   own: readonly OwnPreference[],
   key: string,
@@ -82,12 +82,12 @@ export function withPreference(
   return chosen.length > OWN_MAX || bytes > OWN_BYTES_MAX ? undefined : next;
 }
 
-/** The preferences without one of them. */
+/** Returns the preferences without one of them. */
 export function withoutPreference(own: readonly OwnPreference[], key: string): readonly OwnPreference[] {
   return own.filter(([name]) => name !== key);
 }
 
-/** All preferences of an account in order: those of the system, set or not, and its own. */
+/** Returns all preferences of an account in order: those of the system, set or not, and its own. */
 export function showPreferences(own: readonly OwnPreference[]): readonly ShownPreference[] {
   const set = new Map(own);
   const shown = own.map(([key, value]) => ({ key, value, is_default: false }));
@@ -99,7 +99,7 @@ export function showPreferences(own: readonly OwnPreference[]): readonly ShownPr
   return shown.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** The values that the vault uses: valid ones that are set, otherwise the defaults. */
+/** Returns the values that the vault uses: valid ones that are set, otherwise the defaults. */
 export function readPreferences(own: readonly OwnPreference[]): Preferences {
   const values: Record<string, unknown> = { default_limit: undefined, ...DEFAULTS };
   values['default_limit'] = undefined;
@@ -114,7 +114,7 @@ export function readPreferences(own: readonly OwnPreference[]): Preferences {
   return values as unknown as Preferences;
 }
 
-/** The number of entries of a listing: as requested, as preferred, or the default of that listing. */
+/** Returns the number of entries of a listing: as requested, as preferred, or the default of that listing. */
 export function preferredLimit(
   { default_limit }: Preferences,
   asked: number | undefined,

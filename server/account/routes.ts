@@ -4,7 +4,7 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
-import { overlapOf } from './overlap.ts';
+import { overlapOf } from './passwords.ts';
 import {
   AccountPassword,
   Billing,
@@ -58,7 +58,7 @@ const readBilling = defineRoute({
   body: { kind: 'none' },
   response: Billing,
   errors: [],
-  handle: async ({ ctx, services }) => ({ json: await services.admin.billing(ctx) }),
+  handle: async ({ ctx, services }) => ({ json: await services.usage.billing(ctx) }),
 });
 
 const readUsage = defineRoute({
@@ -73,7 +73,7 @@ const readUsage = defineRoute({
   body: { kind: 'none' },
   response: Usage,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, query, services }) => ({ json: await services.admin.usage(ctx, query) }),
+  handle: async ({ ctx, query, services }) => ({ json: await services.usage.usage(ctx, query) }),
 });
 
 /** One value of two places. */
@@ -104,7 +104,7 @@ const changePassword = defineRoute({
   },
   handle: async ({ ctx, query, body, services }) => {
     const chosen = same(body.new_password, query.new_password);
-    const { user, password } = await services.passwords.change(
+    const { user, password } = await services.accounts.changePassword(
       ctx,
       chosen === undefined ? undefined : secretBytes(chosen),
       overlapOf(body.overlap),

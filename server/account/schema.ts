@@ -192,7 +192,7 @@ export const PreferenceQuery = Type.Object({ key: PreferenceKey });
 
 export const PreferenceReadQuery = Type.Object({ key: Type.Optional(PreferenceKey) });
 
-/** What a preference may be set to; its text is kept, which a schema cannot do. */
+/** The value of a preference; its text is kept, which a schema cannot do. */
 const PreferenceValue = Type.Unknown({
   description:
     'Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.',

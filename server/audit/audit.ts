@@ -1,106 +1,195 @@
-import { bindParts } from '../core/bind.ts';
-import type { Clock, RandomId } from '../core/clock.ts';
-import type { Cursors } from '../core/cursors.ts';
-import type { Crypto } from '../crypto/client.ts';
-import type { RecordEvent } from '../telemetry/events.ts';
-import type { SecurityEvent } from './event.ts';
-import { createFlood, type Flood } from './flood.ts';
-import { createAuditList } from './listing.ts';
-import { type AuditQueue, createAuditQueue } from './queue.ts';
-import type { AuditStore } from './store.ts';
+import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
+import type { Clock } from '../core/clock.ts';
+import { sourceOf } from '../domain/text/source.ts';
+import type { AuditQueue } from './queue.ts';
+import type { AuditEntry } from './schema.ts';
 
-interface AuditDependencies {
-  readonly crypto: Pick<Crypto, 'describeChain' | 'readAudit' | 'sealAudit'>;
-  readonly auditStore: AuditStore;
-  readonly cursors: Cursors;
-  readonly now: Clock;
-  readonly randomId: RandomId;
-  readonly recordEvent: RecordEvent;
+/** The window in which rejections of one kind are counted together, as long as that of failed sign-ins. */
+const WINDOW_MS = 15 * 60 * 1_000;
+/** Entries of one account, action, outcome and source in a window. */
+const EACH_MAX = 10;
+/** Entries of one account's rejections in a window; after that, sources are not distinguished any more. */
+const ACCOUNT_MAX = 200;
+/** Groups that are counted at once, for all accounts together. */
+const GROUPS_MAX = 10_000;
+
+/** An event of the security log. */
+export interface SecurityEvent {
+  /** Internal id of the account that it happened to; empty for what concerns the operator alone. */
+  readonly aid: string;
+  readonly action: AuditEntry['action'];
+  /** `success`, or the code of the error. */
+  readonly outcome: string;
+  readonly actor: string;
+  readonly ip: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+  /** `NOUN/NAME` of the object of the action. */
+  readonly object?: string | undefined;
+  /** The change of the record of an account or an endpoint, so that an older copy is recognised. */
+  readonly change?: RecordChange | undefined;
 }
 
-interface AuditParts {
-  readonly queue: AuditQueue;
-  readonly flood: Flood;
-  readonly now: Clock;
+/** The last of some events, and their number. */
+interface Counted {
+  readonly event: SecurityEvent;
+  readonly count: number;
+}
+
+interface Group {
+  /** Entries that were written, each for one event. */
+  written: number;
+  /** Events after them, and the last of them. */
+  count: number;
+  event: SecurityEvent;
+}
+
+interface Window {
+  readonly endsAt: number;
+  /** Entries of rejections by account. */
+  readonly written: Map<string, number>;
+  readonly groups: Map<string, Group>;
+}
+
+/** Records events in the security logs. */
+export class Audit {
+  private readonly flood: Flood;
   /** Events that the next flush writes. */
-  soon: { readonly event: SecurityEvent; readonly timeMs: number }[];
+  private soon: { readonly event: SecurityEvent; readonly timeMs: number }[] = [];
   /** Events of `recordSoon` that are not complete yet. */
-  readonly incomplete: Set<Promise<void>>;
-}
+  private readonly incomplete = new Set<Promise<void>>();
 
-/** The security logs of a server. */
-export type Audit = ReturnType<typeof createAudit>;
+  constructor(
+    private readonly queue: AuditQueue,
+    private readonly now: Clock,
+  ) {
+    this.flood = new Flood(now);
+  }
 
-/** Makes the security logs of a server; entries that could not be written are reported to `recordEvent`. */
-export function createAudit(dependencies: AuditDependencies) {
-  const { now, recordEvent } = dependencies;
-  const onLost = (events: number): void => recordEvent('audit_events_lost', { events });
-  const queue = createAuditQueue({ ...dependencies, onLost });
-  const parts: AuditParts = { queue, flood: createFlood(now), now, soon: [], incomplete: new Set() };
-  return {
-    ...bindParts(parts, { record, recordSoon, writeSoon, flush }),
-    ...createAuditList(dependencies),
-    takeMoved: queue.takeMoved,
-  };
-}
+  /**
+   * Writes an entry of the security log, and resolves when it is stored: no reply may be sent before. Rejects with
+   * `store_unavailable`. Floods of rejections are counted, and written as one entry later.
+   */
+  async record(event: SecurityEvent): Promise<void> {
+    if (this.flood.admits(event)) {
+      await this.write(event, 1, this.now());
+    }
+  }
 
-function write({ queue }: AuditParts, event: SecurityEvent, count: number, timeMs: number): Promise<void> {
-  const { aid, object = '', ...rest } = event;
-  return queue.add(aid, { ...rest, object, count, timeMs: Math.floor(timeMs) });
+  /**
+   * Records a rejection with the next `writeSoon`, where the time of writing its entry would reveal the account. Such an
+   * event is lost when the process dies. A promise of an event must not reject.
+   */
+  recordSoon(event: SecurityEvent | Promise<SecurityEvent>): void {
+    const timeMs = this.now();
+    if (event instanceof Promise) {
+      const added = event.then((complete) => {
+        this.incomplete.delete(added);
+        this.addSoon(complete, timeMs);
+      });
+      this.incomplete.add(added);
+    } else {
+      this.addSoon(event, timeMs);
+    }
+  }
+
+  /** Queues the events of `recordSoon`. */
+  async writeSoon(): Promise<void> {
+    await Promise.all(this.incomplete);
+    const { soon } = this;
+    this.soon = [];
+    for (const { event, timeMs } of soon) {
+      // No caller waits for it; an entry that cannot be written stays in the queue.
+      this.write(event, 1, timeMs).catch(() => undefined);
+    }
+  }
+
+  /** Writes all queued, counted and failed entries. Never rejects: failures are retried. */
+  async flush(all?: boolean): Promise<void> {
+    await this.writeSoon();
+    for (const { event, count } of this.flood.take(all)) {
+      this.write(event, count, this.now()).catch(() => undefined);
+    }
+    await this.queue.flush();
+  }
+
+  private write({ aid, object = '', ...rest }: SecurityEvent, count: number, timeMs: number): Promise<void> {
+    return this.queue.add(aid, { ...rest, object, count, timeMs: Math.floor(timeMs) });
+  }
+
+  private addSoon(event: SecurityEvent, timeMs: number): void {
+    if (this.flood.admits(event)) {
+      this.soon.push({ event, timeMs });
+    }
+  }
 }
 
 /**
- * Writes an entry of the security log, and resolves when it is stored. No reply may leave before that: it rejects with
- * `store_unavailable`. Rejections that come in floods are counted, and written as one entry later.
+ * Counts the rejections of this process, so that a caller whose requests are rejected does not fill the store with
+ * entries. Successes are not limited: they cost their caller more than the vault.
  */
-async function record(parts: AuditParts, event: SecurityEvent): Promise<void> {
-  if (parts.flood.admits(event)) {
-    await write(parts, event, 1, parts.now());
+class Flood {
+  private window: Window | undefined;
+  /** Counts of windows that are over. */
+  private over: Counted[] = [];
+
+  constructor(private readonly now: Clock) {}
+
+  /** Whether the event gets an entry of its own now; otherwise it is counted. */
+  admits(event: SecurityEvent): boolean {
+    if (event.outcome === 'success') {
+      return true;
+    }
+    const window = this.currentWindow();
+    const group = groupOf(window, event);
+    const ofAccount = window.written.get(event.aid) ?? 0;
+    if (group.written < EACH_MAX && ofAccount < ACCOUNT_MAX) {
+      group.written += 1;
+      window.written.set(event.aid, ofAccount + 1);
+      return true;
+    }
+    group.count += 1;
+    const isOneSource = group.count === 1 || group.event.ip === event.ip;
+    group.event = isOneSource ? event : { ...event, ip: '', userAgent: '' };
+    return false;
+  }
+
+  /** Returns the counts of windows that are over, or of all windows, once. */
+  take(all = false): readonly Counted[] {
+    this.currentWindow();
+    if (all) {
+      this.close();
+    }
+    const taken = this.over;
+    this.over = [];
+    return taken;
+  }
+
+  private close(): void {
+    this.over.push(...(this.window?.groups.values().filter(({ count }) => count > 0) ?? []));
+    this.window = undefined;
+  }
+
+  private currentWindow(): Window {
+    const { now, window } = this;
+    // A clock that was set back must not keep a window open for as long.
+    if (window && (now() >= window.endsAt || window.endsAt - now() > WINDOW_MS)) {
+      this.close();
+    }
+    this.window ??= { endsAt: now() + WINDOW_MS, written: new Map(), groups: new Map() };
+    return this.window;
   }
 }
 
-function addSoon({ flood, soon }: AuditParts, event: SecurityEvent, timeMs: number): void {
-  if (flood.admits(event)) {
-    soon.push({ event, timeMs });
+function groupOf({ groups, written }: Window, event: SecurityEvent): Group {
+  const kind = JSON.stringify([event.aid, event.action, event.outcome]);
+  const name = `${kind} ${sourceOf(event.ip)}`;
+  const found = groups.get(name) ?? groups.get(kind);
+  if (found) {
+    return found;
   }
-}
-
-/**
- * Records a rejection that is answered without waiting for its entry, which the next `writeSoon` writes: for where the work
- * of an entry would reveal whom it is about. A promise of an event never rejects. What is recorded so is lost when the
- * process dies.
- */
-function recordSoon(parts: AuditParts, event: SecurityEvent | Promise<SecurityEvent>): void {
-  const { incomplete } = parts;
-  const timeMs = parts.now();
-  if (event instanceof Promise) {
-    const added = event.then((complete) => {
-      incomplete.delete(added);
-      addSoon(parts, complete, timeMs);
-    });
-    incomplete.add(added);
-  } else {
-    addSoon(parts, event, timeMs);
-  }
-}
-
-/** Gives the queue what was recorded to be written soon. */
-async function writeSoon(parts: AuditParts): Promise<void> {
-  await Promise.all(parts.incomplete);
-  const { soon } = parts;
-  parts.soon = [];
-  for (const { event, timeMs } of soon) {
-    // No caller waits for it; what cannot be written stays in the queue.
-    write(parts, event, 1, timeMs).catch(() => undefined);
-  }
-}
-
-/** Writes all that waits, what was counted and what could not be written before. Never rejects: it is retried. */
-async function flush(parts: AuditParts, all?: boolean): Promise<void> {
-  await writeSoon(parts);
-  const { flood, now, queue } = parts;
-  for (const { event, count } of flood.take(all)) {
-    write(parts, event, count, now()).catch(() => undefined);
-  }
-  await queue.flush();
+  const isCrowded = (written.get(event.aid) ?? 0) >= ACCOUNT_MAX || groups.size >= GROUPS_MAX;
+  const group = { written: isCrowded ? EACH_MAX : 0, count: 0, event };
+  groups.set(isCrowded ? kind : name, group);
+  return group;
 }

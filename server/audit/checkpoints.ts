@@ -1,69 +1,63 @@
-import type { Checkpoint } from '../../workers/jobs/audit/jobs.ts';
-import { bindParts } from '../core/bind.ts';
 import type { Clock } from '../core/clock.ts';
+import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Audit } from './audit.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import type { AuditQueue } from './queue.ts';
 import type { AuditStore } from './store.ts';
 
-interface CheckpointDependencies {
-  readonly crypto: Pick<Crypto, 'describeChain' | 'signCheckpoint'>;
-  readonly auditStore: Pick<AuditStore, 'chains' | 'putCheckpoint' | 'readCheckpoint' | 'readMarks'>;
-  readonly audit: Pick<Audit, 'takeMoved'>;
-  readonly now: Clock;
-  /** Called with each checkpoint before it is stored: it is to be kept outside of Redis. */
-  readonly announce: (checkpoint: Checkpoint) => void;
-  /** Called with why a checkpoint was not taken; it is retried. */
-  readonly onFailure: (error: unknown) => void;
-}
-
-interface CheckpointParts extends CheckpointDependencies {
-  /** Chains whose checkpoint failed: the next `take` retries it. */
-  readonly failed: Set<string>;
-}
-
 /**
- * Signs how far security logs have come, announces it, and stores the newest one of each chain. Two servers that sign the
- * same chain do no harm: both are right, and the later one stays.
+ * Signs the heads of security logs, announces them as events, which are kept outside of Redis, and stores the newest one of
+ * each chain. Two servers may sign the same chain: both are right, and the later one stays.
  */
-export function createCheckpoints(dependencies: CheckpointDependencies) {
-  const parts: CheckpointParts = { ...dependencies, failed: new Set() };
-  return bindParts(parts, { take, catchUp });
-}
+export class AuditCheckpoints {
+  /** Chains whose checkpoint failed: the next `take` retries it. */
+  private readonly failed = new Set<string>();
 
-async function takeOne({ crypto, auditStore, now, announce }: CheckpointParts, aid: string): Promise<void> {
-  const { head, start } = await auditStore.readMarks(aid);
-  if (!head) {
-    return;
+  constructor(
+    private readonly store: AuditStore,
+    private readonly crypto: Crypto,
+    private readonly queue: AuditQueue,
+    private readonly recordEvent: RecordEvent,
+    private readonly now: Clock,
+  ) {}
+
+  /** Takes a checkpoint of each chain that this process has added to since the last time. */
+  take(): Promise<void> {
+    return this.takeEach(new Set([...this.failed, ...this.queue.takeMoved()]));
   }
-  const { sequence } = (await crypto.describeChain({ aid, head, start })).head;
-  const newest = await auditStore.readCheckpoint(aid);
-  if (newest && newest.sequence >= sequence) {
-    return;
+
+  /** Takes a checkpoint of each chain that has grown since its newest one, on any server. */
+  async catchUp(): Promise<void> {
+    await this.takeEach(await this.store.chains());
   }
-  const checkpoint = await crypto.signCheckpoint({ aid, head, timeMs: now() });
-  // Announced before it is stored: one that is announced twice does no harm, one that never is does.
-  announce(checkpoint);
-  await auditStore.putCheckpoint(aid, sequence, JSON.stringify(checkpoint));
-}
 
-async function takeEach(parts: CheckpointParts, aids: Iterable<string>): Promise<void> {
-  for (const aid of aids) {
-    await takeOne(parts, aid).then(
-      () => parts.failed.delete(aid),
-      (error: unknown) => {
-        parts.failed.add(aid);
-        parts.onFailure(error);
-      },
-    );
+  private async takeEach(aids: Iterable<string>): Promise<void> {
+    for (const aid of aids) {
+      try {
+        await this.takeOne(aid);
+        this.failed.delete(aid);
+      } catch (error) {
+        this.failed.add(aid);
+        if (isFault(asVaultError(error))) {
+          this.recordEvent('audit_checkpoint_failed', failureFields(error));
+        }
+      }
+    }
   }
-}
 
-/** Takes a checkpoint of each chain that this process has added to since the last time. */
-function take(parts: CheckpointParts): Promise<void> {
-  return takeEach(parts, new Set([...parts.failed, ...parts.audit.takeMoved()]));
-}
-
-/** Takes a checkpoint of each chain that has gone on since its newest one, whichever server added to it. */
-async function catchUp(parts: CheckpointParts): Promise<void> {
-  await takeEach(parts, await parts.auditStore.chains());
+  private async takeOne(aid: string): Promise<void> {
+    const { head, start } = await this.store.readMarks(aid);
+    if (!head) {
+      return;
+    }
+    const { sequence } = (await this.crypto.describeChain({ aid, head, start })).head;
+    const newest = await this.store.readCheckpoint(aid);
+    if (newest && newest.sequence >= sequence) {
+      return;
+    }
+    const checkpoint = await this.crypto.signCheckpoint({ aid, head, timeMs: this.now() });
+    // Announced before it is stored: announcing it twice is harmless, never announcing it is not.
+    this.recordEvent('audit_checkpoint', { ...checkpoint });
+    await this.store.putCheckpoint(aid, sequence, JSON.stringify(checkpoint));
+  }
 }

@@ -15,7 +15,7 @@ import {
 } from '../log-heads/verify.ts';
 import type { SinkEvent } from '../sink/event.ts';
 import type { WantedEvents } from '../sink/stream-all.ts';
-import type { Audit } from './audit.ts';
+import type { AuditListing } from './listing.ts';
 import { type AuditFault, type AuditVerifier, type ChainReport, parseCheckpoint } from './verifier.ts';
 
 /** The options of `audit export`. */
@@ -80,12 +80,12 @@ const exportAudit = defineCommand({
   },
   async run(
     { options, output }: CommandCall<typeof EXPORT>,
-    { accounts, audit }: AccountNeeds & { readonly audit: Audit },
+    { accounts, auditListing }: AccountNeeds & { readonly auditListing: AuditListing },
   ) {
     const aid = await aidOf({ accounts }, options);
     const out = await output(options.to);
     const filter = { after: timeOf('after', options), before: timeOf('before', options) };
-    for await (const entries of audit.walk(aid, filter)) {
+    for await (const entries of auditListing.walk(aid, filter)) {
       await out.write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
     }
     await out.commit();
@@ -131,7 +131,7 @@ const streamAudit = defineCommand({
   },
 });
 
-/** How an invalid entry is described. */
+/** Descriptions of invalid entries. */
 const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   missing: 'is missing',
   damaged: 'failed its integrity check',
@@ -142,7 +142,7 @@ const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   head: 'is unknown: the record of the ends of the log failed its integrity check',
 };
 
-/** How invalid records of the lengths of item logs are described. */
+/** Descriptions of invalid records of the lengths of item logs. */
 const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
   damaged: 'failed their integrity check',
   older: 'are older than a checkpoint',
@@ -150,7 +150,7 @@ const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
   forked: 'were replaced: two checkpoints contradict each other',
 };
 
-/** A log with, for an account that exists, what is recorded of its item logs. */
+/** A log and, for an account that exists, the report on its item logs. */
 type LogReport = ChainReport & { readonly item_logs?: HeadsReport };
 
 /** The signed checkpoints of a file. */

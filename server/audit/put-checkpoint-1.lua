@@ -3,9 +3,11 @@
 -- KEYS  1 security logs (hash: account id -> `SEQUENCE JSON`, or '' before the first checkpoint)
 -- ARGV  1 account id  2 sequence  3 checkpoint
 -- Reply 'ok' | 'older'
-local have = redis.call('HGET', KEYS[1], ARGV[1])
-if have and tonumber(string.match(have, '^%d+') or '0') >= tonumber(ARGV[2]) then
+local logs = KEYS[1]
+local account, sequence, checkpoint = ARGV[1], ARGV[2], ARGV[3]
+local have = redis.call('HGET', logs, account)
+if have and tonumber(string.match(have, '^%d+') or '0') >= tonumber(sequence) then
   return 'older'
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
+redis.call('HSET', logs, account, sequence .. ' ' .. checkpoint)
 return 'ok'

@@ -1,16 +1,16 @@
 import type { AuditEvent } from '../../workers/jobs/audit/jobs.ts';
-import { bindParts } from '../core/bind.ts';
-import { createMemory } from '../core/cache.ts';
+import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
 import type { AuditStore } from './store.ts';
 
 const BATCH_MAX = 256;
 const HEADS_MAX = 10_000;
 const HEAD_KEEP_MS = 60_000;
-/** Events that wait for a Redis that is not available, for all accounts together. */
+/** Events that are kept while Redis is not available, for all accounts together. */
 const KEPT_MAX = 10_000;
 /** A call that failed sooner than this is retried once before its failure is reported. */
 const RETRY_WITHIN_MS = 1_000;
@@ -20,7 +20,7 @@ interface Waiting {
   readonly event: AuditEvent;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it was reported as failed, and is kept until Redis is available again. */
+  /** Whether it has failed, and is kept until Redis is available again. */
   isKept: boolean;
 }
 
@@ -37,156 +37,146 @@ interface Line {
   running: Promise<void> | undefined;
 }
 
-interface QueueDependencies {
-  readonly crypto: Pick<Crypto, 'sealAudit'>;
-  readonly auditStore: Pick<AuditStore, 'append' | 'enter' | 'readMarks'>;
-  readonly now: Clock;
-  readonly randomId: RandomId;
-  /** Called with the number of events that will never be written. */
-  readonly onLost: (events: number) => void;
-}
-
-type Queue = ReturnType<typeof createParts>;
-
-function createParts(dependencies: QueueDependencies) {
-  return {
-    ...dependencies,
-    writer: dependencies.randomId(),
-    lines: new Map<string, Line>(),
-    heads: createMemory<Uint8Array>(HEADS_MAX, HEAD_KEEP_MS, dependencies.now),
-    /** Chains that were added to since the last `takeMoved`. */
-    moved: new Set<string>(),
-    batches: 0,
-    /** Events with `isKept`. */
-    kept: 0,
-  };
-}
-
 /**
- * Events on their way into their chains. Those of one chain that come while an append is in flight go together in the next
- * one. An append names the head that it follows and the number of its batch: a server that lost a race with another one
- * seals the batch anew, and a batch whose reply was lost is never written twice.
+ * Queues events for their chains. Those of one chain that arrive while an append is in flight are appended together. An
+ * append names the head that it follows and the number of its batch: a server that lost a race with another one seals the
+ * batch anew, and a batch whose reply was lost is never written twice.
  */
-export type AuditQueue = ReturnType<typeof createAuditQueue>;
+export class AuditQueue {
+  private readonly writer: string;
+  private readonly lines = new Map<string, Line>();
+  private readonly heads: Memory<Uint8Array>;
+  /** Chains that were added to since the last `takeMoved`. */
+  private readonly moved = new Set<string>();
+  private batches = 0;
+  /** Number of events with `isKept`. */
+  private kept = 0;
 
-/** Makes the one queue of a server. */
-export function createAuditQueue(dependencies: QueueDependencies) {
-  return bindParts(createParts(dependencies), { add, flush, takeMoved });
-}
-
-async function readHead({ auditStore, heads }: Queue, aid: string): Promise<Uint8Array | undefined> {
-  const known = heads.get(aid) ?? (await auditStore.readMarks(aid)).head;
-  if (known === undefined) {
-    // Before the first entry, so that no chain is ever missing in the list of all.
-    await auditStore.enter(aid);
+  constructor(
+    private readonly store: AuditStore,
+    private readonly crypto: Crypto,
+    private readonly recordEvent: RecordEvent,
+    now: Clock,
+    randomId: RandomId,
+  ) {
+    this.writer = randomId();
+    this.heads = createMemory(HEADS_MAX, HEAD_KEEP_MS, now);
   }
-  return known;
-}
 
-async function append(queue: Queue, aid: string, { number, items }: Batch): Promise<void> {
-  const { crypto, auditStore, writer, heads, moved } = queue;
-  const events = items.map(({ event }) => event);
-  let seen = await readHead(queue, aid);
-  for (let races = 0; races < RACES_MAX; races++) {
-    const { mark, head, entries } = await crypto.sealAudit({ aid, head: seen, events });
-    const first = mark.sequence - entries.length + 1;
-    const result = await auditStore.append(aid, { seen, writer, number, head, first, entries });
-    if (result.kind === 'appended') {
-      heads.set(aid, new Uint8Array(head));
-      moved.add(aid);
-      return;
+  /** Resolves when the event is in its chain. When it rejects, the event stays and is written with the next one. */
+  add(aid: string, event: AuditEvent): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const line = this.lines.get(aid) ?? { waiting: [], unsure: undefined, running: undefined };
+      this.lines.set(aid, line);
+      line.waiting.push({ event, resolve, reject, isKept: false });
+      line.running ??= this.run(aid, line);
+    });
+  }
+
+  /** Waits for the events in flight, and retries those that failed. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.lines].map(([aid, line]) => (line.running ??= this.run(aid, line))));
+  }
+
+  /** Returns the chains that this process has added to since the last call. */
+  takeMoved(): readonly string[] {
+    const taken = [...this.moved];
+    this.moved.clear();
+    return taken;
+  }
+
+  private async run(aid: string, line: Line): Promise<void> {
+    while (!isEmpty(line) && (await this.writeNext(aid, line))) {
+      // The next batch.
     }
-    seen = result.head.length > 0 ? result.head : undefined;
-  }
-  throw new VaultError('overloaded');
-}
-
-async function write(queue: Queue, aid: string, batch: Batch): Promise<void> {
-  const startedAt = performance.now();
-  try {
-    await append(queue, aid, batch);
-  } catch (error) {
-    queue.heads.delete(aid);
-    if (!isTransient(error) || performance.now() - startedAt > RETRY_WITHIN_MS) {
-      throw error;
+    line.running = undefined;
+    if (isEmpty(line)) {
+      this.lines.delete(aid);
     }
-    await append(queue, aid, batch);
   }
-}
 
-/** Reports the error to all callers that wait, and returns the items that are kept for later. */
-function reject(queue: Queue, items: readonly Waiting[], error: unknown): Waiting[] {
-  const stays = items.filter((item) => {
-    item.reject(error);
-    if (item.isKept && !isTransient(error)) {
-      queue.kept -= 1;
+  /** Writes the next batch of a chain; false when that failed. */
+  private async writeNext(aid: string, line: Line): Promise<boolean> {
+    this.batches += 1;
+    const batch = line.unsure ?? { number: this.batches, items: line.waiting.splice(0, BATCH_MAX) };
+    try {
+      await this.write(aid, batch);
+    } catch (error) {
+      const items = this.reject(batch.items, error);
+      line.unsure = items.length > 0 ? { ...batch, items } : undefined;
+      // Later events would wait as long, and fail for the same reason.
+      line.waiting = this.reject(line.waiting, error);
       return false;
     }
-    if (!item.isKept && isTransient(error) && queue.kept < KEPT_MAX) {
-      queue.kept += 1;
-      item.isKept = true;
+    line.unsure = undefined;
+    for (const item of batch.items) {
+      this.kept -= item.isKept ? 1 : 0;
+      item.resolve();
     }
-    return item.isKept;
-  });
-  if (stays.length < items.length) {
-    queue.onLost(items.length - stays.length);
+    return true;
   }
-  return stays;
-}
 
-/** Writes the next batch of a chain; false when that failed. */
-async function writeNext(queue: Queue, aid: string, line: Line): Promise<boolean> {
-  queue.batches += 1;
-  const batch = line.unsure ?? { number: queue.batches, items: line.waiting.splice(0, BATCH_MAX) };
-  try {
-    await write(queue, aid, batch);
-  } catch (error) {
-    const items = reject(queue, batch.items, error);
-    line.unsure = items.length > 0 ? { ...batch, items } : undefined;
-    // Events behind it would wait as long, for the same.
-    line.waiting = reject(queue, line.waiting, error);
-    return false;
+  private async write(aid: string, batch: Batch): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      await this.append(aid, batch);
+    } catch (error) {
+      this.heads.delete(aid);
+      if (!isTransient(error) || performance.now() - startedAt > RETRY_WITHIN_MS) {
+        throw error;
+      }
+      await this.append(aid, batch);
+    }
   }
-  line.unsure = undefined;
-  for (const item of batch.items) {
-    queue.kept -= item.isKept ? 1 : 0;
-    item.resolve();
+
+  private async append(aid: string, { number, items }: Batch): Promise<void> {
+    const { writer } = this;
+    const events = items.map(({ event }) => event);
+    let seen = await this.readHead(aid);
+    for (let races = 0; races < RACES_MAX; races++) {
+      const { mark, head, entries } = await this.crypto.sealAudit({ aid, head: seen, events });
+      const first = mark.sequence - entries.length + 1;
+      const result = await this.store.append(aid, { seen, writer, number, head, first, entries });
+      if (result.kind === 'appended') {
+        this.heads.set(aid, new Uint8Array(head));
+        this.moved.add(aid);
+        return;
+      }
+      seen = result.head.length > 0 ? result.head : undefined;
+    }
+    throw new VaultError('overloaded');
   }
-  return true;
+
+  private async readHead(aid: string): Promise<Uint8Array | undefined> {
+    const known = this.heads.get(aid) ?? (await this.store.readMarks(aid)).head;
+    if (known === undefined) {
+      // Before the first entry, so that the list of all chains is complete.
+      await this.store.enter(aid);
+    }
+    return known;
+  }
+
+  /** Rejects the callers of these items, and returns the items that are kept for later. */
+  private reject(items: readonly Waiting[], error: unknown): Waiting[] {
+    const stays = items.filter((item) => {
+      item.reject(error);
+      if (item.isKept && !isTransient(error)) {
+        this.kept -= 1;
+        return false;
+      }
+      if (!item.isKept && isTransient(error) && this.kept < KEPT_MAX) {
+        this.kept += 1;
+        item.isKept = true;
+      }
+      return item.isKept;
+    });
+    if (stays.length < items.length) {
+      this.recordEvent('audit_events_lost', { events: items.length - stays.length });
+    }
+    return stays;
+  }
 }
 
 function isEmpty(line: Line): boolean {
   return !line.unsure && line.waiting.length === 0;
-}
-
-async function run(queue: Queue, aid: string, line: Line): Promise<void> {
-  while (!isEmpty(line) && (await writeNext(queue, aid, line))) {
-    // The next batch.
-  }
-  line.running = undefined;
-  if (isEmpty(line)) {
-    queue.lines.delete(aid);
-  }
-}
-
-/** Resolves when the event is in its chain. When it rejects, the event stays and is written with the next one. */
-function add(queue: Queue, aid: string, event: AuditEvent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const line = queue.lines.get(aid) ?? { waiting: [], unsure: undefined, running: undefined };
-    queue.lines.set(aid, line);
-    line.waiting.push({ event, resolve, reject, isKept: false });
-    line.running ??= run(queue, aid, line);
-  });
-}
-
-/** Waits for what is in flight, and retries what could not be written. */
-async function flush(queue: Queue): Promise<void> {
-  await Promise.all([...queue.lines].map(([aid, line]) => (line.running ??= run(queue, aid, line))));
-}
-
-/** Chains that this process has added to since the last call. */
-function takeMoved(queue: Queue): readonly string[] {
-  const taken = [...queue.moved];
-  queue.moved.clear();
-  return taken;
 }

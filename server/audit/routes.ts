@@ -25,13 +25,13 @@ const readAudit = defineRoute({
     if (query.limit < 0) {
       const end = services.admission.start('list', ctx.account.aid);
       try {
-        return { stream: untilClosed(await services.audit.listAll(ctx, query), end) };
+        return { stream: untilClosed(await services.auditListing.listAll(ctx, query), end) };
       } catch (error) {
         end();
         throw error;
       }
     }
-    const { entries, nextToken } = await services.audit.list(ctx, query);
+    const { entries, nextToken } = await services.auditListing.list(ctx, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };
   },
 });

@@ -37,85 +37,83 @@ export type AppendResult =
   | { readonly kind: 'conflict'; readonly head: Buffer };
 
 /** Security logs: one chain per account, and one with an empty id for the operator. */
-export interface AuditStore {
+export class AuditStore {
+  constructor(private readonly redis: RedisLink) {}
+
   /**
    * Appends a batch if the chain still has the head `seen`. A repeated batch is reported as appended and not written
    * again.
    */
-  append(aid: string, batch: AuditBatch): Promise<AppendResult>;
-  /** Both ends of a chain and its number of entries, at one moment. */
-  readMarks(aid: string): Promise<StoredMarks>;
-  /** Entries by sequence number; undefined for missing ones. */
-  read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]>;
+  async append(aid: string, batch: AuditBatch): Promise<AppendResult> {
+    const { seen = '', writer, number, head, first, entries } = batch;
+    const args = [seen, writer, number, head, first, ...entries];
+    const [word, current] = asList(await this.redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
+    return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: asBytes(current) };
+  }
+
+  /** Reads both ends of a chain and its number of entries, at one moment. */
+  async readMarks(aid: string): Promise<StoredMarks> {
+    const [head, start, entries] = asList(
+      await this.redis.runUnreplicated(readMarks, [redisKeys.auditChain(aid)], []),
+    );
+    return { head: asMark(head), start: asMark(start), entries: asCount(entries) };
+  }
+
+  /** Reads entries by sequence number; undefined for missing ones. */
+  async read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]> {
+    if (sequences.length === 0) {
+      return [];
+    }
+    const found = asList(await this.redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
+    return found.map(asOptionalBytes);
+  }
+
   /** Removes the entries `first` to `last`; false if the start is not the one that was read. */
-  trim(
+  async trim(
     aid: string,
     read: Uint8Array | undefined,
     start: Uint8Array,
-    range: { readonly first: number; readonly last: number },
-  ): Promise<boolean>;
+    { first, last }: { readonly first: number; readonly last: number },
+  ): Promise<boolean> {
+    const args = [read ?? '', start, first, last];
+    return isOk(await this.redis.run(trimAudit, [redisKeys.auditChain(aid)], args));
+  }
+
   /** Adds a chain to the list of all chains. */
-  enter(aid: string): Promise<void>;
-  /** Account ids of all chains, in no order. */
-  chains(): Promise<readonly string[]>;
-  /** The newest checkpoint. */
-  readCheckpoint(aid: string): Promise<{ readonly sequence: number; readonly text: string } | undefined>;
+  async enter(aid: string): Promise<void> {
+    await this.redis.write('HSETNX', [redisKeys.auditChains, aid, '']);
+  }
+
+  /** Lists the account ids of all chains, in no order. */
+  async chains(): Promise<readonly string[]> {
+    return asList(await this.redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
+  }
+
+  /** Reads the newest checkpoint. */
+  async readCheckpoint(
+    aid: string,
+  ): Promise<{ readonly sequence: number; readonly text: string } | undefined> {
+    const found = await this.redis.command('HGET', [redisKeys.auditChains, aid]);
+    const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : asText(found)) ?? [];
+    return sequence === undefined || json === undefined
+      ? undefined
+      : { sequence: Number(sequence), text: json };
+  }
+
   /** Stores a checkpoint, unless a later one is stored. */
-  putCheckpoint(aid: string, sequence: number, checkpoint: string): Promise<void>;
+  async putCheckpoint(aid: string, sequence: number, checkpoint: string): Promise<void> {
+    await this.redis.run(putCheckpoint, [redisKeys.auditChains], [aid, sequence, checkpoint]);
+  }
+
   /** Removes a complete chain. */
-  remove(aid: string): Promise<void>;
+  async remove(aid: string): Promise<void> {
+    await this.redis.write('UNLINK', [redisKeys.auditChain(aid)]);
+    await this.redis.write('HDEL', [redisKeys.auditChains, aid]);
+  }
 }
 
 /** An empty part means a missing value. */
 function asMark(part: unknown): Buffer | undefined {
   const found = asBytes(part);
   return found.length > 0 ? found : undefined;
-}
-
-/** The security logs of one Redis. */
-export function createAuditStore(redis: RedisLink): AuditStore {
-  return {
-    async append(aid, { seen = '', writer, number, head, first, entries }) {
-      const args = [seen, writer, number, head, first, ...entries];
-      const [word, current] = asList(await redis.run(appendAudit, [redisKeys.auditChain(aid)], args));
-      return isOk(word) ? { kind: 'appended' } : { kind: 'conflict', head: asBytes(current) };
-    },
-    async readMarks(aid) {
-      const [head, start, entries] = asList(
-        await redis.runUnreplicated(readMarks, [redisKeys.auditChain(aid)], []),
-      );
-      return { head: asMark(head), start: asMark(start), entries: asCount(entries) };
-    },
-    async read(aid, sequences) {
-      if (sequences.length === 0) {
-        return [];
-      }
-      const found = asList(await redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
-      return found.map(asOptionalBytes);
-    },
-    async trim(aid, read = new Uint8Array(0), start, { first, last }) {
-      const args = [read, start, first, last];
-      return isOk(await redis.run(trimAudit, [redisKeys.auditChain(aid)], args));
-    },
-    async enter(aid) {
-      await redis.write('HSETNX', [redisKeys.auditChains, aid, '']);
-    },
-    async chains() {
-      return asList(await redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
-    },
-    async readCheckpoint(aid) {
-      const found = await redis.command('HGET', [redisKeys.auditChains, aid]);
-      const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : asText(found)) ?? [];
-      return sequence === undefined || json === undefined
-        ? undefined
-        : { sequence: Number(sequence), text: json };
-    },
-    async putCheckpoint(aid, sequence, checkpoint) {
-      await redis.run(putCheckpoint, [redisKeys.auditChains], [aid, sequence, checkpoint]);
-    },
-    async remove(aid) {
-      await redis.write('UNLINK', [redisKeys.auditChain(aid)]);
-      await redis.write('HDEL', [redisKeys.auditChains, aid]);
-    },
-  };
 }

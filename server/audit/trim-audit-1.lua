@@ -3,11 +3,13 @@
 -- KEYS  1 chain
 -- ARGV  1 start that was read, '' for none  2 new start  3 first and 4 last sequence to remove
 -- Reply 'ok' | 'changed'
-if (redis.call('HGET', KEYS[1], 'o') or '') ~= ARGV[1] then
+local chain = KEYS[1]
+local read, start, first, last = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+if (redis.call('HGET', chain, 'o') or '') ~= read then
   return 'changed'
 end
-redis.call('HSET', KEYS[1], 'o', ARGV[2])
-for sequence = tonumber(ARGV[3]), tonumber(ARGV[4]) do
-  redis.call('HDEL', KEYS[1], string.format('%d', sequence))
+redis.call('HSET', chain, 'o', start)
+for sequence = first, last do
+  redis.call('HDEL', chain, string.format('%d', sequence))
 end
 return 'ok'

@@ -84,7 +84,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
     jobs: jobs.figures,
-    work: admission.stats,
+    work: () => admission.stats(),
     isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
   };
@@ -100,7 +100,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     rewriteExpired,
     background: createBackground({
       ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
-      writeRejections: audit.writeSoon,
+      writeRejections: () => audit.writeSoon(),
       stream: auditStream && (() => auditStream.round()),
     }),
     /**

@@ -1,21 +1,24 @@
-import { createAccounts } from '../account/accounts.ts';
+import { Accounts } from '../account/accounts.ts';
 import { Credentials } from '../account/credential/credentials.ts';
 import { CredentialSignIn } from '../account/credential/sign-in.ts';
-import { createPasswords } from '../account/password-change.ts';
-import { createPreferences } from '../account/preferences.ts';
-import { createAudit } from '../audit/audit.ts';
-import { createCheckpoints } from '../audit/checkpoints.ts';
-import { createAuditRetention } from '../audit/retention.ts';
-import { createAuditVerifier } from '../audit/verifier.ts';
+import { Passwords } from '../account/passwords.ts';
+import { AccountPreferences } from '../account/preferences.ts';
+import { AccountRecords } from '../account/records.ts';
+import { SignIns } from '../account/sign-in.ts';
+import { Audit } from '../audit/audit.ts';
+import { AuditCheckpoints } from '../audit/checkpoints.ts';
+import { AuditListing } from '../audit/listing.ts';
+import { AuditQueue } from '../audit/queue.ts';
+import { AuditRetention } from '../audit/retention.ts';
+import { AuditVerifier } from '../audit/verifier.ts';
 import { createCallBounds } from '../call/bounds.ts';
 import { createRetryPause } from '../call/retry-pause.ts';
 import { createProxySending } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
-import { createCompliance } from '../compliance/compliance.ts';
+import { Compliance } from '../compliance/compliance.ts';
 import { Connections } from '../connection/connections.ts';
 import type { Clock, RandomFraction, RandomId } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
-import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { EndpointAuth } from '../endpoint/auth.ts';
@@ -34,9 +37,9 @@ import { Keys } from '../key/keys.ts';
 import { type KeyDependent, KeyOpener } from '../key/opener.ts';
 import { KeyRecords } from '../key/records.ts';
 import { Recoveries } from '../key/recoveries.ts';
-import { createAdmission } from '../limits/admission.ts';
-import { createAttempts } from '../limits/attempts.ts';
-import { createRates } from '../limits/rates.ts';
+import { Admission } from '../limits/admission.ts';
+import { Attempts } from '../limits/attempts.ts';
+import { Rates } from '../limits/rates.ts';
 import { LogHeads } from '../log-heads/heads.ts';
 import { RootRotation } from '../maintenance/rotate/root.ts';
 import { KeyRotation } from '../maintenance/rotate/rotate.ts';
@@ -50,8 +53,8 @@ import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
 import { createProxy } from '../proxy/proxy.ts';
 import { createRelay } from '../relay/relay.ts';
-import { createIdempotency } from '../request/idempotency.ts';
-import { createMetering } from '../request/metering.ts';
+import { Idempotency } from '../request/idempotency.ts';
+import { Metering } from '../request/metering.ts';
 import { Rules } from '../rule/rules.ts';
 import type { SinkEvent } from '../sink/event.ts';
 import { AuditStream } from '../sink/stream.ts';
@@ -59,8 +62,8 @@ import { streamAll, type WantedEvents } from '../sink/stream-all.ts';
 import { openAuditSink } from '../sink/target.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { Observer } from '../telemetry/observer.ts';
-import { createAdmin } from '../usage/usage.ts';
-import { createUtility } from '../utility/utility.ts';
+import { UsageReports } from '../usage/usage.ts';
+import { Utility } from '../utility/utility.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
 import { BatchWriter } from '../vault/batch/write-batch.ts';
@@ -170,18 +173,13 @@ function createAuditServices(
   const { auditStore, headsStore, itemStore, sinkStore } = base.stores;
   const { auditSink } = base.options;
   const accounts = () => walk.ownedKeys();
-  const audit = createAudit({ crypto, auditStore, cursors, now, randomId, recordEvent });
-  const announce = (checkpoint: object): void => recordEvent('audit_checkpoint', { ...checkpoint });
-  const onFailure = (error: unknown): void => {
-    if (isFault(asVaultError(error))) {
-      recordEvent('audit_checkpoint_failed', failureFields(error));
-    }
-  };
-  const onDamaged = (account: string): void => recordEvent('audit_integrity_failed', { account });
+  const auditQueue = new AuditQueue(auditStore, crypto, recordEvent, now, randomId);
+  const audit = new Audit(auditQueue, now);
   return {
     audit,
-    auditVerifier: createAuditVerifier({ crypto, auditStore }),
-    auditCheckpoints: createCheckpoints({ crypto, auditStore, audit, now, announce, onFailure }),
+    auditListing: new AuditListing(auditStore, crypto, cursors),
+    auditVerifier: new AuditVerifier(auditStore, crypto),
+    auditCheckpoints: new AuditCheckpoints(auditStore, crypto, auditQueue, recordEvent, now),
     logHeads: new LogHeads(
       headsStore,
       itemStore,
@@ -205,7 +203,7 @@ function createAuditServices(
     /** Writes all events of logs, see `streamAll`. */
     streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
       streamAll({ ...base.stores, crypto, accounts, recordEvent }, wanted, write),
-    auditRetention: createAuditRetention({ crypto, auditStore, audit, now, randomId, settings, onDamaged }),
+    auditRetention: new AuditRetention(auditStore, crypto, audit, recordEvent, settings, now, randomId),
   };
 }
 
@@ -215,16 +213,11 @@ function createAccess(
   { audit }: Audits,
   { queue }: Queued,
 ) {
-  const { accountStore, credentialStore, keyStore, endpointStore, idempotencyStore, rateStore, jobStore } =
+  const { accountStore, credentialStore, keyStore, endpointStore, idempotencyStore, limitStore, jobStore } =
     stores;
-  const metering = createMetering({ accountStore, now, observer });
-  const idempotency = createIdempotency({
-    crypto,
-    idempotencyStore,
-    randomId,
-    hasOtherRoot: () => roots.hasOther(),
-  });
-  const attempts = createAttempts({ accountStore, now, settings });
+  const metering = new Metering(stores.usageStore, observer, now);
+  const idempotency = new Idempotency(idempotencyStore, crypto, () => roots.hasOther(), randomId);
+  const attempts = new Attempts(limitStore, settings, now);
   const jobs: KeyDependent = {
     async removeOfKey(aid, kid) {
       for await (const ids of jobStore.removeOfKey(aid, kid)) {
@@ -234,35 +227,30 @@ function createAccess(
     },
   };
   const dependents = [endpointStore, jobs];
-  const keyOpener = new KeyOpener(
-    keyStore,
-    accountStore,
-    crypto,
-    dependents,
-    attempts,
-    observer,
-    settings,
-    now,
-  );
+  const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
-  const credentialSignIn = new CredentialSignIn(
-    credentialStore,
-    crypto,
-    audit,
-    (name) => accounts.readKnown(name),
-    now,
-  );
-  const accounts = createAccounts({
-    ...{ crypto, accountStore, credentialSignIn, attempts, audit, auditStore: stores.auditStore },
-    ...{ wantedPepper: () => roots.wantedPepper(), now, randomId, settings, observer },
-  });
+  const accountRecords = new AccountRecords(accountStore, stores.auditStore, crypto, audit, now, randomId);
+  const passwords = new Passwords(crypto, accountRecords, () => roots.wantedPepper(), now);
+  const credentialSignIn = new CredentialSignIn(credentialStore, crypto, accountRecords, audit, now);
   return {
     metering,
     idempotency,
-    rates: createRates({ rateStore, now, settings }),
-    admission: createAdmission(performance.now.bind(performance)),
-    accounts,
     credentials: new Credentials(credentialStore, crypto, credentialSignIn, randomId, now),
+    rates: new Rates(limitStore, settings, now),
+    admission: new Admission(performance.now.bind(performance)),
+    accountRecords,
+    accounts: new Accounts(
+      accountStore,
+      limitStore,
+      crypto,
+      accountRecords,
+      passwords,
+      metering,
+      settings,
+      now,
+      randomId,
+    ),
+    signIns: new SignIns(crypto, accountRecords, passwords, credentialSignIn, attempts, audit, observer, now),
     keyOpener,
     keys: new Keys(
       keyStore,
@@ -275,7 +263,7 @@ function createAccess(
       cursors,
       randomId,
     ),
-    recoveries: new Recoveries(keyStore, accountStore, crypto, keyOpener, keyRecords, attempts, metering),
+    recoveries: new Recoveries(keyStore, crypto, keyOpener, keyRecords, attempts, metering),
   };
 }
 
@@ -486,14 +474,13 @@ function createProxyServices(
 
 /** What an account can read and change about itself, and the operator's documents. */
 function createAccountServices(
-  { crypto, now, randomId, stores: { accountStore, itemStore, complianceStore }, options }: Foundation,
-  { metering, accounts, keyOpener: keys }: Access,
+  { crypto, now, randomId, stores: { complianceStore, itemStore }, options }: Foundation,
+  { accountRecords, metering, keyOpener: keys }: Access,
 ) {
   return {
-    admin: createAdmin({ itemStore, metering, keys, prices: options.prices, now }),
-    passwords: createPasswords({ accountStore, accounts, metering }),
-    preferences: createPreferences({ accounts, metering }),
-    compliance: createCompliance({ crypto, complianceStore, randomId }),
-    utility: createUtility({ crypto, metering }),
+    usage: new UsageReports(itemStore, metering, keys, options.prices, now),
+    preferences: new AccountPreferences(accountRecords, metering),
+    compliance: new Compliance(complianceStore, crypto, randomId),
+    utility: new Utility(crypto, metering),
   };
 }

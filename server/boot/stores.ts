@@ -1,14 +1,14 @@
 import { CredentialStore } from '../account/credential/store.ts';
-import { createAccountStore } from '../account/store.ts';
-import { createAuditStore } from '../audit/store.ts';
+import { AccountStore } from '../account/store.ts';
+import { AuditStore } from '../audit/store.ts';
 import { BinStore } from '../bin-table/store.ts';
 import { CertificateStore, CsrStore } from '../certificate/store.ts';
-import { createComplianceStore } from '../compliance/store.ts';
+import { ComplianceStore } from '../compliance/store.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
 import { FormStore } from '../form/store.ts';
 import { createJobStore } from '../job/store/jobs.ts';
 import { KeyStore } from '../key/store.ts';
-import { createRateStore } from '../limits/store.ts';
+import { LimitStore } from '../limits/store.ts';
 import { HeadsStore } from '../log-heads/store.ts';
 import { CensusStore } from '../maintenance/store/census.ts';
 import { RecordStore } from '../maintenance/store/records.ts';
@@ -16,7 +16,8 @@ import { SurveyStore } from '../maintenance/store/survey.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { NamedStore } from '../redis/records/named.ts';
-import { createIdempotencyStore } from '../request/idempotency-store.ts';
+import { IdempotencyStore } from '../request/idempotency-store.ts';
+import { UsageStore } from '../request/usage-store.ts';
 import { SinkStore } from '../sink/store.ts';
 import { ItemStore } from '../vault/store/items.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
@@ -30,28 +31,29 @@ export type Stores = ReturnType<typeof openStores>;
  */
 export function openStores(redis: RedisLink, buckets: number, isStreamed: boolean) {
   return {
-    accountStore: createAccountStore(redis),
-    auditStore: createAuditStore(redis),
+    accountStore: new AccountStore(redis),
+    auditStore: new AuditStore(redis),
     binStore: new BinStore(redis),
     censusStore: new CensusStore(redis),
     certificateStore: new CertificateStore(redis),
     connectionStore: new NamedStore(redis, redisKeys.connections),
     csrStore: new CsrStore(redis),
     credentialStore: new CredentialStore(redis),
-    complianceStore: createComplianceStore(redis),
+    complianceStore: new ComplianceStore(redis),
     endpointStore: new EndpointStore(redis),
     formStore: new FormStore(redis),
     headsStore: new HeadsStore(redis, isStreamed),
-    idempotencyStore: createIdempotencyStore(redis),
+    idempotencyStore: new IdempotencyStore(redis),
     itemStore: new ItemStore(redis, buckets, isStreamed),
     jobStore: createJobStore(redis),
     keyStore: new KeyStore(redis, buckets, isStreamed),
-    rateStore: createRateStore(redis),
+    limitStore: new LimitStore(redis),
     recordStore: new RecordStore(redis),
     rewriteStore: new RewriteStore(redis),
     ruleStore: new NamedStore(redis, redisKeys.rules),
     sealingStore: new SealingStore(redis),
     sinkStore: new SinkStore(redis),
     surveyStore: new SurveyStore(redis),
+    usageStore: new UsageStore(redis),
   };
 }

@@ -27,7 +27,7 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
  * the keys, because a request in flight may still create one.
  */
 async function removeData({ stores, services }: Swept, aid: string): Promise<void> {
-  await services.accounts.recordRemoval(aid);
+  await services.accountRecords.recordRemoval(aid);
   await stores.jobStore.removeAll(aid);
   await stores.endpointStore.removeAll(aid);
   await stores.formStore.removeAll(aid);
@@ -35,6 +35,7 @@ async function removeData({ stores, services }: Swept, aid: string): Promise<voi
   await stores.headsStore.remove(aid);
   await stores.recordStore.removeWhole(aid);
   await services.metering.forget({ aid });
+  await stores.limitStore.removeAccount(aid);
   await stores.accountStore.forgetGone(aid);
 }
 
@@ -80,7 +81,7 @@ export async function sweep(system: Swept): Promise<void> {
     ...gone.map((aid) => () => removeData(system, aid)),
     () => credentials.sweep(),
     () => auditRetention.sweep(aids),
-    auditCheckpoints.catchUp,
+    () => auditCheckpoints.catchUp(),
     () => logHeads.catchUp(),
   ]);
 }

@@ -1,4 +1,4 @@
-import type { SecurityEvent } from '../audit/event.ts';
+import type { SecurityEvent } from '../audit/audit.ts';
 import type { AuditAction } from '../audit/schema.ts';
 import type { Config } from '../config/config.ts';
 

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/reader.ts';
 import type { RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
-import { REVISION_GONE } from '../domain/account/revision.ts';
+import { REVISION_GONE } from '../domain/account.ts';
 import {
   type Command,
   type CommandBase,

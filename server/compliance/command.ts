@@ -1,7 +1,6 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
 import { readBinaryFile } from '../cli/file.ts';
-import type { Compliance } from './compliance.ts';
-import { PDF_BYTES_MAX } from './pdf.ts';
+import { type Compliance, PDF_BYTES_MAX } from './compliance.ts';
 
 /** `vault certificate load FILE`. */
 export const certificateCommand = defineCommand({

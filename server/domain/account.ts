@@ -61,3 +61,51 @@ export function isWithinLimits(inner: CredentialLimits, outer: CredentialLimits)
     inner.expiresAtMs <= outer.expiresAtMs
   );
 }
+
+/** The hash of a password, as the record of an account holds it. */
+export interface PasswordHash {
+  /** A PHC string; that of a generated password begins with `FAST_HASH_PREFIX`. */
+  readonly phc: string;
+  /**
+   * Of a chosen password: whether it has the form of a generated one, and is stretched all the same. Stretched passwords
+   * of records without it may have either form.
+   */
+  readonly stretched?: boolean | undefined;
+}
+
+/** The password before the newest one, which can be used until a time, ms since 1970. */
+export interface FormerPassword extends PasswordHash {
+  readonly untilMs: number;
+}
+
+/** Characters of a generated password, six random bits each. */
+export const GENERATED_CHARACTERS = 43;
+
+/** The prefix of the hash of a generated password; that of any other is a PHC string of Argon2id. */
+export const FAST_HASH_PREFIX = '$hmac-sha256$v=1$';
+
+/** Separates the hash of a password from the id of the root that its pepper derives from. */
+export const PEPPER_MARK = '@';
+
+/** The revision of an account's record that was removed: that of any stored record is lower. */
+export const REVISION_GONE: number = Number.MAX_SAFE_INTEGER;
+
+/** Whether a password has the form of a generated one: 43 characters of base64url. A chosen one may have it too. */
+export function hasGeneratedForm(password: Uint8Array): boolean {
+  return password.length === GENERATED_CHARACTERS && password.every(isBase64Url);
+}
+
+function isBase64Url(code: number): boolean {
+  const isLetter = (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
+  return isLetter || (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x5f;
+}
+
+/** Whether a hash is that of a generated password. */
+export function isFastHash(hash: string): boolean {
+  return hash.startsWith(FAST_HASH_PREFIX);
+}
+
+/** Returns the id of the root that a hash names; undefined for one of a vault whose root was never rotated. */
+export function pepperIdOf(hash: string): string | undefined {
+  return hash.split(PEPPER_MARK)[1];
+}

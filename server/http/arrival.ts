@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { Credentials, Recalled } from '../account/sign-in.ts';
+import type { Recalled, SignInCredentials } from '../account/sign-in.ts';
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import { Secret, type SecretBytes, secretBytes } from '../core/secret.ts';
@@ -140,7 +140,7 @@ function readIdempotencyKey(headers: Headers): string | undefined {
 function recallCaller({ parts }: CallReader, ctx: HttpContext): Recalled {
   const { headers } = ctx.request;
   rejectOtherSites(ctx.request, parts.http.publicUrl);
-  const recalled = parts.accounts.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
+  const recalled = parts.signIns.recall(ctx.ip, new Secret(headers.get('authorization') ?? ''));
   if (recalled.known === undefined) {
     readCredentials(headers);
   }
@@ -168,7 +168,7 @@ async function holdBody(
 ): Promise<void> {
   ctx.held = parts.bodies.hold(networkOf(ctx.ip), length ?? 0);
   if (recalled !== undefined && length !== undefined && isLong(length)) {
-    await parts.accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
+    await parts.signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers));
     releaseBody(ctx, parts);
   }
 }
@@ -232,11 +232,11 @@ export async function admit(
 ): Promise<void> {
   const { recalled } = received;
   if (recalled !== undefined) {
-    const { accounts, rates } = parts;
+    const { signIns, rates } = parts;
     const assumed =
-      assumes && route.confirmsAccount === true ? accounts.assumeAccount(ctx, recalled) : undefined;
+      assumes && route.confirmsAccount === true ? signIns.assumeAccount(ctx, recalled) : undefined;
     const { account } =
-      assumed ?? (await accounts.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
+      assumed ?? (await signIns.signIn(ctx, recalled, () => readCredentials(ctx.request.headers)));
     authorizeRoute(route, ctx);
     const rate = received.ratedAid === account.aid ? undefined : rates.account(account);
     if (rate !== undefined) {
@@ -303,7 +303,7 @@ const COLON = 0x3a;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The secret of an API credential after `Bearer` (RFC 6750). */
-function readBearer(token: string, id?: string): Credentials {
+function readBearer(token: string, id?: string): SignInCredentials {
   if (!isCredentialSecret(token)) {
     throw new VaultError('unauthenticated');
   }
@@ -311,7 +311,7 @@ function readBearer(token: string, id?: string): Credentials {
 }
 
 /** A name and a password after `Basic` (RFC 7617): strict base64, UTF-8, divided at the first colon. */
-function readBasic(encoded: string): Credentials {
+function readBasic(encoded: string): SignInCredentials {
   const bytes = Uint8Array.fromBase64(encoded);
   const text = decoder.decode(bytes);
   const colon = text.indexOf(':');
@@ -325,7 +325,7 @@ function readBasic(encoded: string): Credentials {
 }
 
 /** What the Authorization header says. Anything else, a missing header included, is `unauthenticated`. */
-function readCredentials(headers: Headers): Credentials {
+function readCredentials(headers: Headers): SignInCredentials {
   const [, scheme, value = ''] =
     /^(?:(basic) +([A-Za-z0-9+/]+={0,2}))$/i.exec(headers.get('authorization') ?? '') ??
     /^(?:(bearer) +([\w-]+))$/i.exec(headers.get('authorization') ?? '') ??

@@ -1,4 +1,4 @@
-import type { SecurityEvent } from '../audit/event.ts';
+import type { SecurityEvent } from '../audit/audit.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { type AccountContext, actorNameOf } from '../request/context.ts';

@@ -1,8 +1,9 @@
 import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
-import type { Passwords } from '../account/password-change.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
+import type { SignIns } from '../account/sign-in.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { AuditListing } from '../audit/listing.ts';
 import type { Certificates } from '../certificate/certificates.ts';
 import type { Compliance } from '../compliance/compliance.ts';
 import type { Connections } from '../connection/connections.ts';
@@ -17,7 +18,7 @@ import type { JobListing } from '../job/listing.ts';
 import type { Keys } from '../key/keys.ts';
 import type { Recoveries } from '../key/recoveries.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { RateService } from '../limits/rates.ts';
+import type { Rates } from '../limits/rates.ts';
 import type { ProxyService } from '../proxy/proxy.ts';
 import type { RelayService } from '../relay/relay.ts';
 import type { Metering } from '../request/metering.ts';
@@ -26,7 +27,7 @@ import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/observer.ts';
-import type { Admin } from '../usage/usage.ts';
+import type { UsageReports } from '../usage/usage.ts';
 import type { Utility } from '../utility/utility.ts';
 import type { Batches } from '../vault/batch/batches.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
@@ -80,20 +81,21 @@ export interface HttpServices {
   readonly proxy: ProxyService;
   readonly jobListing: Omit<JobListing, 'trim'>;
   readonly utility: Utility;
-  readonly accounts: Pick<Accounts, 'assumeAccount' | 'recall' | 'signIn' | 'whoami'>;
+  readonly usage: UsageReports;
+  readonly accounts: Accounts;
+  readonly signIns: SignIns;
   readonly credentials: Credentials;
-  readonly admin: Admin;
   readonly admission: Admission;
-  readonly audit: Pick<Audit, 'record' | 'list' | 'listAll'>;
-  readonly passwords: Passwords;
+  readonly audit: Audit;
+  readonly auditListing: AuditListing;
   readonly preferences: AccountPreferences;
-  readonly compliance: Pick<Compliance, 'read'>;
+  readonly compliance: Compliance;
   readonly health: Pick<Health, 'ready'>;
 }
 
 /** What the application is made of: the services, and what surrounds every request. */
 export interface HttpParts extends HttpServices {
-  readonly rates: RateService;
+  readonly rates: Rates;
   /** One for all applications of the process. */
   readonly bodies: BodyBudget;
   readonly parseBody: ParseBody;

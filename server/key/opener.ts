@@ -1,5 +1,4 @@
 import type { KeyFacts, WarmMiss } from '../../workers/jobs/key/jobs.ts';
-import type { AccountStore } from '../account/store.ts';
 import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns, pause, recover } from '../core/concurrency.ts';
@@ -8,7 +7,7 @@ import type { SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto, WarmBlob } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/source.ts';
-import { type Attempts, type Guess, guessSourceOf } from '../limits/attempts.ts';
+import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';
@@ -107,7 +106,6 @@ export class KeyOpener {
 
   constructor(
     private readonly store: KeyStore,
-    private readonly accountStore: AccountStore,
     private readonly crypto: Crypto,
     private readonly dependents: readonly KeyDependent[],
     private readonly attempts: Attempts,
@@ -340,10 +338,9 @@ export class KeyOpener {
 
   private guessOf(kid: string, ip: string, passphrase: SecretBytes): Guess {
     return {
-      id: guessIdOf(kid, ip),
+      ...{ id: guessIdOf(kid, ip), kind: 'key', of: kid },
       ip,
       digest: () => this.crypto.digestSecret(kid, passphrase),
-      counters: () => this.accountStore.passphraseCounters(kid, guessSourceOf(ip)),
     };
   }
 }

@@ -1,8 +1,8 @@
-import type { AccountStore } from '../account/store.ts';
 import { VaultError } from '../core/errors.ts';
 import { decodeSecret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { type Attempts, type Guess, guessSourceOf } from '../limits/attempts.ts';
+import { sourceOf } from '../domain/text/source.ts';
+import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { MeteringService } from '../request/metering.ts';
 import { generatePassphrase, type NewPassphrase } from './keys.ts';
@@ -15,7 +15,6 @@ import type { KeyStore } from './store.ts';
 export class Recoveries {
   constructor(
     private readonly store: KeyStore,
-    private readonly accountStore: AccountStore,
     private readonly crypto: Crypto,
     private readonly opener: KeyOpener,
     private readonly records: KeyRecords,
@@ -128,12 +127,10 @@ export class Recoveries {
   /** Counts guesses at shares apart from guesses at the passphrase, so that a source that has used up the latter can recover. */
   private guessOf({ kid }: KeyHandle, ip: string, shares: readonly SecretBytes[]): Guess {
     const name = `${kid} recovery`;
-    const source = guessSourceOf(ip);
     return {
-      id: `${name} ${source.source}`,
+      ...{ id: `${name} ${sourceOf(ip)}`, kind: 'key', of: name },
       ip,
       digest: () => shares.map((share) => this.crypto.digestSecret(name, share)).join(' '),
-      counters: () => this.accountStore.passphraseCounters(name, source),
     };
   }
 }

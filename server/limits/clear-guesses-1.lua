@@ -4,11 +4,13 @@
 -- KEYS  1 guesses of the source  2 guesses of its network  3 marker of a source that succeeded
 -- ARGV  1 ms that the marker is kept
 -- Reply 'ok'
-redis.call('DEL', KEYS[1])
-if tonumber(redis.call('GET', KEYS[2]) or '0') > 1 then
-  redis.call('DECR', KEYS[2])
+local own, network, success = KEYS[1], KEYS[2], KEYS[3]
+local keep_ms = ARGV[1]
+redis.call('DEL', own)
+if tonumber(redis.call('GET', network) or '0') > 1 then
+  redis.call('DECR', network)
 else
-  redis.call('DEL', KEYS[2])
+  redis.call('DEL', network)
 end
-redis.call('SET', KEYS[3], '1', 'PX', ARGV[1])
+redis.call('SET', success, '1', 'PX', keep_ms)
 return 'ok'

@@ -3,11 +3,12 @@
 -- KEYS  1 counter
 -- ARGV  1 attempts allowed  2 window ms
 -- Reply 0 if the attempt may continue, otherwise ms until the next one may
-local count = tonumber(redis.call('GET', KEYS[1]) or '0')
-if count >= tonumber(ARGV[1]) then
-  return math.max(redis.call('PTTL', KEYS[1]), 1)
+local counter = KEYS[1]
+local attempts_max, window_ms = tonumber(ARGV[1]), ARGV[2]
+if tonumber(redis.call('GET', counter) or '0') >= attempts_max then
+  return math.max(redis.call('PTTL', counter), 1)
 end
-if redis.call('INCR', KEYS[1]) == 1 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if redis.call('INCR', counter) == 1 then
+  redis.call('PEXPIRE', counter, window_ms)
 end
 return 0

@@ -3,13 +3,14 @@
 -- KEYS  1 guesses of the source  2 guesses of its network
 -- ARGV  1 guesses allowed to a source  2 to a network  3 window ms
 -- Reply 'ok'
-for i = 1, 2 do
-  local n = tonumber(redis.call('GET', KEYS[i]) or '0')
+local allowed, window_ms = { tonumber(ARGV[1]), tonumber(ARGV[2]) }, ARGV[3]
+for i, key in ipairs(KEYS) do
+  local n = tonumber(redis.call('GET', key) or '0')
   if n > 0 then
-    redis.call('DECR', KEYS[i])
+    redis.call('DECR', key)
   end
-  if n == tonumber(ARGV[i]) then
-    redis.call('PEXPIRE', KEYS[i], ARGV[3])
+  if n == allowed[i] then
+    redis.call('PEXPIRE', key, window_ms)
   end
 end
 return 'ok'

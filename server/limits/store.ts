@@ -1,27 +1,122 @@
 import { type RedisLink, script } from '../redis/client.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import { digestOf } from '../redis/records/name.ts';
-import { asCount } from '../redis/reply.ts';
+import { asCount, asList } from '../redis/reply.ts';
+import clearGuessesText from './clear-guesses-1.lua' with { type: 'text' };
+import countAttemptText from './count-attempt-1.lua' with { type: 'text' };
+import countGuessText from './count-guess-1.lua' with { type: 'text' };
+import giveBackGuessText from './give-back-guess-1.lua' with { type: 'text' };
 import takeRateText from './take-rate-1.lua' with { type: 'text' };
 
+const clearGuesses = script(clearGuessesText);
+const countAttempt = script(countAttemptText);
+const countGuess = script(countGuessText);
+const giveBackGuess = script(giveBackGuessText);
 const takeRate = script(takeRateText);
 
-/** Request rates, over all servers. */
-export interface RateStore {
-  /** The counter of one source address, which is hashed. */
-  readonly sourceCounter: (source: string) => string;
-  /** The counter of one account. */
-  readonly accountCounter: (aid: string) => string;
-  /** Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. */
-  readonly take: (counter: string, perMinute: number) => Promise<number>;
+/** The source of a guess, and the network that it is part of, as `domain/text/source.ts` has them. */
+export interface GuessSource {
+  readonly source: string;
+  readonly network: string;
 }
 
-/** The rates in one Redis, by its clock. A counter expires a minute after its last request. */
-export function createRateStore(redis: RedisLink): RateStore {
-  return {
-    sourceCounter: (source) => redisKeys.sourceRate(digestOf(source)),
-    accountCounter: redisKeys.accountRate,
-    take: async (counter, perMinute) =>
-      asCount(await redis.runUnreplicated(takeRate, [counter], [perMinute])),
-  };
+/** The keys that count guesses at one secret from one source. All are in one slot. */
+export interface GuessCounters {
+  readonly own: string;
+  /** Guesses of all sources of its network. */
+  readonly network: string;
+  /** Present for a source that succeeded lately. */
+  readonly success: string;
+}
+
+/** The guesses allowed in a time window, and the length of a lock. */
+export interface GuessLimits {
+  readonly ownMax: number;
+  readonly networkMax: number;
+  readonly windowMs: number;
+  readonly lockMs: number;
+}
+
+/**
+ * The result of counting a guess: `open`; `locked` and not counted; or `spare`: locked, but within the second budget of a
+ * source that had succeeded.
+ */
+export interface CountedGuess {
+  readonly kind: 'open' | 'locked' | 'spare';
+  /** Milliseconds until the lock ends. */
+  readonly waitMs: number;
+  /** Whether the source succeeded lately, on any server. */
+  readonly hasSucceeded: boolean;
+}
+
+/** Counters of guesses, of changes and of request rates, over all servers, by the clock of Redis. */
+export class LimitStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Names the rate counter of a source address, by its hash. */
+  sourceCounter(source: string): string {
+    return redisKeys.sourceRate(digestOf(source));
+  }
+
+  /** Names the rate counter of an account. */
+  accountCounter(aid: string): string {
+    return redisKeys.accountRate(aid);
+  }
+
+  /**
+   * Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. A counter
+   * expires a minute after its last request.
+   */
+  async take(counter: string, perMinute: number): Promise<number> {
+    return asCount(await this.redis.runUnreplicated(takeRate, [counter], [perMinute]));
+  }
+
+  /** Counts a change of an account's password; 0 if it is within the limit, otherwise the ms to wait. */
+  async countPasswordChange(aid: string, changesMax: number, windowMs: number): Promise<number> {
+    const counter = redisKeys.passwordChanges(aid);
+    return asCount(await this.redis.run(countAttempt, [counter], [changesMax, windowMs]));
+  }
+
+  /** Names the counters of guesses at a secret from one source. They are hashes, since callers choose names. */
+  guessCounters(kind: 'name' | 'key', of: string, { source, network }: GuessSource): GuessCounters {
+    const tag = digestOf(JSON.stringify([kind, of, network]));
+    const nameOf = (part: string): string => redisKeys.guesses(`${tag}.${part}`);
+    return {
+      own: nameOf(`c${digestOf(source)}`),
+      network: nameOf('n'),
+      success: nameOf(`s${digestOf(source)}`),
+    };
+  }
+
+  /** Counts a guess before it is verified. `hasSpare`: whether the second budget may be used. */
+  async countGuess(counters: GuessCounters, limits: GuessLimits, hasSpare: boolean): Promise<CountedGuess> {
+    const { own, network, success } = counters;
+    const { ownMax, networkMax, windowMs, lockMs } = limits;
+    const args = [ownMax, networkMax, windowMs, lockMs, hasSpare ? '0' : '1'];
+    const reply = asList(await this.redis.run(countGuess, [own, network, success], args));
+    const [wait = 0, succeeded] = reply.map(asCount);
+    const kind = wait === 0 ? 'open' : wait > 0 ? 'locked' : 'spare';
+    return { kind, waitMs: Math.abs(wait), hasSucceeded: succeeded === 1 };
+  }
+
+  /** Subtracts a counted guess that was not verified. */
+  async giveBackGuess({ own, network }: GuessCounters, limits: GuessLimits): Promise<void> {
+    const { ownMax, networkMax, windowMs } = limits;
+    await this.redis.run(giveBackGuess, [own, network], [ownMax, networkMax, windowMs]);
+  }
+
+  /** Ends count and lock of a source that has succeeded. */
+  async clearGuesses({ own }: GuessCounters): Promise<void> {
+    await this.redis.write('DEL', [own]);
+  }
+
+  /** Does the same after a counted guess was right, and remembers for `keepMs` that the source succeeded. */
+  async markSuccess({ own, network, success }: GuessCounters, keepMs: number): Promise<void> {
+    await this.redis.run(clearGuesses, [own, network, success], [keepMs]);
+  }
+
+  /** Removes the counters of a removed account. */
+  async removeAccount(aid: string): Promise<void> {
+    await this.redis.write('UNLINK', [redisKeys.passwordChanges(aid), redisKeys.accountRate(aid)]);
+  }
 }

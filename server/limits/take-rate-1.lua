@@ -5,16 +5,18 @@
 -- Reply 0 if the request may continue, otherwise ms until the next one may
 -- The counter is written neither to disk nor to replicas, so that no request waits for them; a restart may lose a minute.
 redis.set_repl(redis.REPL_NONE)
+local counter = KEYS[1]
+local per_minute = tonumber(ARGV[1])
 local minute = 60000000
-local interval = minute / tonumber(ARGV[1])
+local interval = minute / per_minute
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 -- At most a minute ahead: after the clock was set back, a larger value would reject all requests until it catches up.
-local used = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), now + minute)
+local used = math.min(math.max(tonumber(redis.call('GET', counter) or '0'), now), now + minute)
 local over = used + interval - now - minute
 -- Half an interval absorbs accumulated rounding errors.
 if over > interval / 2 then
   return math.ceil(over / 1000)
 end
-redis.call('SET', KEYS[1], string.format('%.3f', used + interval), 'PX', math.ceil((used + interval - now) / 1000))
+redis.call('SET', counter, string.format('%.3f', used + interval), 'PX', math.ceil((used + interval - now) / 1000))
 return 0

@@ -3,10 +3,12 @@
 -- ARGV  pairs: operation, count
 -- Reply 'ok'
 -- A negative count is not added to a missing hash: it would create the hash again after its account was deleted.
-local is_new = redis.call('EXISTS', KEYS[1]) == 0
+local usage = KEYS[1]
+local is_new = redis.call('EXISTS', usage) == 0
 for i = 1, #ARGV, 2 do
-  if not (is_new and tonumber(ARGV[i + 1]) < 0) then
-    redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  local operation, count = ARGV[i], ARGV[i + 1]
+  if not (is_new and tonumber(count) < 0) then
+    redis.call('HINCRBY', usage, operation, count)
   end
 end
 return 'ok'

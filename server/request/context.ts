@@ -4,7 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
 
-/** What an API credential may do, beside the account's own limits. One object serves many requests and is never changed. */
+/** The rights of an API credential, within the account's own limits. Shared by many requests and never changed. */
 export interface CredentialRights {
   readonly id: string;
   readonly scopes: ReadonlySet<Scope>;
@@ -18,7 +18,7 @@ export interface CredentialRights {
   readonly expiresAtMs: number;
 }
 
-/** Preferences that the vault acts on: those that the account has set, and the defaults of the others. */
+/** Preferences that change the behaviour of the vault: those that the account has set, and the defaults of the others. */
 export interface Preferences {
   readonly default_algorithm: string;
   /** -1: no limit. Undefined until it is set, since listings have defaults of their own. */
@@ -29,8 +29,8 @@ export interface Preferences {
 }
 
 /**
- * An account with its rights as they were when it was read, limited to those of the credential that acts for it. One
- * object serves many requests and is never changed. `aid` is its internal id and never leaves the server.
+ * An account with its rights as they were when it was read, limited to those of the credential that acts for it. Shared by
+ * many requests and never changed. `aid` is its internal id and never leaves the server.
  */
 export interface Account {
   readonly aid: string;
@@ -40,29 +40,25 @@ export interface Account {
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
   readonly hosts: readonly string[];
-  /** How it wants to be served where a request does not say. */
   readonly preferences: Preferences;
-  /** The API credential that acts for it; undefined where its password was used. */
+  /** The API credential that acts for it; undefined if its password was used. */
   readonly credential?: CredentialRights | undefined;
 }
 
-/** Who acts, as the security log and jobs name it. */
-export function actorNameOf({ name, credential }: Pick<Account, 'name' | 'credential'>): string {
+/** Names the caller for the security log and jobs. */
+export function actorNameOf({ name, credential }: Account): string {
   return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
 }
 
-/**
- * Whose connections to third parties a request may use again: those of the API credential that acts for an account, or those
- * of its password.
- */
+/** Names the owner of reusable connections to third parties: the API credential that acts for an account, or its password. */
 export function senderOf(aid: string, credentialId: string | undefined): string {
   return credentialId === undefined ? aid : `${aid}/${credentialId}`;
 }
 
-/** How a request reaches data, as action logs name it. */
+/** The way by which a request reaches data, as action logs name it. */
 export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 
-/** Who sent a request, and by which way it came. */
+/** The origin of a request. */
 export interface RequestOrigin {
   readonly requestId: string;
   /** The address of its client. */
@@ -71,35 +67,35 @@ export interface RequestOrigin {
   readonly source: RequestSource;
 }
 
-/** Counts that were handed over to be stored before the outcome of their request was known. */
+/** Counts that were handed over before the outcome of their request was known. */
 export interface UsageAhead {
   readonly aid: string;
   readonly day: string;
   readonly counts: ReadonlyMap<string, number>;
   readonly stored: Promise<void>;
-  /** The operation that metrics count once the request has succeeded. */
+  /** The operation that metrics count after the request has succeeded. */
   operation: MeterOperation | undefined;
 }
 
-/** The place of a request among the short work in flight. */
+/** The place of a request in the short work in flight. */
 export interface InFlightSlot {
   readonly work: 'write' | 'read';
-  /** The account that it is taken for, or the source where no account is known. */
+  /** The account, or the source of a request without one. */
   readonly account: string;
   /** The name of its queue. */
   readonly queue: string;
 }
 
-/** What a request has counted for its account. Only metering reads and changes it. */
+/** Counts of a request for its account. Only metering reads and changes it. */
 export interface RequestUsage {
   /** Operations that are not handed over yet. */
   counted: Map<string, number> | undefined;
   ahead: UsageAhead | undefined;
 }
 
-/** One request, from its arrival to its log line: all that is known of it in one object, passed on explicitly. */
+/** One request, from its arrival to its log line, as one object that is passed explicitly. */
 export interface RequestContext extends RequestOrigin {
-  /** Which way data is reached is known only when the request is read. */
+  /** Final only when the request has been read. */
   source: RequestSource;
   /** Id of the endpoint whose secret it has shown. */
   endpointId: string | undefined;
@@ -107,28 +103,28 @@ export interface RequestContext extends RequestOrigin {
   credentialId: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
-  /** The password hash that its sign-in was checked against: what a change of the password replaces. */
+  /** The password hash that its sign-in matched, which a change of the password replaces. */
   signInProof: string | undefined;
   /**
-   * Whether the account is stored as the request assumes it, while that is still being read; undefined where nothing was
-   * assumed, or it was confirmed. See `confirmAccount`.
+   * Whether the account is stored as the request assumes it, while it is being read; undefined if nothing was assumed, or it
+   * was confirmed. See `confirmAccount`.
    */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
-  /** What the request has changed of a record whose rollback is to be found: for its entry in the security log. */
+  /** The change of a record with a revision, for its entry in the security log. */
   change: RecordChange | undefined;
-  /** Tells whether its caller still waits for the answer; undefined where no caller does. */
+  /** Aborted when its caller has gone; undefined for work without a caller. */
   readonly request?: { readonly signal: AbortSignal };
   /** Its Idempotency-Key, on a route that takes one. */
   idempotencyKey: string | undefined;
-  /** Taken and given back by admission alone, once. */
+  /** Acquired and released by admission alone, once. */
   slot: InFlightSlot | undefined;
 }
 
 /** A request that acts for an account. */
 export type AccountContext = RequestContext & { readonly account: Account };
 
-/** Makes the context of work that no account is known for yet. */
+/** Makes the context of work without a known account. */
 export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
   return {
     requestId,
@@ -154,22 +150,22 @@ export function hasAccount<Context extends RequestContext>(
   return ctx.account !== undefined;
 }
 
-/** Lets a request act for an account from now on; it is the same object. */
+/** Lets a request act for an account; returns the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
   ctx.account = account;
   ctx.credentialId = account.credential?.id;
   return ctx as AccountContext; // It has one from here on.
 }
 
-/** The account is no longer what a request assumed, which has had no effect yet: it starts again. */
+/** Thrown when the account has changed since a request assumed it. The request has had no effect yet, and starts again. */
 export class AccountChangedError extends Error {
   override readonly name = 'AccountChangedError';
 }
 
 /**
- * Makes sure that the account is stored as the request assumes it: its password, its rights and its preferences. To be
- * awaited before the first effect of the request, and before anything of its data is shown. With `request`, also makes sure
- * that its caller still waits: a request without an answer has no effect.
+ * Confirms that the account is stored as the request assumes it: its password, its rights and its preferences. Awaited
+ * before the first effect of the request, and before any of its data is shown. With `request`, also confirms that its caller
+ * still waits: a request without an answer has no effect.
  */
 export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
   const { accountCheck } = ctx;
@@ -192,7 +188,7 @@ export function rejectAbandoned(request: RequestContext['request']): void {
   }
 }
 
-/** Who acts and when, as recorded in the action log. */
+/** Returns the caller and the time for the action log. */
 export function actorOf(
   { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
   now: number,

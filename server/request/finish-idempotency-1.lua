@@ -4,22 +4,24 @@
 -- ARGV  1 seed of the claim  2 'keep' | 'renew' | 'mark' | 'unmark' | 'release'  3 reply, lease ms, or fingerprint of what is sent
 --       4 lifetime ms
 -- Reply 'ok' | 'lost' | 'again' if it was already marked
-if redis.call('HGET', KEYS[1], 's') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'r') == 1 then
+local record = KEYS[1]
+local seed, action, value, lifetime_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('HGET', record, 's') ~= seed or redis.call('HEXISTS', record, 'r') == 1 then
   return 'lost'
 end
-if ARGV[2] == 'keep' then
-  redis.call('HSET', KEYS[1], 'r', ARGV[3])
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-elseif ARGV[2] == 'renew' then
+if action == 'keep' then
+  redis.call('HSET', record, 'r', value)
+  redis.call('PEXPIRE', record, lifetime_ms)
+elseif action == 'renew' then
   local t = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'u', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + tonumber(ARGV[3])))
-elseif ARGV[2] == 'mark' then
-  if redis.call('HSETNX', KEYS[1], 'o', ARGV[3]) == 0 then
+  redis.call('HSET', record, 'u', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + tonumber(value)))
+elseif action == 'mark' then
+  if redis.call('HSETNX', record, 'o', value) == 0 then
     return 'again'
   end
-elseif ARGV[2] == 'unmark' then
-  redis.call('HDEL', KEYS[1], 'o')
+elseif action == 'unmark' then
+  redis.call('HDEL', record, 'o')
 else
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', record)
 end
 return 'ok'

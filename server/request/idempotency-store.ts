@@ -8,9 +8,9 @@ import finishText from './finish-idempotency-1.lua' with { type: 'text' };
 const claim = script(claimText);
 const finish = script(finishText);
 
-/** How long a repeated request gets the first reply. */
+/** The time for which a repeated request gets the first reply. */
 const LIFETIME_MS = 24 * 60 * 60 * 1_000;
-/** How long a claim is valid without `renew`. */
+/** The time for which a claim is valid without `renew`. */
 export const LEASE_MS = 30_000;
 
 /** The result of a claim. */
@@ -27,73 +27,78 @@ export type Claim =
   | { readonly kind: 'other' };
 
 /** Idempotency keys: claims, and encrypted replies. */
-export interface IdempotencyStore {
-  /** `aid` is stored with it, so that a kept reply can be re-encrypted. */
-  claim(digest: string, fingerprint: Uint8Array, seed: string, aid: string): Promise<Claim>;
+export class IdempotencyStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Claims a key. `aid` is stored with it, so that a kept reply can be re-encrypted. */
+  async claim(digest: string, fingerprint: Uint8Array, seed: string, aid: string): Promise<Claim> {
+    const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS, aid];
+    const [word, first, second] = asList(await this.redis.run(claim, [redisKeys.idempotency(digest)], args));
+    switch (asText(word)) {
+      case 'mine':
+        return {
+          kind: 'mine',
+          seed: asText(first),
+          sent: asText(second) === '' ? undefined : asBytes(second),
+        };
+      case 'done':
+        return { kind: 'done', reply: asBytes(first), seed: asText(second) };
+      case 'busy':
+        return { kind: 'busy' };
+      case 'other':
+        return { kind: 'other' };
+      default:
+        throw new VaultError('integrity_failed');
+    }
+  }
+
   /** Whether a key of this digest is claimed, or has its reply. */
-  exists(digest: string): Promise<boolean>;
+  async exists(digest: string): Promise<boolean> {
+    return (await this.redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
+  }
+
   /** Stores the reply. */
-  keep(digest: string, seed: string, reply: Uint8Array): Promise<void>;
+  async keep(digest: string, seed: string, reply: Uint8Array): Promise<void> {
+    await this.finish(digest, seed, 'keep', reply);
+  }
+
   /** Extends the claim. */
-  renew(digest: string, seed: string): Promise<void>;
+  async renew(digest: string, seed: string): Promise<void> {
+    await this.finish(digest, seed, 'renew', LEASE_MS);
+  }
+
   /**
    * Records that a request to a third party is about to be sent. Throws `idempotency_conflict` if the caller has lost the
    * claim, or another caller has marked it: then nothing may be sent.
    */
-  mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void>;
-  /** Removes the mark: nothing was sent. */
-  unmark(digest: string, seed: string): Promise<void>;
-  /** Ends the claim, so that a repeated request can continue with the same seed. */
-  yield(digest: string, seed: string): Promise<void>;
-  /** Deletes the claim. */
-  release(digest: string, seed: string): Promise<void>;
-}
+  async mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void> {
+    if ((await this.finish(digest, seed, 'mark', fingerprint)) !== 'ok') {
+      throw new VaultError('idempotency_conflict');
+    }
+  }
 
-/** The idempotency keys of one Redis. */
-export function createIdempotencyStore(redis: RedisLink): IdempotencyStore {
-  const finishAs = async (
+  /** Removes the mark: nothing was sent. */
+  async unmark(digest: string, seed: string): Promise<void> {
+    await this.finish(digest, seed, 'unmark', 0);
+  }
+
+  /** Ends the claim, so that a repeated request can continue with the same seed. */
+  async yield(digest: string, seed: string): Promise<void> {
+    await this.finish(digest, seed, 'renew', 0);
+  }
+
+  /** Deletes the claim. */
+  async release(digest: string, seed: string): Promise<void> {
+    await this.finish(digest, seed, 'release', 0);
+  }
+
+  private async finish(
     digest: string,
     seed: string,
-    action: string,
+    action: 'keep' | 'renew' | 'mark' | 'unmark' | 'release',
     value: Uint8Array | number,
-  ): Promise<string> =>
-    asText(await redis.run(finish, [redisKeys.idempotency(digest)], [seed, action, value, LIFETIME_MS]));
-  const update = async (...args: Parameters<typeof finishAs>): Promise<void> => {
-    await finishAs(...args);
-  };
-  return {
-    async exists(digest) {
-      return (await redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
-    },
-    async claim(digest, fingerprint, seed, aid) {
-      const args = [fingerprint, LEASE_MS, seed, LIFETIME_MS, aid];
-      const [word, first, second] = asList(await redis.run(claim, [redisKeys.idempotency(digest)], args));
-      switch (asText(word)) {
-        case 'mine':
-          return {
-            kind: 'mine',
-            seed: asText(first),
-            sent: asText(second) === '' ? undefined : asBytes(second),
-          };
-        case 'done':
-          return { kind: 'done', reply: asBytes(first), seed: asText(second) };
-        case 'busy':
-          return { kind: 'busy' };
-        case 'other':
-          return { kind: 'other' };
-        default:
-          throw new VaultError('integrity_failed');
-      }
-    },
-    keep: (digest, seed, reply) => update(digest, seed, 'keep', reply),
-    renew: (digest, seed) => update(digest, seed, 'renew', LEASE_MS),
-    async mark(digest, seed, fingerprint) {
-      if ((await finishAs(digest, seed, 'mark', fingerprint)) !== 'ok') {
-        throw new VaultError('idempotency_conflict');
-      }
-    },
-    unmark: (digest, seed) => update(digest, seed, 'unmark', 0),
-    yield: (digest, seed) => update(digest, seed, 'renew', 0),
-    release: (digest, seed) => update(digest, seed, 'release', 0),
-  };
+  ): Promise<string> {
+    const args = [seed, action, value, LIFETIME_MS];
+    return asText(await this.redis.run(finish, [redisKeys.idempotency(digest)], args));
+  }
 }

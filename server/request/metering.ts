@@ -1,16 +1,15 @@
-import type { AccountStore } from '../account/store.ts';
-import { bindParts } from '../core/bind.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import { runAtTickEnd } from '../core/tick-end.ts';
 import type { Observer } from '../telemetry/observer.ts';
-import type { Account, AccountContext, RequestContext, UsageAhead } from './context.ts';
+import type { AccountContext, RequestContext, UsageAhead } from './context.ts';
+import type { UsageStore } from './usage-store.ts';
 
 const REQUESTS = 'api_requests';
-/** No vault has counted anything before: a month has a key of its own, and no directory names them. */
+/** The first month with counts: each month has its own key, and no directory lists them. */
 const FIRST_MONTH_MS = Date.UTC(2025, 0);
 
-/** What goes to one account and day in one step. */
+/** Counts of one account and day in one step. */
 interface Entry {
   readonly aid: string;
   /** `YYYY-MM-DD` in UTC. */
@@ -19,28 +18,204 @@ interface Entry {
   readonly stored: PromiseWithResolvers<void>;
 }
 
-interface MeteringDependencies {
-  readonly accountStore: Pick<AccountStore, 'addUsage' | 'removeCounts' | 'readUsage'>;
-  readonly now: Clock;
-  readonly observer: Pick<Observer, 'count'>;
-}
+/** The counts of a request without its operations. */
+const THE_REQUEST: ReadonlyMap<string, number> = new Map([[REQUESTS, 1]]);
+/** The counts of a request with one operation; made once for each operation. */
+const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
 
-interface Meter extends MeteringDependencies {
-  /** What waits for the next step, by day and account. */
-  batch: Map<string, Entry>;
-  /** What was counted and must be taken back, while Redis is away: an account is never left with too much. */
-  owed: Entry[];
-  /** What is being stored. */
-  readonly sent: Set<Entry>;
-  /** Whether a step starts at the end of this tick. */
-  isDue: boolean;
-}
-
-/** The last day that `dayOf` gave, and its beginning; module state, since all requests of a day share it. */
+/** The last day that `dayOf` returned, and its start; module state, since all requests of a day share it. */
 let lastStart = 0;
 let lastDay = '1970-01-01';
 
-/** The day that a moment belongs to, in UTC. */
+/**
+ * Counts the usage of accounts. A count is stored before the request that caused it is answered, and only if it is answered
+ * with success. Counts of concurrent requests are stored in one step per account.
+ */
+export class Metering {
+  /** Counts of the next step, by day and account. */
+  private batch = new Map<string, Entry>();
+  /** Counts to subtract while Redis is not available: an account is never charged too much. */
+  private owed: Entry[] = [];
+  /** Entries that are being stored. */
+  private readonly sent = new Set<Entry>();
+  /** Whether a step starts at the end of this tick. */
+  private isDue = false;
+
+  constructor(
+    private readonly usageStore: UsageStore,
+    private readonly observer: Observer,
+    private readonly now: Clock,
+  ) {}
+
+  /** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
+  count(ctx: AccountContext, operation: MeterOperation, n = 1): void {
+    this.observer.count('operation', operation, n);
+    add(ctx, operation, n);
+  }
+
+  /**
+   * Counts a request and its operation while its write is in flight; `request` then waits for both. A second call does
+   * nothing, and a failed request is subtracted. A server that dies in between, or a count that Redis stores without an answer
+   * in time, has counted a write that may not have been stored; otherwise each request would wait for two writes in sequence.
+   */
+  countAhead(ctx: AccountContext, operation: MeterOperation): void {
+    if (ctx.usage.ahead === undefined) {
+      const { aid } = ctx.account;
+      const day = dayOf(this.now());
+      const counts = countsAhead(operation);
+      ctx.usage.ahead = { aid, day, counts, stored: this.handOver(aid, day, counts), operation };
+    }
+  }
+
+  /**
+   * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted whatever the outcome of its
+   * request; only the request can still be subtracted.
+   */
+  async settleAhead(ctx: AccountContext, operation: MeterOperation): Promise<void> {
+    this.countAhead(ctx, operation);
+    const { ahead } = ctx.usage;
+    if (ahead !== undefined) {
+      await ahead.stored;
+      this.observer.count('operation', operation, 1);
+      ctx.usage.ahead = { ...ahead, counts: THE_REQUEST, operation: undefined };
+    }
+  }
+
+  /** Counts one request, with all its operations, once; resolves when that is stored. */
+  request(ctx: AccountContext): Promise<void> {
+    const { ahead } = ctx.usage;
+    if (ahead === undefined) {
+      return this.handOverRequest(ctx);
+    }
+    return ahead.operation === undefined && ctx.usage.counted === undefined
+      ? ahead.stored
+      : this.requestWith(ctx, ahead);
+  }
+
+  /** Stores the operations that a request has counted so far, whatever its outcome. */
+  async settle(ctx: AccountContext): Promise<void> {
+    const counts = take(ctx);
+    if (counts.size > 0) {
+      await this.handOver(ctx.account.aid, dayOf(this.now()), counts);
+    }
+  }
+
+  /** Subtracts the counts that are stored ahead of a request that has failed, and drops the others. */
+  takeBack({ usage }: RequestContext): void {
+    const { ahead } = usage;
+    usage.counted = undefined;
+    usage.ahead = undefined;
+    // A count that was not stored is not subtracted.
+    void ahead?.stored.then(
+      () => this.giveBack(ahead),
+      () => undefined,
+    );
+  }
+
+  /** Resolves when all counts that were handed over before are stored, or have failed. */
+  async flush(): Promise<void> {
+    // Counts that are stored only now may be subtracted then, by a request that has failed meanwhile.
+    for (let step = 0; step < 2; step++) {
+      this.send();
+      await Promise.allSettled([...this.sent].map(({ stored }) => stored.promise));
+    }
+  }
+
+  /** Removes the usage of a removed account. */
+  forget({ aid }: { readonly aid: string }): Promise<void> {
+    return this.usageStore.remove(aid, monthsOf(FIRST_MONTH_MS, this.now()));
+  }
+
+  /** Returns the counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
+  read({ aid }: { readonly aid: string }, month: string): Promise<ReadonlyMap<string, number>> {
+    return this.usageStore.read(aid, month);
+  }
+
+  /** Hands the request itself over, with its operations. */
+  private handOverRequest(ctx: AccountContext): Promise<void> {
+    const { aid } = ctx.account;
+    const day = dayOf(this.now());
+    const counts = take(ctx);
+    addTo(counts, REQUESTS, 1);
+    const stored = this.handOver(aid, day, counts);
+    ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
+    return stored;
+  }
+
+  private async requestWith(ctx: AccountContext, ahead: UsageAhead): Promise<void> {
+    await (ctx.usage.counted === undefined ? ahead.stored : Promise.all([ahead.stored, this.settle(ctx)]));
+    if (ahead.operation !== undefined) {
+      this.observer.count('operation', ahead.operation, 1);
+      ahead.operation = undefined;
+    }
+  }
+
+  private giveBack({ aid, day, counts }: UsageAhead): void {
+    const entry = newEntry(aid, day);
+    for (const [operation, n] of counts) {
+      addTo(entry.counts, operation, -n);
+    }
+    this.owed.push(entry);
+    this.sendSoon();
+  }
+
+  /** Puts counts into the next step, with those of other requests of the account. */
+  private handOver(aid: string, day: string, counts: ReadonlyMap<string, number>): Promise<void> {
+    const name = `${day} ${aid}`;
+    const entry = this.batch.get(name) ?? newEntry(aid, day);
+    this.batch.set(name, entry);
+    for (const [operation, n] of counts) {
+      addTo(entry.counts, operation, n);
+    }
+    this.sendSoon();
+    return entry.stored.promise;
+  }
+
+  /** Starts a step at the end of this tick, with all counts that are handed over until then. */
+  private sendSoon(): void {
+    if (!this.isDue) {
+      this.isDue = true;
+      runAtTickEnd(() => this.send());
+    }
+  }
+
+  private send(): void {
+    const { batch, owed } = this;
+    this.isDue = false;
+    this.batch = new Map();
+    this.owed = [];
+    for (const entry of batch.values()) {
+      void this.store(entry, false);
+    }
+    for (const entry of owed) {
+      void this.store(entry, true);
+    }
+  }
+
+  private async store(entry: Entry, isReturn: boolean): Promise<void> {
+    const { aid, day, counts } = entry;
+    this.sent.add(entry);
+    const requests = counts.get(REQUESTS);
+    if (requests !== undefined) {
+      counts.delete(REQUESTS);
+      counts.set(requestsOfDay(day), requests);
+    }
+    try {
+      await this.usageStore.add(aid, monthOf(day), counts);
+      entry.stored.resolve();
+    } catch (error) {
+      if (isReturn) {
+        this.owed.push(entry);
+      }
+      entry.stored.reject(error);
+    }
+    this.sent.delete(entry);
+  }
+}
+
+export type MeteringService = Metering;
+
+/** Returns the day of a moment, in UTC. */
 function dayOf(ms: number): string {
   if (!(ms >= lastStart && ms < lastStart + DAY_MS)) {
     lastStart = ms - (ms % DAY_MS);
@@ -49,17 +224,17 @@ function dayOf(ms: number): string {
   return lastDay;
 }
 
-/** The month that a moment or a day belongs to, in UTC. */
+/** Returns the month of a moment or a day, in UTC. */
 export function monthOf(at: number | string): string {
   return (typeof at === 'string' ? at : dayOf(at)).slice(0, 7);
 }
 
-/** The name under which the requests of a day are counted; those of its month are the sum. */
+/** Names the count of the requests of a day; the count of a month is their sum. */
 function requestsOfDay(day: number | string): string {
   return `${REQUESTS}:${String(day).slice(-2).padStart(2, '0')}`;
 }
 
-/** The months from one moment to the month behind another: a clock may be ahead, and so may what it has counted. */
+/** Returns the months from one moment to the month after another: a clock may be ahead, and so may its counts. */
 export function monthsOf(fromMs: number, toMs: number): readonly string[] {
   const from = new Date(fromMs);
   const to = new Date(toMs);
@@ -71,7 +246,7 @@ export function monthsOf(fromMs: number, toMs: number): readonly string[] {
 
 function newEntry(aid: string, day: string): Entry {
   const stored = Promise.withResolvers<void>();
-  // A failure is reported to those who await it; nothing has to await it.
+  // A failure is reported to awaiting callers; nothing has to await it.
   stored.promise.catch(() => undefined);
   return { aid, day, counts: new Map(), stored };
 }
@@ -80,62 +255,15 @@ function addTo(counts: Map<string, number>, name: string, n: number): void {
   counts.set(name, (counts.get(name) ?? 0) + n);
 }
 
-async function store(meter: Meter, entry: Entry, isReturn: boolean): Promise<void> {
-  const { aid, day, counts } = entry;
-  meter.sent.add(entry);
-  const requests = counts.get(REQUESTS);
-  if (requests !== undefined) {
-    counts.delete(REQUESTS);
-    counts.set(requestsOfDay(day), requests);
-  }
-  try {
-    await meter.accountStore.addUsage(aid, monthOf(day), counts);
-    entry.stored.resolve();
-  } catch (error) {
-    if (isReturn) {
-      meter.owed.push(entry);
-    }
-    entry.stored.reject(error);
-  }
-  meter.sent.delete(entry);
-}
-
-function send(meter: Meter): void {
-  const { batch, owed } = meter;
-  meter.isDue = false;
-  meter.batch = new Map();
-  meter.owed = [];
-  for (const entry of batch.values()) {
-    void store(meter, entry, false);
-  }
-  for (const entry of owed) {
-    void store(meter, entry, true);
-  }
-}
-
-/** Starts a step at the end of this tick, with all that is handed over until then. */
-function sendSoon(meter: Meter): void {
-  if (!meter.isDue) {
-    meter.isDue = true;
-    runAtTickEnd(() => send(meter));
-  }
-}
-
-/** Puts counts into the next step, with those of other requests of the account. */
-function handOver(
-  meter: Meter,
-  aid: string,
-  day: string,
-  counts: ReadonlyMap<string, number>,
-): Promise<void> {
-  const name = `${day} ${aid}`;
-  const entry = meter.batch.get(name) ?? newEntry(aid, day);
-  meter.batch.set(name, entry);
-  for (const [operation, n] of counts) {
-    addTo(entry.counts, operation, n);
-  }
-  sendSoon(meter);
-  return entry.stored.promise;
+function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
+  const counts =
+    AHEAD.get(operation) ??
+    new Map([
+      [operation, 1],
+      [REQUESTS, 1],
+    ]);
+  AHEAD.set(operation, counts);
+  return counts;
 }
 
 function add({ usage }: RequestContext, operation: MeterOperation, n: number): void {
@@ -149,123 +277,7 @@ function take({ usage }: RequestContext): Map<string, number> {
   return counts;
 }
 
-/** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
-function count(meter: Meter, ctx: AccountContext, operation: MeterOperation, n = 1): void {
-  meter.observer.count('operation', operation, n);
-  add(ctx, operation, n);
-}
-
-/** Stores what a request has counted so far, whatever its outcome. */
-async function settle(meter: Meter, ctx: AccountContext): Promise<void> {
-  const counts = take(ctx);
-  if (counts.size > 0) {
-    await handOver(meter, ctx.account.aid, dayOf(meter.now()), counts);
-  }
-}
-
-/** Hands the request itself over, with what it has counted. */
-function handOverRequest(meter: Meter, ctx: AccountContext): Promise<void> {
-  const { aid } = ctx.account;
-  const day = dayOf(meter.now());
-  const counts = take(ctx);
-  addTo(counts, REQUESTS, 1);
-  const stored = handOver(meter, aid, day, counts);
-  ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
-  return stored;
-}
-
-/** What a request counts beside its operations. */
-const THE_REQUEST: ReadonlyMap<string, number> = new Map([[REQUESTS, 1]]);
-
-/** What a request with one operation counts; made once for each operation. */
-const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
-
-function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
-  const counts =
-    AHEAD.get(operation) ??
-    new Map([
-      [operation, 1],
-      [REQUESTS, 1],
-    ]);
-  AHEAD.set(operation, counts);
-  return counts;
-}
-
-/**
- * Counts a request and its operation while its write is in flight; `request` then waits for both. A second call does
- * nothing, and what fails is taken back. A server that dies in between, or a count that Redis stores without an answer in
- * time, has counted what may not have been stored; the other order would make each request wait for one write after the
- * other.
- */
-function countAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): void {
-  if (ctx.usage.ahead === undefined) {
-    const { aid } = ctx.account;
-    const day = dayOf(meter.now());
-    const counts = countsAhead(operation);
-    ctx.usage.ahead = { aid, day, counts, stored: handOver(meter, aid, day, counts), operation };
-  }
-}
-
-/**
- * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted from then on, whatever the
- * outcome of its request, which alone can still be taken back.
- */
-async function settleAhead(meter: Meter, ctx: AccountContext, operation: MeterOperation): Promise<void> {
-  countAhead(meter, ctx, operation);
-  const { ahead } = ctx.usage;
-  if (ahead !== undefined) {
-    await ahead.stored;
-    meter.observer.count('operation', operation, 1);
-    ctx.usage.ahead = { ...ahead, counts: THE_REQUEST, operation: undefined };
-  }
-}
-
-/** Counts one request, with all that was counted for it, once; resolves when that is stored. */
-function request(meter: Meter, ctx: AccountContext): Promise<void> {
-  const { ahead } = ctx.usage;
-  if (ahead === undefined) {
-    return handOverRequest(meter, ctx);
-  }
-  return ahead.operation === undefined && ctx.usage.counted === undefined
-    ? ahead.stored
-    : requestWith(meter, ctx, ahead);
-}
-
-async function requestWith(meter: Meter, ctx: AccountContext, ahead: UsageAhead): Promise<void> {
-  await (ctx.usage.counted === undefined ? ahead.stored : Promise.all([ahead.stored, settle(meter, ctx)]));
-  if (ahead.operation !== undefined) {
-    meter.observer.count('operation', ahead.operation, 1);
-    ahead.operation = undefined;
-  }
-}
-
-function giveBack(meter: Meter, { aid, day, counts }: UsageAhead): void {
-  const entry = newEntry(aid, day);
-  for (const [operation, n] of counts) {
-    addTo(entry.counts, operation, -n);
-  }
-  meter.owed.push(entry);
-  sendSoon(meter);
-}
-
-/** Takes back what is stored ahead of a request that has failed, and forgets what is not. */
-function takeBack(meter: Meter, { usage }: RequestContext): void {
-  const { ahead } = usage;
-  usage.counted = undefined;
-  usage.ahead = undefined;
-  // What was never stored needs no taking back.
-  void ahead?.stored.then(
-    () => giveBack(meter, ahead),
-    () => undefined,
-  );
-}
-
-/** Forgets all that a deleted account has used. */
-function forget({ accountStore, now }: Meter, { aid }: Pick<Account, 'aid'>): Promise<void> {
-  return accountStore.removeCounts(aid, monthsOf(FIRST_MONTH_MS, now()));
-}
-
-/** Requests of a month: their sum, and those of each of its first `days` days. */
+/** Returns the requests of a month: their sum, and those of each of its first `days` days. */
 export function requestsOf(counts: ReadonlyMap<string, number>, days: number) {
   const ofDays = [...counts].filter(([name]) => name.startsWith(REQUESTS));
   return {
@@ -276,41 +288,3 @@ export function requestsOf(counts: ReadonlyMap<string, number>, days: number) {
     ofDays: Array.from({ length: days }, (_, at) => Math.max(0, counts.get(requestsOfDay(at + 1)) ?? 0)),
   };
 }
-
-/** Counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
-function read(
-  { accountStore }: Meter,
-  { aid }: Pick<Account, 'aid'>,
-  month: string,
-): Promise<ReadonlyMap<string, number>> {
-  return accountStore.readUsage(aid, month);
-}
-
-/** Resolves when everything that was handed over before is stored, or has failed. */
-async function flush(meter: Meter): Promise<void> {
-  // What is stored only now may be taken back then, by a request that has failed meanwhile.
-  for (let step = 0; step < 2; step++) {
-    send(meter);
-    await Promise.allSettled([...meter.sent].map(({ stored }) => stored.promise));
-  }
-}
-
-/**
- * Makes the one meter of a server: it counts what accounts use. A count is stored before the request that caused it is
- * answered, and only if it is answered with success. What many requests hand over at once is stored in one step an account.
- */
-export function createMetering({ accountStore, now, observer }: MeteringDependencies) {
-  const meter: Meter = {
-    ...{ accountStore, now, observer },
-    batch: new Map(),
-    owed: [],
-    sent: new Set(),
-    isDue: false,
-  };
-  return bindParts(meter, { count, countAhead, settleAhead, request, settle, takeBack, flush, forget, read });
-}
-
-export type MeteringService = ReturnType<typeof createMetering>;
-
-/** What every request of an account is counted with. */
-export type Metering = Pick<MeteringService, 'request' | 'takeBack'>;

@@ -1,5 +1,3 @@
-/** What API credentials may do. An account's password may do everything that the account may. */
-
 import { VaultError } from '../core/errors.ts';
 import type { Scope } from '../core/scopes.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
@@ -9,43 +7,43 @@ import { isInRanges } from '../domain/text/network.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Account } from './context.ts';
 
-/** The rejection of what is outside of a credential's rights; `missing` is what these do not include. */
+/** Returns the error for an action outside of a credential's rights; `missing` names the missing right. */
 export function outsideScope(missing: string, scope?: Scope): VaultError {
   const expected = `of this credential does not include ${missing}`;
   return new VaultError('not_allowed', { field: 'scope', expected, scope });
 }
 
-/** Whether a caller may do what a scope is for. */
-export function hasScope({ credential }: Pick<Account, 'credential'>, scope: Scope): boolean {
+/** Whether a caller has a scope. A password has all. */
+export function hasScope({ credential }: Account, scope: Scope): boolean {
   return credential === undefined || credential.scopes.has(scope);
 }
 
-/** Rejects a caller who has none of these scopes. */
-export function requireScope(account: Pick<Account, 'credential'>, ...scopes: readonly Scope[]): void {
+/** Rejects a caller with none of these scopes. */
+export function requireScope(account: Account, ...scopes: readonly Scope[]): void {
   if (!scopes.some((scope) => hasScope(account, scope))) {
     throw outsideScope(scopes.map((scope) => `\`${scope}\``).join(' or '), scopes[0]);
   }
 }
 
-/** Rejects a caller at another address than the credential is for. */
-export function requireSource({ credential }: Pick<Account, 'credential'>, ip: string): void {
+/** Rejects a caller whose address is not one of the credential's. */
+export function requireSource({ credential }: Account, ip: string): void {
   if (credential?.ips !== undefined && !isInRanges(ip, credential.ips)) {
     throw outsideScope('your address');
   }
 }
 
 /** Whether a caller may use the vault key of this name. */
-export function mayUseKey({ credential }: Pick<Account, 'credential'>, user: string): boolean {
+export function mayUseKey({ credential }: Account, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
 }
 
 /**
- * Rejects a destination that an account, or a credential, may not reach: one outside a credential's hosts with `not_allowed`,
- * any other with `destination_refused` at `field`. What is sent later is checked again then.
+ * Rejects a destination outside a credential's hosts with `not_allowed`, and one that the account may not reach with
+ * `destination_refused` at `field`. A later request is checked again then.
  */
 export async function vetTarget(
-  thirdParties: Pick<ThirdParties, 'isListed' | 'vet'>,
-  { hosts, credential }: Pick<Account, 'credential' | 'hosts'>,
+  thirdParties: ThirdParties,
+  { hosts, credential }: Account,
   url: string,
   field: string,
 ): Promise<void> {
@@ -55,48 +53,44 @@ export async function vetTarget(
   await thirdParties.vet(url, hosts, field);
 }
 
-/** Rejects the use of another vault key than the credential is for. */
-export function requireKey(account: Pick<Account, 'credential'>, user: string): void {
+/** Rejects a vault key that is not one of the credential's. */
+export function requireKey(account: Account, user: string): void {
   if (!mayUseKey(account, user)) {
     throw outsideScope('this key');
   }
 }
 
-/** Rejects a caller who sees numbers masked. */
-export function requireUnmasked({ credential, unmasked }: Pick<Account, 'credential' | 'unmasked'>): void {
+/** Rejects a caller without unmasked output. */
+export function requireUnmasked({ credential, unmasked }: Account): void {
   if (!unmasked) {
     throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');
   }
 }
 
 /**
- * Whether a caller may decide what others see: the account itself, or a credential that reads without a mask. An account that
- * is masked itself is no exception: what it sees is a matter of {@link sightOf}.
+ * Whether a caller may decide what others see: the account itself, masked or not, or a credential that reads unmasked. See
+ * {@link sightOf} for what a caller itself sees.
  */
-export function mayReveal(account: Pick<Account, 'credential' | 'unmasked'>): boolean {
+export function mayReveal(account: Account): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
 }
 
-/** Rejects, at its place, what only a caller may set who may decide what others see. */
-export function requireReveal(account: Pick<Account, 'credential' | 'unmasked'>, field: string): void {
+/** Rejects, at its field, a setting that decides what others see, unless the caller may do so. */
+export function requireReveal(account: Account, field: string): void {
   if (!mayReveal(account)) {
     throw needsReveal(field);
   }
 }
 
-/** Rejects, at its place, an algorithm whose tokens keep digits of the number: it decides what others see. */
-export function requireAlgorithm(
-  account: Pick<Account, 'credential' | 'unmasked'>,
-  algorithm: string | undefined,
-  field: string,
-): void {
+/** Rejects, at its field, an algorithm whose tokens keep digits of the number: it decides what others see. */
+export function requireAlgorithm(account: Account, algorithm: string | undefined, field: string): void {
   if (algorithm !== undefined && keepsDigits(algorithm)) {
     requireReveal(account, field);
   }
 }
 
-/** How much a caller sees of the replies of third parties. */
-export function sightOf(account: Pick<Account, 'credential' | 'unmasked'>): Sight {
+/** Returns how much a caller sees of the replies of third parties. */
+export function sightOf(account: Account): Sight {
   if (!hasScope(account, 'vault:read')) {
     return 'named';
   }

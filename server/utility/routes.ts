@@ -38,7 +38,7 @@ const generatePassphrase = defineRoute({
   meter: ['utility'],
   idempotent: false,
   handle: async ({ ctx, query, services }) => {
-    const { passphrase } = await services.utility.passphrase(ctx, query.length);
+    const passphrase = await services.utility.passphrase(ctx, query.length);
     return { json: { passphrase: passphrase.expose() } };
   },
 });

@@ -1,40 +1,29 @@
-import { bindParts } from '../core/bind.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { checkNumber } from '../domain/card/number.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { LuhnResult } from './schema.ts';
 
 const LENGTH_MIN = 32;
 const LENGTH_MAX = 4_096;
 
-interface UtilityParts {
-  readonly crypto: Pick<Crypto, 'makePassphrase'>;
-  readonly metering: Pick<MeteringService, 'count'>;
-}
+/** Checks and generators that use no stored data. */
+export class Utility {
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly metering: Metering,
+  ) {}
 
-/** Checks and generators that touch no stored data. */
-export type Utility = ReturnType<typeof createUtility>;
+  /** Tells whether a number satisfies the Luhn formula, and its brand. */
+  async luhn(ctx: AccountContext, number: string): Promise<LuhnResult> {
+    this.metering.count(ctx, 'utility');
+    return checkNumber(number);
+  }
 
-/** Makes the checks and generators of a server. */
-export function createUtility(parts: UtilityParts) {
-  return bindParts(parts, { luhn, passphrase });
-}
-
-/** Whether a number satisfies the Luhn formula, and its brand. */
-async function luhn({ metering }: UtilityParts, ctx: AccountContext, number: string): Promise<LuhnResult> {
-  metering.count(ctx, 'utility');
-  return checkNumber(number);
-}
-
-/** A random passphrase of `length` characters; the length is clamped. */
-async function passphrase(
-  { crypto, metering }: UtilityParts,
-  ctx: AccountContext,
-  length: number,
-): Promise<{ readonly passphrase: Secret<string> }> {
-  metering.count(ctx, 'utility');
-  const clamped = Math.min(Math.max(length, LENGTH_MIN), LENGTH_MAX);
-  return { passphrase: await crypto.makePassphrase({ length: clamped }) };
+  /** Returns a random passphrase of `length` characters; the length is clamped. */
+  passphrase(ctx: AccountContext, length: number): Promise<Secret<string>> {
+    this.metering.count(ctx, 'utility');
+    return this.crypto.makePassphrase({ length: Math.min(Math.max(length, LENGTH_MIN), LENGTH_MAX) });
+  }
 }

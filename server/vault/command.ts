@@ -1,12 +1,12 @@
 import { CommandError, defineCommand, type Values } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { Erasure } from './erasure.ts';
 
 /** The needs of the command. */
 interface Needs extends OperatorNeeds {
   readonly erasure: Erasure;
-  readonly metering: MeteringService;
+  readonly metering: Metering;
 }
 
 const OPTIONS = {

@@ -7,7 +7,7 @@ import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Bucket } from '../redis/records/name.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { stringAt } from './list/page.ts';
 import { CHANGED_TRIES_MAX } from './replacer.ts';
 import type { ItemRemoval, ItemStore } from './store/items.ts';
@@ -47,7 +47,7 @@ export class ItemRemover {
     private readonly crypto: Crypto,
     private readonly admission: Admission,
     private readonly keys: KeyOpener,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
   ) {}
 
   /**

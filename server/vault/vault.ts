@@ -15,8 +15,8 @@ import {
   type Unlocked,
 } from '../key/opener.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../request/context.ts';
-import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Idempotency, Repeatable } from '../request/idempotency.ts';
+import type { Metering } from '../request/metering.ts';
 import { sightOf } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
@@ -50,8 +50,8 @@ export class Vault {
   constructor(
     private readonly items: ItemStore,
     private readonly crypto: Crypto,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly writer: ItemWriter,

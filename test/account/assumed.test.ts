@@ -96,7 +96,7 @@ describe('a request that assumes an account', () => {
     const { client, token } = await known();
     const from = { source: '127.0.0.1', network: '127.0.0.1' };
     const kid = await vault.kidOf(client, 'k');
-    const { own } = vault.opened.stores.accountStore.passphraseCounters(kid, from);
+    const { own } = vault.opened.stores.limitStore.guessCounters('key', kid, from);
     const password = new Secret(new TextEncoder().encode('another one'));
     expect(await second.opened.services.accounts.setPassword(client.name, password)).toBe(true);
     const guesses = Array.from({ length: 8 }, (_, i) => `guess number ${i} of somebody`);

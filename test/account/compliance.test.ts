@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBinaryFile } from '../../server/cli/file.ts';
-import { isPdf, PDF_BYTES_MAX } from '../../server/compliance/pdf.ts';
+import { isPdf, PDF_BYTES_MAX } from '../../server/compliance/compliance.ts';
 import { canariesIn, dumpRedis } from '../helpers/canaries.ts';
 import { type AccountClient, basicAuth } from '../helpers/clients.ts';
 import { openTestVault } from '../helpers/vault.ts';

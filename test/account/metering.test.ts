@@ -20,7 +20,7 @@ afterAll(async () => {
 
 async function usageOf(who: AccountClient, month = '2026-02'): Promise<Readonly<Record<string, number>>> {
   return Object.fromEntries(
-    Object.entries(usageSum(await vault.opened.stores.accountStore.readUsage(who.aid, month))).filter(
+    Object.entries(usageSum(await vault.opened.stores.usageStore.read(who.aid, month))).filter(
       ([, n]) => n !== 0,
     ),
   );
@@ -78,11 +78,11 @@ describe('counts are exact', () => {
     const who = await vault.account();
     await who.key('u');
     const before = await usageOf(who);
-    const { accountStore } = vault.opened.stores;
-    const held = holdNext(accountStore, 'addUsage');
+    const { usageStore } = vault.opened.stores;
+    const held = holdNext(usageStore, 'add');
     const first = who.send('GET', '/luhn?number=1');
     await held.reached;
-    failNext(accountStore, 'addUsage', new Error('Redis broke'));
+    failNext(usageStore, 'add', new Error('Redis broke'));
     held.release();
     const answers = await Promise.all([
       first,
@@ -111,7 +111,7 @@ describe('counts are exact', () => {
     await who.key('u');
     const before = await usageOf(who);
     const change = () => who.send('PUT', '/key', { body: { user: 'u', passphrase: PASSPHRASE } });
-    failNext(vault.opened.stores.accountStore, 'addUsage', new Error('Redis broke'));
+    failNext(vault.opened.stores.usageStore, 'add', new Error('Redis broke'));
     expect((await change()).status).toBe(500);
     expect(await usageOf(who)).toEqual(before);
     const held = holdNext(vault.opened.stores.keyStore, 'change');
@@ -195,8 +195,8 @@ describe('counts are exact', () => {
     const who = await vault.account();
     await who.key('u');
     const before = await usageOf(who);
-    const { itemStore, accountStore } = vault.opened.stores;
-    const held = holdNext(accountStore, 'addUsage');
+    const { itemStore, usageStore } = vault.opened.stores;
+    const held = holdNext(usageStore, 'add');
     failNext(itemStore, 'write', new Error('Redis broke'));
     const failed = await who.send('POST', '/vault?user=u', { passphrase: PASSPHRASE, body: { number: '1' } });
     expect(failed.status).toBe(500);
@@ -205,7 +205,7 @@ describe('counts are exact', () => {
     held.release();
     await flushed;
     // What is sent only now would come too late.
-    const late = holdNext(accountStore, 'addUsage');
+    const late = holdNext(usageStore, 'add');
     expect(await usageOf(who)).toEqual(before);
     late.release();
   });
@@ -249,13 +249,13 @@ describe('counts are exact', () => {
     await who.key('u');
     const shop = await createCapture(who, 'u');
     const before = await usageOf(who);
-    const { itemStore, accountStore } = vault.opened.stores;
+    const { itemStore, usageStore } = vault.opened.stores;
     failNext(itemStore, 'write', new Error('Redis broke'));
     const held = holdNext(itemStore, 'write');
     const late = capture(vault, shop, { body: { number: '1' } });
     await held.reached;
     await vault.opened.services.metering.flush();
-    failNext(accountStore, 'addUsage', new Error('Redis broke'));
+    failNext(usageStore, 'add', new Error('Redis broke'));
     held.release();
     expect((await late).status).toBe(500);
     await vault.opened.services.metering.flush();

@@ -39,10 +39,10 @@ function bytesOf(secret: Secret<string>) {
 
 /** An account of this name, signed in with the password that it was made with. */
 function signedIn(name: string, password: string): Promise<AccountContext> {
-  const { accounts } = vault.opened.services;
+  const { signIns } = vault.opened.services;
   const ctx = createContext({ requestId: 'test', ip: '127.0.0.1', userAgent: 'test', source: 'vault' });
-  const recalled = accounts.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`));
-  return accounts.signIn(ctx, recalled, () => ({
+  const recalled = signIns.recall(ctx.ip, new Secret(`Basic ${btoa(`${name}:${password}`)}`));
+  return signIns.signIn(ctx, recalled, () => ({
     kind: 'password',
     name,
     password: bytesOf(new Secret(password)),
@@ -85,7 +85,7 @@ describe('accounts', () => {
     const made = await account('create', 'op-gone');
     expect(await statusOf('op-gone', made.password)).toBe(200);
     const ctx = await signedIn('op-gone', made.password);
-    await vault.opened.services.passwords.change(ctx, undefined, undefined);
+    await vault.opened.services.accounts.changePassword(ctx, undefined, undefined);
     const { reply } = await vault.opened.services.keys.create(ctx, { user: 'k' });
     const { kid } = await vault.opened.services.keyOpener.find(ctx.account, 'k');
     await vault.opened.services.vault.store(ctx, {

@@ -201,13 +201,13 @@ describe('when Redis falters', () => {
   test('a change that cannot be counted is not made', async () => {
     const client = await vault.account();
     await signIn(client, client.password);
-    const { accountStore } = vault.opened.stores;
-    const addUsage = accountStore.addUsage.bind(accountStore);
-    accountStore.addUsage = () => Promise.reject(new Error('no space'));
+    const { usageStore } = vault.opened.stores;
+    const add = usageStore.add.bind(usageStore);
+    usageStore.add = () => Promise.reject(new Error('no space'));
     try {
       expect((await change(client, undefined)).status).toBe(500);
     } finally {
-      accountStore.addUsage = addUsage;
+      usageStore.add = add;
     }
     expect(await signIn(client, client.password)).toBe(200);
   });

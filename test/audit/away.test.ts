@@ -82,7 +82,7 @@ describe('a reply that is lost', () => {
   /** Lets the next appends happen, and loses their replies. */
   const loseReplies = (times: number): void => {
     const { auditStore } = vault.opened.stores;
-    const { append } = auditStore;
+    const append = auditStore.append.bind(auditStore);
     let left = times;
     Reflect.set(auditStore, 'append', async (...given: Parameters<typeof append>) => {
       const reply = await append(...given);

@@ -25,7 +25,7 @@ function lengthOf(aid: string): Promise<number> {
   return vault.raw.hlen(`{a:${aid}}log`);
 }
 async function operatorLog() {
-  return (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
+  return (await Array.fromAsync(vault.opened.services.auditListing.walk('', {}))).flat();
 }
 function signIn(name: string, ip: string) {
   return account.send('GET', '/whoami', {

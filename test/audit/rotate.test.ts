@@ -35,7 +35,7 @@ test('a rotation of the master key leaves every chain and checkpoint as it was, 
     expect([report.checkpoints, report.fault]).toEqual([2, undefined]);
   }
   const entries = (
-    await Array.fromAsync(alone.opened.services.audit.walk('', { action: 'master_key.rotate' }))
+    await Array.fromAsync(alone.opened.services.auditListing.walk('', { action: 'master_key.rotate' }))
   ).flat();
   expect(entries.map(({ outcome }) => outcome)).toEqual(['success']);
   for (const opened of [alone, both, vault]) {

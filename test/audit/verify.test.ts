@@ -205,7 +205,7 @@ describe('retention', () => {
     expect((await verify(given)).fault).toBeUndefined();
     await add(2);
     expect(await verify()).toMatchObject({ first: ENTRIES + 1, last: ENTRIES + 7 });
-    const pages = await Array.fromAsync(vault.opened.services.audit.walk(aid, {}));
+    const pages = await Array.fromAsync(vault.opened.services.auditListing.walk(aid, {}));
     expect(pages.flat()).toHaveLength(7);
     await vault.raw.hdel(key(), String(ENTRIES + 1));
     expect((await verify()).fault).toEqual({ sequence: ENTRIES + 1, reason: 'missing' });
@@ -223,7 +223,7 @@ describe('retention', () => {
     expect(vault.events.some(({ event }) => event === 'audit_integrity_failed')).toBe(true);
     expect(await vault.raw.exists(key())).toBe(0);
     expect(await verify(checkpointsSoFar())).toMatchObject({ first: 0, last: 0 });
-    const noted = (await Array.fromAsync(vault.opened.services.audit.walk('', {}))).flat();
+    const noted = (await Array.fromAsync(vault.opened.services.auditListing.walk('', {}))).flat();
     expect(noted).toContainEqual(
       expect.objectContaining({ action: 'audit.expire', object: `account/${aid}` }),
     );

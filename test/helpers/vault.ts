@@ -255,7 +255,7 @@ async function openServer(
     kidOf: async ({ aid }, user) => (await opened.services.keyOpener.find({ aid }, user)).kid,
     usage: async ({ aid }) => {
       const month = new Date(now()).toISOString().slice(0, 7);
-      const counts = await opened.stores.accountStore.readUsage(aid, month);
+      const counts = await opened.stores.usageStore.read(aid, month);
       return usageOf(counts);
     },
     secondServer: (other) => openTestVault({ ...settings, ...other, redis, join: true }),

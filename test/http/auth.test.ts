@@ -145,11 +145,12 @@ describe('403', () => {
 
 describe('429', () => {
   test('too many failures say when to come back', async () => {
-    const { accounts } = createStubParts();
+    const { signIns } = createStubParts();
     const signIn = async () => {
       throw new VaultError('too_many_failures', { retryAfterSeconds: 1799.2 });
     };
-    const answer = await createClient({ accounts: { ...accounts, signIn } }).send('GET', '/v1/whoami');
+    const client = createClient({ signIns: Object.assign(signIns, { signIn }) });
+    const answer = await client.send('GET', '/v1/whoami');
     expect(answer.status).toBe(429);
     expect(answer.headers.get('Retry-After')).toBe('1800');
   });

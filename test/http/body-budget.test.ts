@@ -4,6 +4,7 @@ import { createApp } from '../../server/boot/app.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { type BodyBudget, createBodyBudget } from '../../server/http/body-budget.ts';
 import { listen } from '../../server/http/listen/listen.ts';
+import { Admission } from '../../server/limits/admission.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { createStubParts, type StubParts } from './stub-parts.ts';
 import { type Talk, talkTo } from './talk.ts';
@@ -173,7 +174,7 @@ describe('a body without room', () => {
     const parts = createStubParts();
     const events: string[] = [];
     const holdBack = async (): Promise<void> => void events.push('held back');
-    const app = createApp({ ...parts, admission: { ...parts.admission, holdBack } });
+    const app = createApp({ ...parts, admission: Object.assign(new Admission(() => 0), { holdBack }) });
     for (let n = 0; n < 128; n++) {
       parts.bodies.hold('127.0.0.1', 65_536);
     }
@@ -194,11 +195,11 @@ describe('wrong credentials', () => {
 
   beforeAll(() => {
     const stubs = createStubParts();
-    const signIn: StubParts['accounts']['signIn'] = () => {
+    const signIn: StubParts['signIns']['signIn'] = () => {
       signIns += 1;
       return verdict.promise;
     };
-    parts = { ...stubs, accounts: { ...stubs.accounts, signIn } };
+    parts = { ...stubs, signIns: Object.assign(stubs.signIns, { signIn }) };
     server = listen(createApp(parts), { hostname: '127.0.0.1', port: 0, idleTimeoutSeconds: 30 });
   });
   afterAll(() => server.stop(true));

@@ -72,14 +72,14 @@ describe('every reply of an open route is for any origin', () => {
 });
 
 describe('no other reply is', () => {
-  const { accounts } = createStubParts();
+  const { signIns } = createStubParts();
   const signIn = () => Promise.reject(new VaultError('too_many_failures'));
   const others: readonly (readonly [number, string, string, RequestInit, object])[] = [
     [200, 'DELETE', CAPTURE, {}, {}],
     [200, 'GET', '/v1/retrieve/iframe', {}, {}],
     [401, 'DELETE', CAPTURE, { headers: { authorization: '', Origin: 'https://vault.test' } }, {}],
     [403, 'DELETE', CAPTURE, { headers: FROM_PAGE }, {}],
-    [429, 'DELETE', CAPTURE, {}, { accounts: { ...accounts, signIn } }],
+    [429, 'DELETE', CAPTURE, {}, { signIns: Object.assign(signIns, { signIn }) }],
     [404, 'POST', '/v1/capture/a/b', { headers: OF_CAPTURE }, {}],
     [405, 'PATCH', CAPTURE, { headers: OF_CAPTURE }, {}],
     [405, 'POST', RETRIEVE, { headers: OF_RETRIEVE }, {}],

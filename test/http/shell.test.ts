@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'bun:test';
+import type { Accounts } from '../../server/account/accounts.ts';
+import type { Audit } from '../../server/audit/audit.ts';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import { type ErrorCode, VaultError } from '../../server/core/errors.ts';
+import type { Metering } from '../../server/request/metering.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
+import type { UsageReports } from '../../server/usage/usage.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createClient, samplePath } from './client.ts';
@@ -107,14 +111,13 @@ describe('refusals', () => {
   });
 
   test('a bug whose rejection cannot be recorded is in the log all the same', async () => {
-    const { audit } = createStubParts();
     const remove = async () => {
       throw new TypeError(CANARY);
     };
     const record = async () => {
       throw new VaultError('store_unavailable');
     };
-    const client = createClient({ vault: stub<Vault>({ remove }), audit: { ...audit, record } });
+    const client = createClient({ vault: stub<Vault>({ remove }), audit: stub<Audit>({ record }) });
     const answer = await client.send('DELETE', REMOVE);
     expect(answer.error.code).toBe('store_unavailable');
     expect(client.parts.lines).toMatchObject([
@@ -124,15 +127,14 @@ describe('refusals', () => {
   });
 
   test('a reply that cannot be written gives back what was counted for it', async () => {
-    const { admin } = createStubParts();
     const taken: string[] = [];
     const client = createClient({
       http: { ...createStubParts().http, checkReplies: false },
-      admin: { ...admin, billing: async () => ({ amount: 1n }) as never },
-      metering: {
+      usage: stub<UsageReports>({ billing: async () => ({ amount: 1n }) as never }),
+      metering: stub<Metering>({
         request: async () => void taken.push('counted'),
         takeBack: () => void taken.push('taken back'),
-      },
+      }),
     });
     expect((await client.send('GET', '/v1/billing')).error.code).toBe('internal');
     expect(taken).toEqual(['counted', 'taken back']);
@@ -141,7 +143,7 @@ describe('refusals', () => {
   test('a reply that does not fit its schema is a bug', async () => {
     const { accounts } = createStubParts();
     const whoami = async () => ({ ...(await accounts.whoami({} as never)), user: 7 as never });
-    const answer = await createClient({ accounts: { ...accounts, whoami } }).send('GET', '/v1/whoami');
+    const answer = await createClient({ accounts: stub<Accounts>({ whoami }) }).send('GET', '/v1/whoami');
     expect(answer.error.code).toBe('internal');
   });
 
@@ -157,7 +159,7 @@ describe('refusals', () => {
     };
     const client = createClient({
       trees: stub<VaultTrees>({ list: async () => ({ stream }) }),
-      metering: { request, takeBack: () => undefined },
+      metering: stub<Metering>({ request, takeBack: () => undefined }),
     });
     const answer = await client.send('GET', '/v1/vault');
     expect(answer.status).toBe(503);

@@ -1,5 +1,10 @@
+import type { Accounts } from '../../server/account/accounts.ts';
+import type { AccountPreferences } from '../../server/account/preferences.ts';
 import type { WhoAmI } from '../../server/account/schema.ts';
-import type { SecurityEvent } from '../../server/audit/event.ts';
+import type { SignIns } from '../../server/account/sign-in.ts';
+import type { Audit, SecurityEvent } from '../../server/audit/audit.ts';
+import type { AuditListing } from '../../server/audit/listing.ts';
+import type { Compliance } from '../../server/compliance/compliance.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { parseJson } from '../../server/domain/json/json.ts';
@@ -9,10 +14,14 @@ import { createBodyBudget } from '../../server/http/body-budget.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
 import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
-import { createAdmission } from '../../server/limits/admission.ts';
+import { Admission } from '../../server/limits/admission.ts';
+import type { Rates } from '../../server/limits/rates.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
+import type { Metering } from '../../server/request/metering.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics } from '../../server/telemetry/metrics.ts';
+import type { UsageReports } from '../../server/usage/usage.ts';
+import type { Utility } from '../../server/utility/utility.ts';
 import type { Batches } from '../../server/vault/batch/batches.ts';
 import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
 import type { Erasure } from '../../server/vault/erasure.ts';
@@ -130,15 +139,13 @@ function stubVault(
 }
 
 /** What an account sees and sets of its own. */
-function stubAccount(
-  note: Note,
-): Pick<HttpParts, 'utility' | 'admin' | 'compliance' | 'passwords' | 'preferences'> {
+function stubAccount(note: Note): Pick<HttpParts, 'utility' | 'usage' | 'compliance' | 'preferences'> {
   return {
-    utility: {
+    utility: stub<Utility>({
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
-      passphrase: note('passphrase', () => ({ passphrase: new Secret('p'.repeat(64)) })),
-    },
-    admin: {
+      passphrase: note('passphrase', () => new Secret('p'.repeat(64))),
+    }),
+    usage: stub<UsageReports>({
       billing: note('billing', () => ({
         currency: 'USD',
         amount: '0',
@@ -147,17 +154,16 @@ function stubAccount(
         items: [],
       })),
       usage: note('usage', () => ({ month: '2026-01', keys: 1, tokens: 2, api_requests: 3 })),
-    },
-    compliance: { read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')) },
-    passwords: {
-      change: note('changePassword', () => ({ user: 'shop', password: new Secret('generated-password') })),
-    },
-    preferences: {
+    }),
+    compliance: stub<Compliance>({
+      read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')),
+    }),
+    preferences: stub<AccountPreferences>({
       set: note('setPreference', () => encoder.encode(PREFERENCE)),
       read: note('readPreference', () => encoder.encode(PREFERENCE)),
       list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
       remove: note('removePreference', () => undefined),
-    },
+    }),
   };
 }
 
@@ -198,7 +204,15 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
     ...stubAccount(note),
     ...createStubEndpoints(note),
     jobListing: stubJobs(note),
-    accounts: {
+    accounts: stub<Accounts>({
+      whoami: note('whoami', () => WHOAMI),
+      changePassword: note('changePassword', () => ({
+        user: 'shop',
+        password: new Secret('generated-password'),
+      })),
+    }),
+    credentials: stubCredentials(note),
+    signIns: stub<SignIns>({
       recall: () => ({ digest: '', proof: undefined, assumed: undefined, known: undefined }),
       assumeAccount: () => undefined,
       signIn: async (ctx, _recalled, readCredentials) => {
@@ -214,26 +228,26 @@ export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
         }
         return actFor(ctx, ACCOUNT);
       },
-      whoami: note('whoami', () => WHOAMI),
-    },
-    credentials: stubCredentials(note),
-    admission: createAdmission(() => 0),
+    }),
+    admission: new Admission(() => 0),
     bodies: createBodyBudget(),
     parseBody: async ({ body, limits }) => toPlain(parseJson(body, limits)),
-    rates: { source: () => undefined, account: () => undefined, rejected: () => 0 },
-    audit: {
+    rates: stub<Rates>({ source: () => undefined, account: () => undefined }),
+    audit: stub<Audit>({
       record: async (noted) => {
         recorded.push(noted);
       },
+    }),
+    auditListing: stub<AuditListing>({
       list: note('listAudit', () => ({ entries: [], nextToken: 'more' })),
       listAll: note('listAllAudit', () => streamOf('[]')),
-    },
-    metering: {
+    }),
+    metering: stub<Metering>({
       takeBack: () => undefined,
       request: async ({ account }) => {
         metered.push(account.aid);
       },
-    },
+    }),
     health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },
     metrics: METRICS,
     log: (line) => lines.push(line),

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
-import { createAdmission } from '../../server/limits/admission.ts';
+import { Admission } from '../../server/limits/admission.ts';
 
 const BURST = 2_400;
 const STEADY = 512;
 
 function createWorld() {
   let now = 0;
-  const admission = createAdmission(() => now);
+  const admission = new Admission(() => now);
   const ends: (() => void)[] = [];
   const tryIt = (...which: Parameters<typeof admission.start>): boolean => {
     try {
@@ -17,8 +17,7 @@ function createWorld() {
       return false;
     }
   };
-  return {
-    ...admission,
+  return Object.assign(admission, {
     tryIt,
     /** How many places an account gets, asking for far too many. */
     fill: (...[work, account]: Parameters<typeof admission.start>): number =>
@@ -28,7 +27,7 @@ function createWorld() {
     pass: (ms: number) => {
       now += ms;
     },
-  };
+  });
 }
 
 describe('short work', () => {
@@ -93,16 +92,16 @@ test('listings have places of their own, with data few for one account', () => {
 
 describe('who finds no place to read a whole key', () => {
   test('waits for one, and gets the first that it may have', async () => {
-    const { start, open, stats } = createAdmission(() => 0);
-    const ends = Array.from({ length: 4 }, () => start('open', 'a'));
+    const admission = new Admission(() => 0);
+    const ends = Array.from({ length: 4 }, () => admission.start('open', 'a'));
     const order: string[] = [];
     const note = (name: string) => (end: () => void) => {
       order.push(name);
       return end;
     };
-    const first = open('a').then(note('a 1'));
-    const second = open('a').then(note('a 2'));
-    const other = await open('b');
+    const first = admission.open('a').then(note('a 1'));
+    const second = admission.open('a').then(note('a 2'));
+    const other = await admission.open('b');
     ends[0]?.();
     (await first)();
     (await second)();
@@ -110,28 +109,32 @@ describe('who finds no place to read a whole key', () => {
     for (const end of [other, ...ends]) {
       end();
     }
-    expect([stats().inFlight.open, stats().rejected.open]).toEqual([0, 0]);
+    expect([admission.stats().inFlight.open, admission.stats().rejected.open]).toEqual([0, 0]);
   });
 
   test('is refused after a while, and leaves the line', async () => {
-    const { start, open, stats } = createAdmission(() => 0, 1);
-    const ends = Array.from({ length: 4 }, () => start('open', 'a'));
-    const refusal = await open('a').catch((error: unknown) => error);
+    const admission = new Admission(() => 0, 1);
+    const ends = Array.from({ length: 4 }, () => admission.start('open', 'a'));
+    const refusal = await admission.open('a').catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'overloaded' });
     for (const end of ends) {
       end();
     }
-    expect([stats().inFlight.open, stats().rejected.open]).toEqual([0, 1]);
+    expect([admission.stats().inFlight.open, admission.stats().rejected.open]).toEqual([0, 1]);
   });
 
   test('is refused at once when too many wait already, of one account or of all', async () => {
-    const { start, open } = createAdmission(() => 0, 60_000);
-    const ends = ['a', 'b', 'c', 'd'].flatMap((name) => Array.from({ length: 4 }, () => start('open', name)));
+    const admission = new Admission(() => 0, 60_000);
+    const ends = ['a', 'b', 'c', 'd'].flatMap((name) =>
+      Array.from({ length: 4 }, () => admission.start('open', name)),
+    );
     const line = ['a', 'b', 'c'].flatMap((name) =>
-      Array.from({ length: name === 'c' ? 8 : 12 }, () => open(name)),
+      Array.from({ length: name === 'c' ? 8 : 12 }, () => admission.open(name)),
     );
     for (const name of ['a', 'c', 'new']) {
-      expect(await open(name).catch((error: unknown) => error)).toMatchObject({ code: 'overloaded' });
+      expect(await admission.open(name).catch((error: unknown) => error)).toMatchObject({
+        code: 'overloaded',
+      });
     }
     for (const end of ends) {
       end();
@@ -143,10 +146,10 @@ describe('who finds no place to read a whole key', () => {
 });
 
 test('a place that is given back twice was one place', () => {
-  const { start, stats } = createAdmission(() => 0);
-  const end = start('read', 'a');
-  start('read', 'a');
+  const admission = new Admission(() => 0);
+  const end = admission.start('read', 'a');
+  admission.start('read', 'a');
   end();
   end();
-  expect(stats().inFlight.read).toBe(1);
+  expect(admission.stats().inFlight.read).toBe(1);
 });

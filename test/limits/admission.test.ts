@@ -75,11 +75,11 @@ test('a listing that is refused gives its place back', async () => {
 });
 
 test('who may not begin is told so in a moment, and others still may', async () => {
-  const { start } = vault.opened.services.admission;
+  const { admission } = vault.opened.services;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(start('write', account.aid));
+      ends.push(admission.start('write', account.aid));
     }
   } catch {
     // Every place that one account may have.
@@ -105,11 +105,11 @@ test('who may not begin is told so in a moment, and others still may', async () 
 });
 
 test('whoever has a whole IPv6 network has the places of one caller', async () => {
-  const { start } = vault.opened.services.admission;
+  const { admission } = vault.opened.services;
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(start('read', '2001:db8:1:2::/64'));
+      ends.push(admission.start('read', '2001:db8:1:2::/64'));
     }
   } catch {
     // Every place that one source may have.
@@ -127,7 +127,7 @@ test('whoever has a whole IPv6 network has the places of one caller', async () =
 });
 
 test('a whole security log has the place of a listing, from its beginning until nobody reads it any more', async () => {
-  const { start, stats } = vault.opened.services.admission;
+  const { admission } = vault.opened.services;
   const readAll = () =>
     vault.handle(
       new Request('http://localhost/v1/audit?limit=-1', {
@@ -135,16 +135,16 @@ test('a whole security log has the place of a listing, from its beginning until 
       }),
     );
   const unread = await readAll();
-  expect([unread.status, stats().inFlight.list]).toEqual([200, 1]);
+  expect([unread.status, admission.stats().inFlight.list]).toEqual([200, 1]);
   await unread.body?.cancel();
-  expect(stats().inFlight.list).toBe(0);
+  expect(admission.stats().inFlight.list).toBe(0);
   expect(JSON.parse(await (await readAll()).text()).length).toBeGreaterThan(0);
-  expect(stats().inFlight.list).toBe(0);
+  expect(admission.stats().inFlight.list).toBe(0);
 
   const ends: (() => void)[] = [];
   try {
     for (;;) {
-      ends.push(start('list', account.aid));
+      ends.push(admission.start('list', account.aid));
     }
   } catch {
     // Every place that one account may have.
@@ -153,5 +153,5 @@ test('a whole security log has the place of a listing, from its beginning until 
   for (const end of ends) {
     end();
   }
-  expect(stats().inFlight).toEqual(NOTHING);
+  expect(admission.stats().inFlight).toEqual(NOTHING);
 });

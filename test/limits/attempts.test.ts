@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import type { CountedGuess } from '../../server/account/store.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import { createAttempts } from '../../server/limits/attempts.ts';
+import type { ServiceSettings } from '../../server/core/settings.ts';
+import { Attempts } from '../../server/limits/attempts.ts';
+import type { CountedGuess, LimitStore } from '../../server/limits/store.ts';
+import { stub } from '../http/stub-endpoints.ts';
 
 const FAILURES_MAX = 2;
 const OPEN: CountedGuess = { kind: 'open', waitMs: 0, hasSucceeded: false };
@@ -18,8 +20,9 @@ function attemptsOf({ counting, marking = async () => undefined }: Answers = {})
   const calls: string[] = [];
   const time = { now: 1_000_000 };
   let count = 0;
-  const accountStore = {
-    async countGuess(_: unknown, __: unknown, hasSpare: boolean) {
+  const store = stub<LimitStore>({
+    guessCounters: () => ({ own: 'o', network: 'n', success: 's' }),
+    async countGuess(_, __, hasSpare) {
       calls.push(hasSpare ? 'count' : 'count strictly');
       if (counting !== undefined) {
         return counting();
@@ -43,12 +46,11 @@ function attemptsOf({ counting, marking = async () => undefined }: Answers = {})
       await marking();
       count = 0;
     },
-  };
-  const settings = { authFailuresMax: FAILURES_MAX, authLockSeconds: 60 };
-  const attempts = createAttempts({ accountStore, settings, now: () => time.now });
+  });
+  const settings = stub<ServiceSettings>({ authFailuresMax: FAILURES_MAX, authLockSeconds: 60 });
+  const attempts = new Attempts(store, settings, () => time.now);
   const present = (credential: string, code?: 'passphrase_wrong' | 'overloaded'): Promise<string> => {
-    const counters = { own: 'o', network: 'n', success: 's' };
-    const guess = { id: 'g', ip: '192.0.2.1', digest: () => credential, counters: () => counters };
+    const guess = { id: 'g', kind: 'key', of: 'g', ip: '192.0.2.1', digest: () => credential } as const;
     const work = async (): Promise<string> => {
       calls.push(`verify ${credential}`);
       if (code !== undefined) {

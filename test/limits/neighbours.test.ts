@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createAdmission } from '../../server/limits/admission.ts';
+import { Admission } from '../../server/limits/admission.ts';
 import { createContext, type RequestContext } from '../../server/request/context.ts';
 import { ItemPages } from '../../server/vault/list/page.ts';
 import type { ItemStore } from '../../server/vault/store/items.ts';
@@ -9,13 +9,13 @@ const ACCOUNT = { aid: '' } as NonNullable<RequestContext['account']>;
 
 function createWorld() {
   let now = 0;
-  const admission = createAdmission(() => now);
+  const admission = new Admission(() => now);
   const contextOf = (isPublic: boolean): RequestContext =>
     Object.assign(createContext({ requestId: '', ip: '', userAgent: '', source: 'vault' }), {
       account: isPublic ? undefined : ACCOUNT,
     });
   return {
-    ...admission,
+    admission,
     pass: (ms: number) => {
       now += ms;
     },
@@ -40,14 +40,14 @@ describe('an account is alone', () => {
   test('until somebody else asks, and again a second after that', () => {
     const world = createWorld();
     world.ask('a');
-    expect([world.isAlone('a'), world.isAlone('b')]).toEqual([true, false]);
+    expect([world.admission.isAlone('a'), world.admission.isAlone('b')]).toEqual([true, false]);
     world.pass(500);
     world.ask('b');
-    expect([world.isAlone('a'), world.isAlone('b')]).toEqual([false, false]);
+    expect([world.admission.isAlone('a'), world.admission.isAlone('b')]).toEqual([false, false]);
     world.pass(501);
-    expect([world.isAlone('a'), world.isAlone('b')]).toEqual([false, true]);
+    expect([world.admission.isAlone('a'), world.admission.isAlone('b')]).toEqual([false, true]);
     world.pass(499);
-    expect(world.isAlone('a')).toBe(true);
+    expect(world.admission.isAlone('a')).toBe(true);
   });
 
   test('however often it asks itself', () => {
@@ -55,30 +55,30 @@ describe('an account is alone', () => {
     world.ask('b');
     world.ask('a');
     world.ask('a');
-    expect(world.isAlone('a')).toBe(false);
+    expect(world.admission.isAlone('a')).toBe(false);
     world.pass(1_000);
     world.ask('a');
-    expect(world.isAlone('a')).toBe(true);
+    expect(world.admission.isAlone('a')).toBe(true);
   });
 
   test('beside probes without credentials', () => {
     const world = createWorld();
     world.ask('127.0.0.1', true);
-    expect(world.isAlone('a')).toBe(true);
+    expect(world.admission.isAlone('a')).toBe(true);
   });
 });
 
 test('short work of an account alone takes most turns, beside another one few', async () => {
   const world = createWorld();
   const held = world.hold('greedy', 200);
-  expect(world.stats().running).toBe(84);
+  expect(world.admission.stats().running).toBe(84);
   world.hold('small', 30);
-  expect(world.stats().running).toBe(84 + 11);
+  expect(world.admission.stats().running).toBe(84 + 11);
   for (const ctx of held.slice(0, 84)) {
-    world.leave(ctx);
+    world.admission.leave(ctx);
   }
   await Promise.resolve();
-  expect(world.stats().running).toBe(16 + 16);
+  expect(world.admission.stats().running).toBe(16 + 16);
 });
 
 test('pieces of pages: all at once alone, four beside others, and none is forgotten', async () => {
@@ -86,7 +86,7 @@ test('pieces of pages: all at once alone, four beside others, and none is forgot
   const ends: (() => void)[] = [];
   const add = (owner: string, count: number): readonly Promise<void>[] =>
     Array.from({ length: count }, () =>
-      world.piece(owner, () => new Promise<void>((resolve) => ends.push(resolve))),
+      world.admission.piece(owner, () => new Promise<void>((resolve) => ends.push(resolve))),
     );
   const settle = async (): Promise<void> => {
     for (let n = 0; n < 8; n++) {
@@ -102,7 +102,7 @@ test('pieces of pages: all at once alone, four beside others, and none is forgot
   // Nobody has asked but `b`, who is alone as far as it knows: its pieces come at once, those of `a` in fours.
   expect(ends.length).toBe(24);
   world.ask('a');
-  const failed = world.piece('a', () => Promise.reject(new Error('lost'))).catch(() => 'failed');
+  const failed = world.admission.piece('a', () => Promise.reject(new Error('lost'))).catch(() => 'failed');
   while (ends.length > 0) {
     ends.splice(0, 1).forEach((end) => void end());
     await settle();
@@ -128,7 +128,7 @@ test('a listing reads pages of 128 items while others are there, and longer ones
   });
   world.ask('b');
   const range = { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-  for await (const { fields } of new ItemPages(store, world).read(range, { part: 'meta' })) {
+  for await (const { fields } of new ItemPages(store, world.admission).read(range, { part: 'meta' })) {
     sizes.push(fields.tokens.length);
     if (sizes.length === 2) {
       world.pass(1_000);
@@ -138,14 +138,14 @@ test('a listing reads pages of 128 items while others are there, and longer ones
 });
 
 test('rejections wait before they are told, but never more than a thousand', async () => {
-  const { holdBack } = createAdmission(() => 0);
+  const admission = new Admission(() => 0);
   const told: string[] = [];
-  const held = Array.from({ length: 1_024 }, () => holdBack().then(() => told.push('held')));
-  await holdBack().then(() => told.push('one more'));
+  const held = Array.from({ length: 1_024 }, () => admission.holdBack().then(() => told.push('held')));
+  await admission.holdBack().then(() => told.push('one more'));
   expect(told).toEqual(['one more']);
   await Promise.all(held);
   expect(told.length).toBe(1_025);
-  const again = holdBack().then(() => told.push('again'));
+  const again = admission.holdBack().then(() => told.push('again'));
   await Promise.resolve();
   expect(told.at(-1)).toBe('held');
   await again;

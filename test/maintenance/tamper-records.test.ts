@@ -159,8 +159,8 @@ describe('values that nobody would write', () => {
     try {
       const client = account.via(limited.handle);
       const from = { source: '127.0.0.1', network: '127.0.0.1' };
-      const { accountStore } = limited.opened.stores;
-      const { own: counter } = accountStore.passphraseCounters(await vault.kidOf(account, 'u'), from);
+      const { limitStore } = limited.opened.stores;
+      const { own: counter } = limitStore.guessCounters('key', await vault.kidOf(account, 'u'), from);
       for (const value of odd) {
         forget();
         await vault.raw.set(counter, value);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { createIdempotencyStore, type IdempotencyStore } from '../../server/request/idempotency-store.ts';
+import { IdempotencyStore } from '../../server/request/idempotency-store.ts';
 import { useRedis } from '../redis/redis.ts';
 
 const PRINT = Buffer.from('fingerprint');
@@ -9,7 +9,7 @@ const LOST = { code: 'idempotency_conflict' };
 const redis = useRedis();
 let store: IdempotencyStore;
 beforeAll(() => {
-  store = createIdempotencyStore(redis.link);
+  store = new IdempotencyStore(redis.link);
 });
 
 function claim() {

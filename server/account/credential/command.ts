@@ -2,7 +2,7 @@ import { CommandError, defineCommand, type Result, type Table } from '../../cli/
 import { ACCOUNT, accountOf, checkAccount, withCommandErrors } from '../../cli/operator.ts';
 import { SCOPES, type Scope } from '../../core/scopes.ts';
 import type { Accounts } from '../accounts.ts';
-import { overlapOf } from '../overlap.ts';
+import { overlapOf } from '../passwords.ts';
 import type { Credentials, CredentialWithSecret } from './credentials.ts';
 import type { Credential } from './schema.ts';
 

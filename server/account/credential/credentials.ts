@@ -4,9 +4,9 @@ import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { GENERATED_CHARACTERS } from '../../domain/account/password.ts';
 import {
   credentialIdOf,
+  GENERATED_CHARACTERS,
   isCredentialId,
   isWithinLimits,
   SECRET_PREFIX,

@@ -3,7 +3,7 @@ import { objectOf } from '../../http/audit.ts';
 import { defineRoute } from '../../http/route.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../../schema/common.ts';
-import { overlapOf } from '../overlap.ts';
+import { overlapOf } from '../passwords.ts';
 import type { CredentialWithSecret as NewCredential } from './credentials.ts';
 import {
   CreateCredential,

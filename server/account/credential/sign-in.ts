@@ -6,6 +6,7 @@ import { VaultError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Crypto } from '../../crypto/client.ts';
 import type { Account, RequestContext } from '../../request/context.ts';
+import type { AccountRecords } from '../records.ts';
 import { type CredentialRecord, endOf, openCredential } from './records.ts';
 import type { CredentialName, CredentialStore } from './store.ts';
 
@@ -55,9 +56,8 @@ export class CredentialSignIn {
   constructor(
     private readonly store: CredentialStore,
     private readonly crypto: Crypto,
+    private readonly records: AccountRecords,
     private readonly audit: Audit,
-    /** Reads an account as it is stored now; undefined if none has this name. */
-    private readonly readOwner: (name: string) => Promise<SignedInAccount | undefined>,
     private readonly now: Clock,
   ) {
     this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
@@ -118,7 +118,7 @@ export class CredentialSignIn {
     const known = this.cache.get(id);
     const [stored, owner] = await Promise.all([
       this.reading(`${aid} ${id}`, () => this.store.read(aid, id)),
-      known && this.readOwner(known.record.account),
+      known && this.records.find(known.record.account),
     ]);
     if (stored === undefined) {
       return undefined;
@@ -128,7 +128,7 @@ export class CredentialSignIn {
       return known;
     }
     const record = isSame ? known.record : await openCredential(this.crypto, name, stored);
-    const nowOwner = owner ?? (await this.readOwner(record.account));
+    const nowOwner = owner ?? (await this.records.find(record.account));
     if (nowOwner?.account.aid !== aid) {
       return undefined;
     }

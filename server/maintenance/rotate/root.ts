@@ -3,7 +3,7 @@ import { openAccount } from '../../account/records.ts';
 import type { Clock } from '../../core/clock.ts';
 import { eachOf, recover } from '../../core/concurrency.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { pepperIdOf } from '../../domain/account/pepper.ts';
+import { pepperIdOf } from '../../domain/account.ts';
 import type { Bucket } from '../../redis/records/name.ts';
 import type { CensusStore, IndexEntry } from '../store/census.ts';
 import type { RecordStore } from '../store/records.ts';
@@ -201,7 +201,7 @@ export class RootRotation {
     const waiting: string[] = [];
     for await (const page of this.recordStore.pages(this.recordStore.kinds.accounts, '')) {
       for (const { id: name, record } of page) {
-        const account = openAccount({ crypto: this.crypto }, name, record);
+        const account = openAccount(this.crypto, name, record);
         const opened = await recover(account, 'integrity_failed', undefined);
         if (opened === undefined || pepperIdOf(opened.phc) !== newest) {
           waiting.push(name);

@@ -3,7 +3,7 @@ import type { RecordFacts } from '../../../workers/jobs/maintenance/jobs.ts';
 import type { AuditStore } from '../../audit/store.ts';
 import { recover } from '../../core/concurrency.ts';
 import type { Crypto } from '../../crypto/client.ts';
-import { REVISION_GONE } from '../../domain/account/revision.ts';
+import { REVISION_GONE } from '../../domain/account.ts';
 import type { KeyStore } from '../../key/store.ts';
 import type { Fault } from '../report.ts';
 import type { FoundRecord, RecordStore } from '../store/records.ts';

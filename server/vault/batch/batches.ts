@@ -9,8 +9,8 @@ import type { Crypto } from '../../crypto/client.ts';
 import { type KeyOpener, type KeyRef, namedInBody } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
-import type { IdempotencyService, Repeatable } from '../../request/idempotency.ts';
-import type { MeteringService } from '../../request/metering.ts';
+import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
+import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { RULED_ITEMS_MAX } from '../list/list.ts';
 import { type ItemPage, type ItemPages, textAt } from '../list/page.ts';
@@ -74,8 +74,8 @@ export class Batches {
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly admission: Admission,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly rejections: Rejections,

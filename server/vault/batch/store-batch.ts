@@ -9,8 +9,8 @@ import type { Crypto } from '../../crypto/client.ts';
 import { type Done, done, type KeyOpener, namedInBody, type Retry } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
-import type { IdempotencyService, Repeatable } from '../../request/idempotency.ts';
-import type { MeteringService } from '../../request/metering.ts';
+import type { Idempotency, Repeatable } from '../../request/idempotency.ts';
+import type { Metering } from '../../request/metering.ts';
 import { requireKey } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { stringAt } from '../list/page.ts';
@@ -42,8 +42,8 @@ export class StoreBatches {
   constructor(
     private readonly crypto: Crypto,
     private readonly admission: Admission,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly keys: KeyOpener,
     private readonly itemWriter: ItemWriter,
     private readonly batchWriter: BatchWriter,

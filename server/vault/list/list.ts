@@ -10,7 +10,7 @@ import type { Crypto } from '../../crypto/client.ts';
 import type { KeyOpener, KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount } from '../../request/context.ts';
-import type { MeteringService } from '../../request/metering.ts';
+import type { Metering } from '../../request/metering.ts';
 import type { Rules } from '../../rule/rules.ts';
 import { type CardMetadataSource, withCardMetadata } from '../card-metadata.ts';
 import { type ReadView, type View, viewOf } from '../reader.ts';
@@ -71,7 +71,7 @@ export class VaultTrees {
     private readonly store: ItemStore,
     private readonly crypto: Crypto,
     private readonly admission: Admission,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly cards: CardMetadataSource,

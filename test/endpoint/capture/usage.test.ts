@@ -45,7 +45,7 @@ function addedInTheEnd(
   work: () => Promise<unknown>,
   who = account,
 ): Promise<Readonly<Record<string, number>>> {
-  return added(work, { who, settled: vault.opened.services.metering.flush });
+  return added(work, { who, settled: () => vault.opened.services.metering.flush() });
 }
 
 describe('what counts', () => {

@@ -233,7 +233,7 @@ describe('counting', () => {
   test('is stored before the reply: a reading that cannot be counted is not answered', async () => {
     const { token, endpoint } = await newItem();
     const counted = await countsOf(async () => {
-      failNext(vault.opened.stores.accountStore, 'addUsage', new VaultError('store_unavailable'));
+      failNext(vault.opened.stores.usageStore, 'add', new VaultError('store_unavailable'));
       expect((await use({ token }, endpoint)).outcome).toBe('503 store_unavailable');
     });
     expect(counted.api_requests).toBe(0);

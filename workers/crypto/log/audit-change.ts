@@ -6,7 +6,7 @@
  * As text, the last of the entry: `account REVISION`, `account gone`, `endpoint ID DIGEST` or `endpoint ID DIGEST gone`, and
  * the same with `credential`.
  */
-import { REVISION_GONE } from '../../../server/domain/account/revision.ts';
+import { REVISION_GONE } from '../../../server/domain/account.ts';
 import { IntegrityError } from '../primitives/bytes.ts';
 
 /** A change of an account's record, of an endpoint or of a credential. */

@@ -1,6 +1,6 @@
 /** Argon2id (RFC 9106): passphrases into keys, account passwords into verifiers. */
 import { argon2 } from 'node:crypto';
-import { FAST_HASH_PREFIX, isFastHash } from '../../../server/domain/account/password.ts';
+import { FAST_HASH_PREFIX, isFastHash } from '../../../server/domain/account.ts';
 import { aad } from './aad.ts';
 import { EMPTY, equalBytes, IntegrityError, wipe } from './bytes.ts';
 import { randomBytes } from './random.ts';

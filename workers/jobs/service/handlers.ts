@@ -1,5 +1,5 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-import { PEPPER_MARK } from '../../../server/domain/account/pepper.ts';
+import { PEPPER_MARK } from '../../../server/domain/account.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { parseJson } from '../../../server/domain/json/json.ts';
 import { encodeReference, metadataDigest } from '../../crypto/item/lookup.ts';
