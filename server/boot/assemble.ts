@@ -83,7 +83,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
-    jobs: jobs.figures,
+    jobs,
     work: () => admission.stats(),
     isSadRewritten: () => rewrites.isOk(),
     sink: () => auditStream?.figures() ?? {},
@@ -99,7 +99,7 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     /** Takes expired verification codes off the disk, if it is time; resolves with the ms until the next round. */
     rewriteExpired,
     background: createBackground({
-      ...{ startJobs: jobs.start, sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
+      ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
       writeRejections: () => audit.writeSoon(),
       stream: auditStream && (() => auditStream.round()),
     }),

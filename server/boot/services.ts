@@ -11,9 +11,10 @@ import { AuditListing } from '../audit/listing.ts';
 import { AuditQueue } from '../audit/queue.ts';
 import { AuditRetention } from '../audit/retention.ts';
 import { AuditVerifier } from '../audit/verifier.ts';
-import { createCallBounds } from '../call/bounds.ts';
-import { createRetryPause } from '../call/retry-pause.ts';
-import { createProxySending } from '../call/send.ts';
+import { CallBounds, JobSlots } from '../call/bounds.ts';
+import { createRetryPause } from '../call/outcome.ts';
+import { CallPreparer } from '../call/prepare.ts';
+import { CallSender } from '../call/send.ts';
 import { Certificates } from '../certificate/certificates.ts';
 import { Compliance } from '../compliance/compliance.ts';
 import { Connections } from '../connection/connections.ts';
@@ -30,9 +31,10 @@ import { CaptureWebhooks } from '../endpoint/webhooks.ts';
 import { Exports } from '../export/exports.ts';
 import { HostedForms } from '../form/forms.ts';
 import type { Roots } from '../installation/roots.ts';
-import { createProxyJobs } from '../job/jobs.ts';
-import { createLazyJobQueue } from '../job/lazy-queue.ts';
-import { createJobListing } from '../job/listing.ts';
+import { ProxyJobs } from '../job/jobs.ts';
+import { JobListing } from '../job/listing.ts';
+import { JobQueue } from '../job/queue.ts';
+import { JobSteps } from '../job/steps.ts';
 import { Keys } from '../key/keys.ts';
 import { type KeyDependent, KeyOpener } from '../key/opener.ts';
 import { KeyRecords } from '../key/records.ts';
@@ -51,8 +53,8 @@ import { Verifier } from '../maintenance/verify/verify.ts';
 import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
 import { createThirdParties } from '../outbound/third-parties.ts';
-import { createProxy } from '../proxy/proxy.ts';
-import { createRelay } from '../relay/relay.ts';
+import { ProxyService } from '../proxy/proxy.ts';
+import { Relay } from '../relay/relay.ts';
 import { Idempotency } from '../request/idempotency.ts';
 import { Metering } from '../request/metering.ts';
 import { Rules } from '../rule/rules.ts';
@@ -100,13 +102,13 @@ interface Foundation {
 
 /** The queue of asynchronous requests. */
 interface Queued {
-  readonly queue: ReturnType<typeof createLazyJobQueue>;
+  readonly queue: JobQueue;
 }
 
 type Audits = ReturnType<typeof createAuditServices>;
 type Access = ReturnType<typeof createAccess>;
 type Items = ReturnType<typeof createItemServices>;
-type Proxied = ReturnType<typeof createProxyServices>;
+type Calls = ReturnType<typeof createCalls>;
 
 /** All services of a vault, by name. */
 export type Services = ReturnType<typeof createServices>;
@@ -116,24 +118,19 @@ export type Services = ReturnType<typeof createServices>;
  * before it.
  */
 export function createServices(base: Foundation) {
-  const { options, recordEvent } = base;
   const maintenance = createMaintenance(base);
   const audits = createAuditServices(base, maintenance);
-  const queue: Queued['queue'] = createLazyJobQueue(
-    options.redis,
-    (name) => proxied.jobs.run(name),
-    recordEvent,
-  );
+  const queue = new JobQueue(base.options.redis, base.recordEvent);
   const access = createAccess(base, audits, { queue });
   const items = createItemServices(base, access);
-  const proxied = createProxyServices(base, { ...access, ...items, queue });
+  const calls = createCalls(base, { ...access, ...items, queue });
   return {
     ...maintenance,
     ...audits,
     ...access,
     ...items,
-    ...createEndpointServices(base, { ...audits, ...access, ...items, ...proxied }),
-    ...proxied,
+    ...createEndpointServices(base, { ...audits, ...access, ...items, ...calls }),
+    ...createProxyServices(base, { ...access, ...items, ...calls, queue }),
     ...createAccountServices(base, access),
   };
 }
@@ -222,7 +219,7 @@ function createAccess(
     async removeOfKey(aid, kid) {
       for await (const ids of jobStore.removeOfKey(aid, kid)) {
         // An entry that stays in the queue is an id without a job: it ends when it is due.
-        await Promise.all(ids.map((id) => queue.dequeue(`${aid}.${id}`).catch(() => undefined)));
+        await Promise.all(ids.map((id) => queue.remove(`${aid}.${id}`).catch(() => undefined)));
       }
     },
   };
@@ -343,7 +340,7 @@ function createItemServices(
 /** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
 function createEndpointServices(
   { crypto, now, randomId, settings, stores }: Foundation,
-  services: Audits & Access & Items & Pick<Proxied, 'webhooks'>,
+  services: Audits & Access & Items & Pick<Calls, 'webhooks'>,
 ) {
   const { audit, metering, idempotency, rates, accounts, keyOpener: keys } = services;
   const { rules, storing, replacing, reading, rejections, trees, webhooks } = services;
@@ -377,12 +374,11 @@ function createEndpointServices(
   };
 }
 
-/** Requests to third parties: client certificates, the proxy, and its asynchronous requests. */
-function createProxyServices(
-  { crypto, cursors, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
+/** Calls to third parties: client certificates, connections, and asynchronous requests. */
+function createCalls(
+  { crypto, now, randomId, random, settings, recordEvent, options, stores }: Foundation,
   {
     metering,
-    idempotency,
     accounts,
     keyOpener: keys,
     rules,
@@ -401,74 +397,107 @@ function createProxyServices(
   });
   const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
   const certificates = new Certificates(csrStore, certificateStore, crypto, metering, randomId);
-  const sending = createProxySending({
-    ...{ crypto, itemStore, thirdParties, keys, rules, storing, credentials: certificates, requesters },
-    ...{ recordEvent, now, retryPause, settings },
-  });
-  const jobs = createProxyJobs({
-    ...{ crypto, jobStore, keyStore, thirdParties, accounts, sending, enqueue: queue.enqueue },
-    ...{ recordEvent, now, randomId, random, retryPause },
-  });
-  const jobListing = createJobListing({
-    ...{ crypto, jobStore, keys, jobs, cursors, metering, requesters, recordEvent, now, randomId, settings },
-    dequeue: queue.dequeue,
-  });
-  const calls = createCallBounds();
-  const proxy = createProxy({
-    ...{
-      crypto,
-      connections,
-      itemStore,
-      reading,
-      jobStore,
-      thirdParties,
-      metering,
-      idempotency,
-      keys,
-      rules,
-      sending,
-      jobs,
-    },
-    ...{ rejections, calls, recordEvent, now, randomId, settings },
-  });
-  // No new job starts once `close` has been called; `finish` then waits for those in flight.
-  const end = (finish: () => Promise<void>) => async (): Promise<void> => {
-    jobs.close();
-    await finish();
-  };
+  const sender = new CallSender(
+    itemStore,
+    crypto,
+    thirdParties,
+    keys,
+    rules,
+    storing,
+    certificates,
+    requesters,
+    recordEvent,
+    retryPause,
+    settings,
+    now,
+  );
+  const steps = new JobSteps(
+    jobStore,
+    keyStore,
+    crypto,
+    thirdParties,
+    accounts,
+    sender,
+    recordEvent,
+    retryPause,
+    randomId,
+    now,
+  );
+  const preparer = new CallPreparer(
+    itemStore,
+    crypto,
+    thirdParties,
+    keys,
+    rules,
+    connections,
+    reading,
+    rejections,
+    metering,
+    settings,
+    now,
+  );
+  const jobs = new ProxyJobs(jobStore, steps, queue, new JobSlots(random, now), recordEvent, now);
+  const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
+  return { certificates, connections, thirdParties, sender, preparer, jobs, webhooks };
+}
+
+/** Requests to third parties, and the listing of the asynchronous ones. */
+function createProxyServices(
+  { crypto, cursors, now, randomId, settings, recordEvent, options, stores }: Foundation,
+  services: Access & Items & Calls & Queued,
+) {
+  const { metering, idempotency, keyOpener: keys, reading, rejections, queue } = services;
+  const { certificates, connections, thirdParties, sender, preparer, jobs } = services;
+  const bounds = new CallBounds();
   return {
     certificates,
     connections,
-    relay: createRelay({
-      ...{
-        crypto,
-        connections,
-        itemStore,
-        reading,
-        keys,
-        certs: certificates,
-        thirdParties,
-        metering,
-        sending,
-        rejections,
-      },
-      ...{ calls, recordEvent, now },
-    }),
-    proxy,
-    jobListing,
-    webhooks: new CaptureWebhooks(jobStore, crypto, thirdParties, jobs, settings, randomId, now),
-    /**
-     * Asynchronous requests of this server. `release` finishes those in flight and leaves queued ones to other
-     * servers.
-     */
-    jobs: {
-      start: queue.start,
-      run: jobs.run,
-      resume: jobs.resume,
-      release: end(queue.rest),
-      close: end(queue.close),
-      figures: { queued: queue.waiting, inFlight: jobs.inFlight },
-    },
+    jobs,
+    relay: new Relay(
+      stores.itemStore,
+      crypto,
+      thirdParties,
+      keys,
+      connections,
+      certificates,
+      reading,
+      rejections,
+      preparer,
+      sender,
+      bounds,
+      metering,
+      now,
+    ),
+    proxy: new ProxyService(
+      crypto,
+      thirdParties,
+      keys,
+      reading,
+      rejections,
+      preparer,
+      sender,
+      bounds,
+      jobs,
+      metering,
+      idempotency,
+      recordEvent,
+      randomId,
+      now,
+    ),
+    jobListing: new JobListing(
+      stores.jobStore,
+      crypto,
+      keys,
+      jobs,
+      queue,
+      options.networkTokenRequesters,
+      metering,
+      recordEvent,
+      cursors,
+      settings,
+      randomId,
+      now,
+    ),
   };
 }
 

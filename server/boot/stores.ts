@@ -6,7 +6,7 @@ import { CertificateStore, CsrStore } from '../certificate/store.ts';
 import { ComplianceStore } from '../compliance/store.ts';
 import { EndpointStore, SealingStore } from '../endpoint/store.ts';
 import { FormStore } from '../form/store.ts';
-import { createJobStore } from '../job/store/jobs.ts';
+import { JobStore } from '../job/store/jobs.ts';
 import { KeyStore } from '../key/store.ts';
 import { LimitStore } from '../limits/store.ts';
 import { HeadsStore } from '../log-heads/store.ts';
@@ -45,7 +45,7 @@ export function openStores(redis: RedisLink, buckets: number, isStreamed: boolea
     headsStore: new HeadsStore(redis, isStreamed),
     idempotencyStore: new IdempotencyStore(redis),
     itemStore: new ItemStore(redis, buckets, isStreamed),
-    jobStore: createJobStore(redis),
+    jobStore: new JobStore(redis),
     keyStore: new KeyStore(redis, buckets, isStreamed),
     limitStore: new LimitStore(redis),
     recordStore: new RecordStore(redis),

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { JobFacts, ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { ItemName } from '../../workers/jobs/vault/jobs.ts';
 import type { Certificates } from '../certificate/certificates.ts';
-import { bindParts } from '../core/bind.ts';
 import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
@@ -26,11 +25,9 @@ import {
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
-import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore, StoredItem } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
-import { asksForRepeat, judgeAttempt, type Verdict } from './outcome.ts';
-import type { RetryPause } from './retry-pause.ts';
+import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
 
 /** A requester of network tokens that the operator has configured. */
 export interface ProxyRequester extends Requester {
@@ -64,27 +61,228 @@ export interface Concluded {
   readonly bytes: Uint8Array;
 }
 
-interface SendingParts {
-  readonly crypto: Pick<Crypto, 'dropSad' | 'sealLog' | 'storeFetched'>;
-  readonly itemStore: Pick<ItemStore, 'appendLog' | 'bucketOf' | 'dropSad' | 'read'>;
-  readonly thirdParties: Pick<ThirdParties, 'send' | 'vet'>;
-  readonly keys: Pick<KeyOpener, 'find'>;
-  readonly rules: Pick<Rules, 'find'>;
-  readonly storing: Pick<ItemWriter, 'storeUnder'>;
-  readonly credentials: Pick<Certificates, 'find'>;
-  readonly requesters: readonly ProxyRequester[];
-  readonly recordEvent: RecordEvent;
-  readonly now: Clock;
-  readonly retryPause: RetryPause;
-  readonly settings: Pick<ServiceSettings, 'environment' | 'sadAfterProxy'>;
-}
+/** Sends calls for synchronous requests and asynchronous jobs: one attempt, and what follows from its reply. */
+export class CallSender {
+  constructor(
+    private readonly itemStore: ItemStore,
+    private readonly crypto: Crypto,
+    private readonly thirdParties: ThirdParties,
+    private readonly keys: KeyOpener,
+    private readonly rules: Rules,
+    private readonly writer: ItemWriter,
+    private readonly certificates: Certificates,
+    private readonly requesters: readonly ProxyRequester[],
+    private readonly recordEvent: RecordEvent,
+    private readonly retryPause: RetryPause,
+    private readonly settings: ServiceSettings,
+    private readonly now: Clock,
+  ) {}
 
-/** What synchronous and asynchronous requests have in common. */
-export type ProxySending = ReturnType<typeof createProxySending>;
+  /** Rejects at `query.requester_id` a requester that is not configured, or that cannot be reached. */
+  async vetRequester(id: string): Promise<void> {
+    if (this.isSimulated(id)) {
+      return;
+    }
+    const field = 'query.requester_id';
+    const requester = this.requesters.find((configured) => configured.id === id);
+    if (requester === undefined) {
+      throw new VaultError('invalid_request', {
+        field,
+        expected: 'must be a requester that the operator has set up',
+      });
+    }
+    await this.thirdParties.vet(requester.url, [], field);
+  }
 
-/** One attempt of a request, and what follows from its reply. */
-export function createProxySending(parts: SendingParts) {
-  return bindParts(parts, { vetRequester, admit, attempt, judge, conclude, dropSad });
+  /**
+   * Admits an attempt; `made` counts those before it. From the second attempt on it logs the use of the item once more.
+   * Rejects with `token_not_found`, `key_not_found` or `key_changed` when the item or the key is gone.
+   */
+  async admit(job: ProxyJob, made: number): Promise<void> {
+    const { what, token, kid } = job.facts;
+    if (what !== 'post') {
+      await this.requireKey(job);
+    }
+    if (token !== undefined) {
+      await (made === 0 ? this.readItem(kid, token) : this.logUse(job, token));
+    }
+  }
+
+  /** Makes an attempt, counted by `made`, and records how it has ended. */
+  async attempt(job: ProxyJob, made: number, deadlineMs: number): Promise<OutboundResult> {
+    const startedAt = performance.now();
+    const result = await this.send(job, deadlineMs);
+    this.recordAttempt(logNamesOf(job), made, startedAt, result);
+    return result;
+  }
+
+  /** Judges an attempt; `made` counts it. */
+  judge({ facts: { attempts, repeatable } }: ProxyJob, result: OutboundResult, made: number): Verdict {
+    return judgeAttempt(
+      result.ok
+        ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
+        : result,
+      { made, attempts, repeatable, now: this.now(), pause: this.retryPause },
+    );
+  }
+
+  /** Does with a reply what was asked for. Rejects as storing does, and with `reply_not_storable`. */
+  async conclude(job: ProxyJob, reply: TargetReply): Promise<Concluded> {
+    const { what, token } = job.facts;
+    const { status: statusCode, headers } = reply;
+    if (what === 'post') {
+      if (token !== undefined) {
+        const place = { aid: job.account.aid, kid: job.facts.kid };
+        await this.dropSad(statusCode, place, [token], logNamesOf(job));
+      }
+      return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
+    }
+    if (what === 'get' && asksForRepeat(statusCode)) {
+      return { outcome: { kind: 'unstored', statusCode, headers }, bytes: NO_BYTES };
+    }
+    if (what === 'network_token' && !isSuccess(statusCode)) {
+      throw new VaultError('reply_not_storable');
+    }
+    return this.store(job, reply);
+  }
+
+  /** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
+  async dropSad(
+    status: number,
+    place: Pick<ItemName, 'aid' | 'kid'>,
+    tokens: readonly string[],
+    logNames: LogNames,
+  ): Promise<void> {
+    if (this.settings.sadAfterProxy && isSuccess(status)) {
+      await Promise.all(tokens.map((token) => this.dropSadOf({ ...place, token }, logNames)));
+    }
+  }
+
+  /** Records how an attempt has ended; never what was sent. `made` counts the attempts, `startedAt` is on `performance.now()`. */
+  recordAttempt(
+    names: LogNames,
+    made: number,
+    startedAt: number,
+    result: OutboundResult | StreamingResult,
+  ): void {
+    this.recordEvent('proxy_attempt', {
+      ...names,
+      attempt: made,
+      ms: Math.round(performance.now() - startedAt),
+      ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
+    });
+  }
+
+  private isSimulated(requesterId: string | undefined): boolean {
+    return requesterId === SIMULATED_REQUESTER && this.settings.environment === 'staging';
+  }
+
+  /** Requires the generation of the key that a fetch is encrypted for to be its newest still. */
+  private async requireKey({ facts, account }: ProxyJob): Promise<void> {
+    const key = await this.keys.find(account, facts.user);
+    if (key.kid !== facts.kid || key.gen !== facts.gen) {
+      throw new VaultError('key_changed');
+    }
+  }
+
+  private readItem(kid: string, token: string): Promise<StoredItem> {
+    return untilDone(async () => {
+      const read = await this.itemStore.read(kid, token);
+      if (!read) {
+        throw new VaultError('token_not_found');
+      }
+      return read.kind === 'item' ? read : undefined;
+    });
+  }
+
+  private async logUse(job: ProxyJob, token: string): Promise<void> {
+    const { kid } = job.facts;
+    const { aid } = job.account;
+    const { logLength: seen, logTail } = await this.readItem(kid, token);
+    const own = { aid, kid, token, action: 'decrypt', outcome: 'ok', seen } as const;
+    const params = { ...actorOf(contextOf(job), this.now()), ...own };
+    const entry = await this.crypto.sealLog({ params, tail: logTail });
+    const logged = await this.itemStore.appendLog(this.itemStore.bucketOf(kid, token), [token], [entry]);
+    if (logged.kind !== 'appended') {
+      throw new VaultError('overloaded');
+    }
+    if (!logged.present[0]) {
+      throw new VaultError('token_not_found');
+    }
+  }
+
+  private async send(job: ProxyJob, deadlineMs: number): Promise<OutboundResult> {
+    const { id, facts, request, account, room } = job;
+    const { requesterId } = facts;
+    if (this.isSimulated(requesterId)) {
+      return simulate(id, this.now());
+    }
+    const requester = this.requesters.find((configured) => configured.id === requesterId);
+    if (requesterId !== undefined && requester === undefined) {
+      // The operator has removed it since the request was accepted.
+      return { ok: false, code: 'destination_refused', sent: false };
+    }
+    const certId = requester ? requester.client_cert_id : facts.clientCertId;
+    const clientCert = certId === undefined ? undefined : await this.certificates.find(account.aid, certId);
+    const { aid, hosts } = account;
+    const owner = senderOf(aid, facts.credentialId);
+    const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
+    return this.thirdParties.send({
+      ...{ owner, id, request, requester, hosts, clientCert },
+      ...{ deadlineMs: ownMs, room },
+    });
+  }
+
+  /**
+   * Drops the data of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next
+   * payment with this card tries again.
+   */
+  private async dropSadOf(name: ItemName, logNames: LogNames): Promise<void> {
+    const { kid, token } = name;
+    try {
+      await untilDone(async () => {
+        const { meta } = await this.readItem(kid, token);
+        const without = await this.crypto.dropSad({ name, meta });
+        const dropped = without ? await this.itemStore.dropSad(kid, token, meta, without) : 'ok';
+        return dropped === 'changed' ? undefined : dropped;
+      });
+    } catch (error) {
+      recordFault(this.recordEvent, logNames, error);
+    }
+  }
+
+  /** Stores what was fetched, as a store request would. */
+  private async store(job: ProxyJob, { status: statusCode, headers, body }: TargetReply): Promise<Concluded> {
+    const { id, record, facts, account } = job;
+    const { reference, algorithm, user, kid, gen, summary = false } = facts;
+    const { aid } = account;
+    const request = { reference, algorithm, return_card_metadata: false, seed: id };
+    const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
+    const rules = await this.rules.find(aid, facts.rules);
+    let reported: { readonly extra: Uint8Array; readonly headers: HeaderEntries } = {
+      extra: NO_BYTES,
+      headers,
+    };
+    return untilDone(async () => {
+      const stored = await this.writer.storeUnder(
+        contextOf(job),
+        { aid, user, kid, gen, summary },
+        request,
+        async (wanted) => {
+          const params = { ...wanted, ...own };
+          const made = await this.crypto.storeFetched({ params, job: record, rules, headers, body });
+          reported = made;
+          return made.parts;
+        },
+      );
+      if (stored.kind !== 'done') {
+        await this.requireKey(job);
+        return undefined;
+      }
+      const shown = { statusCode, headers: reported.headers, tokenInfo: stored.value };
+      return { outcome: { kind: 'stored', ...shown }, bytes: reported.extra } as const;
+    });
+  }
 }
 
 /** What names a job in the log: the request that asked for it, its own id and its account. */
@@ -115,251 +313,18 @@ async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
   throw new VaultError('overloaded');
 }
 
-function isSimulated({ settings }: SendingParts, requesterId: string | undefined): boolean {
-  return requesterId === SIMULATED_REQUESTER && settings.environment === 'staging';
-}
-
-/** Rejects at `query.requester_id` a requester that is not configured, or that cannot be reached. */
-async function vetRequester(parts: SendingParts, id: string): Promise<void> {
-  const { thirdParties, requesters } = parts;
-  if (isSimulated(parts, id)) {
-    return;
-  }
-  const field = 'query.requester_id';
-  const requester = requesters.find((configured) => configured.id === id);
-  if (requester === undefined) {
-    throw new VaultError('invalid_request', {
-      field,
-      expected: 'must be a requester that the operator has set up',
-    });
-  }
-  await thirdParties.vet(requester.url, [], field);
-}
-
-/**
- * Called before each attempt; `made` counts those before it. From the second attempt on it logs the use of the item once
- * more. Rejects with `token_not_found`, `key_not_found` or `key_changed` when the item or the key is gone.
- */
-async function admit(parts: SendingParts, job: ProxyJob, made: number): Promise<void> {
-  const { what, token, kid } = job.facts;
-  if (what !== 'post') {
-    await requireKey(parts, job);
-  }
-  if (token !== undefined) {
-    await (made === 0 ? readItem(parts, kid, token) : logUse(parts, job, token));
-  }
-}
-
-/** What is fetched is encrypted for a generation of the key, which must still be its newest. */
-async function requireKey({ keys }: SendingParts, { facts, account }: ProxyJob): Promise<void> {
-  const key = await keys.find(account, facts.user);
-  if (key.kid !== facts.kid || key.gen !== facts.gen) {
-    throw new VaultError('key_changed');
-  }
-}
-
-function readItem({ itemStore }: SendingParts, kid: string, token: string): Promise<StoredItem> {
-  return untilDone(async () => {
-    const read = await itemStore.read(kid, token);
-    if (!read) {
-      throw new VaultError('token_not_found');
-    }
-    return read.kind === 'item' ? read : undefined;
-  });
-}
-
-async function logUse(parts: SendingParts, job: ProxyJob, token: string): Promise<void> {
-  const { crypto, itemStore, now } = parts;
-  const { kid } = job.facts;
-  const { aid } = job.account;
-  const { logLength: seen, logTail } = await readItem(parts, kid, token);
-  const params = {
-    ...actorOf(contextOf(job), now()),
-    aid,
-    kid,
-    token,
-    action: 'decrypt',
-    outcome: 'ok',
-    seen,
-  } as const;
-  const entry = await crypto.sealLog({ params, tail: logTail });
-  const logged = await itemStore.appendLog(itemStore.bucketOf(kid, token), [token], [entry]);
-  if (logged.kind !== 'appended') {
-    throw new VaultError('overloaded');
-  }
-  if (!logged.present[0]) {
-    throw new VaultError('token_not_found');
-  }
-}
-
-/** What names a request in the log. */
-export type LogNames = Readonly<Record<string, unknown>>;
-
-/** Records how an attempt has ended; never what was sent. `made` counts the attempts, `startedAt` is on `performance.now()`. */
-export function recordAttempt(
-  { recordEvent }: Pick<SendingParts, 'recordEvent'>,
-  names: LogNames,
-  made: number,
-  startedAt: number,
-  result: OutboundResult | StreamingResult,
-): void {
-  recordEvent('proxy_attempt', {
-    ...names,
-    attempt: made,
-    ms: Math.round(performance.now() - startedAt),
-    ...(result.ok ? { status: result.status } : { code: result.code, reason: result.reason }),
-  });
-}
+/** Names of a request in the log. */
+type LogNames = Readonly<Record<string, unknown>>;
 
 /** Records a fault; errors that callers may see are not faults. */
-export function recordFault(
-  { recordEvent }: Pick<SendingParts, 'recordEvent'>,
-  names: LogNames,
-  error: unknown,
-): void {
+export function recordFault(recordEvent: RecordEvent, names: LogNames, error: unknown): void {
   if (isFault(asVaultError(error))) {
     recordEvent('job_failed', { ...names, ...failureFields(error) });
   }
-}
-
-/** Makes an attempt, counted by `made`. */
-async function attempt(
-  parts: SendingParts,
-  job: ProxyJob,
-  made: number,
-  deadlineMs: number,
-): Promise<OutboundResult> {
-  const startedAt = performance.now();
-  const result = await send(parts, job, deadlineMs);
-  recordAttempt(parts, logNamesOf(job), made, startedAt, result);
-  return result;
-}
-
-async function send(parts: SendingParts, job: ProxyJob, deadlineMs: number): Promise<OutboundResult> {
-  const { thirdParties, requesters, credentials, now } = parts;
-  const { id, facts, request, account, room } = job;
-  const { requesterId } = facts;
-  if (isSimulated(parts, requesterId)) {
-    return simulate(id, now());
-  }
-  const requester = requesters.find((configured) => configured.id === requesterId);
-  if (requesterId !== undefined && requester === undefined) {
-    // The operator has removed it since the request was accepted.
-    return { ok: false, code: 'destination_refused', sent: false };
-  }
-  const certId = requester ? requester.client_cert_id : facts.clientCertId;
-  const clientCert = certId === undefined ? undefined : await credentials.find(account.aid, certId);
-  const { aid, hosts } = account;
-  const owner = senderOf(aid, facts.credentialId);
-  const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
-  return thirdParties.send({ owner, id, request, requester, hosts, clientCert, deadlineMs: ownMs, room });
 }
 
 function simulate(id: string, now: number): OutboundResult {
   const digits = createHash('sha256').update(`network token ${id}`).digest().readUInt32BE(0) % 1_000_000_000;
   const body = simulateToken(String(digits).padStart(9, '0'), now);
   return { ok: true, status: 200, headers: [['Content-Type', 'application/json']], body };
-}
-
-/** What follows from an attempt; `made` counts it. */
-function judge(
-  { now, retryPause }: SendingParts,
-  { facts: { attempts, repeatable } }: ProxyJob,
-  result: OutboundResult,
-  made: number,
-): Verdict {
-  return judgeAttempt(
-    result.ok
-      ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
-      : result,
-    { made, attempts, repeatable, now: now(), pause: retryPause },
-  );
-}
-
-/** Does with a reply what was asked for. Rejects as storing does, and with `reply_not_storable`. */
-async function conclude(parts: SendingParts, job: ProxyJob, reply: TargetReply): Promise<Concluded> {
-  const { what, token } = job.facts;
-  const { status: statusCode, headers } = reply;
-  if (what === 'post') {
-    if (token !== undefined) {
-      const place = { aid: job.account.aid, kid: job.facts.kid };
-      await dropSad(parts, statusCode, place, [token], logNamesOf(job));
-    }
-    return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
-  }
-  if (what === 'get' && asksForRepeat(statusCode)) {
-    return { outcome: { kind: 'unstored', statusCode, headers }, bytes: NO_BYTES };
-  }
-  if (what === 'network_token' && !isSuccess(statusCode)) {
-    throw new VaultError('reply_not_storable');
-  }
-  const { tokenInfo, extra, headers: shown } = await store(parts, job, reply);
-  return { outcome: { kind: 'stored', statusCode, headers: shown, tokenInfo }, bytes: extra };
-}
-
-/** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
-async function dropSad(
-  parts: SendingParts,
-  status: number,
-  place: Pick<ItemName, 'aid' | 'kid'>,
-  tokens: readonly string[],
-  logNames: LogNames,
-): Promise<void> {
-  if (parts.settings.sadAfterProxy && isSuccess(status)) {
-    await Promise.all(tokens.map((token) => dropSadOf(parts, { ...place, token }, logNames)));
-  }
-}
-
-/**
- * The same of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next payment with
- * this card tries again.
- */
-async function dropSadOf(parts: SendingParts, name: ItemName, logNames: LogNames): Promise<void> {
-  const { crypto, itemStore } = parts;
-  const { kid, token } = name;
-  try {
-    await untilDone(async () => {
-      const { meta } = await readItem(parts, kid, token);
-      const without = await crypto.dropSad({ name, meta });
-      const done = without ? await itemStore.dropSad(kid, token, meta, without) : 'ok';
-      return done === 'changed' ? undefined : done;
-    });
-  } catch (error) {
-    recordFault(parts, logNames, error);
-  }
-}
-
-/** Stores what was fetched, as `store` would; `extra` and `headers` are what is reported of the reply. */
-async function store(
-  parts: SendingParts,
-  job: ProxyJob,
-  reply: TargetReply,
-): Promise<{ readonly tokenInfo: TokenInfo; readonly extra: Uint8Array; readonly headers: HeaderEntries }> {
-  const { crypto, rules, storing } = parts;
-  const { id, record, facts, account } = job;
-  const { reference, algorithm, user, kid, gen, summary = false } = facts;
-  const { aid } = account;
-  const applied = await rules.find(aid, facts.rules);
-  const request = { reference, algorithm, return_card_metadata: false, seed: id };
-  const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
-  const { headers, body } = reply;
-  let reported = { extra: NO_BYTES as Uint8Array, headers };
-  return untilDone(async () => {
-    const stored = await storing.storeUnder(
-      contextOf(job),
-      { aid, user, kid, gen, summary },
-      request,
-      async (wanted) => {
-        const params = { ...wanted, ...own };
-        const made = await crypto.storeFetched({ params, job: record, rules: applied, headers, body });
-        reported = made;
-        return made.parts;
-      },
-    );
-    if (stored.kind !== 'done') {
-      await requireKey(parts, job);
-      return undefined;
-    }
-    return { tokenInfo: stored.value, extra: reported.extra, headers: reported.headers };
-  });
 }

@@ -1,11 +1,7 @@
-import { checkOrder, vetOrder } from '../call/prepare.ts';
-import type { Clock, RandomId } from '../core/clock.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { CallPreparer } from '../call/prepare.ts';
+import type { RandomId } from '../core/clock.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
-import type { JobStore } from '../job/store/jobs.ts';
-import type { ThirdParties } from '../outbound/third-parties.ts';
-import { acceptJob } from '../proxy/proxy.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { OpenEndpoint } from './auth.ts';
 import type { CaptureWebhook } from './schema.ts';
@@ -15,13 +11,10 @@ const NO_BYTES = new Uint8Array(0);
 /** Webhooks of capture endpoints. */
 export class CaptureWebhooks {
   constructor(
-    private readonly jobStore: JobStore,
     private readonly crypto: Crypto,
-    private readonly thirdParties: ThirdParties,
+    private readonly preparer: CallPreparer,
     private readonly jobs: ProxyJobs,
-    private readonly settings: ServiceSettings,
     private readonly randomId: RandomId,
-    private readonly now: Clock,
   ) {}
 
   /**
@@ -29,9 +22,8 @@ export class CaptureWebhooks {
    * `destination_refused`.
    */
   async check(account: Account, body: Uint8Array): Promise<Uint8Array> {
-    const { crypto, settings, thirdParties } = this;
-    const order = await checkOrder({ crypto, settings }, account, 'capture', body);
-    await vetOrder({ thirdParties }, account, order);
+    const order = await this.preparer.checkOrder(account, 'capture', body);
+    await this.preparer.vetOrder(account, order);
     return order.facts.webhook === undefined ? NO_BYTES : order.bytes;
   }
 
@@ -49,8 +41,7 @@ export class CaptureWebhooks {
     const place = { aid, id: endpointId, kind: 'capture' } as const;
     const { policy } = records;
     const record = await this.crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
-    const job = { id, kid, phase: 'tell', kind: 'capture', record, again: seed !== undefined } as const;
-    const { jobStore, jobs, now } = this;
-    await acceptJob({ jobStore, jobs, now }, aid, job);
+    const again = seed !== undefined;
+    await this.jobs.accept(aid, { id, kid, phase: 'tell', kind: 'capture', record, again });
   }
 }

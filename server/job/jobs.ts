@@ -1,118 +1,137 @@
 import { createHash } from 'node:crypto';
-import { createJobSlots, type JobSlots } from '../call/bounds.ts';
+import type { JobSlots } from '../call/bounds.ts';
 import { recordFault } from '../call/send.ts';
-import { bindParts } from '../core/bind.ts';
-import type { RandomFraction } from '../core/clock.ts';
+import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
-import { ELSEWHERE_MS, type StepParts, sendStep, tellStep } from './steps.ts';
-import type { JobStore } from './store/jobs.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
+import type { JobQueue } from './queue.ts';
+import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
+import type { JobStore, NewJob } from './store/jobs.ts';
 
 const WAKE_PAUSE_MS = 1_000;
 /** The clocks of servers differ, and the queue wakes a job a little early. */
 const EARLY_MS = 500;
-
-interface JobDependencies extends Omit<StepParts, 'unsent'> {
-  readonly jobStore: JobStore;
-  readonly random: RandomFraction;
-  /** Puts a name into the queue, which calls `run` with it; behind those with a smaller place. */
-  readonly enqueue: (name: string, place: number) => Promise<void>;
-}
-
-interface Parts extends JobDependencies, StepParts {
-  readonly jobStore: JobStore;
-  readonly slots: JobSlots;
-  readonly state: { closed: boolean };
-}
-
-/** Asynchronous requests, from acceptance to the last call of the webhook. */
-export type ProxyJobs = ReturnType<typeof createProxyJobs>;
 
 /** The id of the job of an idempotent request: a repeat of the request finds the job of an interrupted one. */
 export function jobIdOf(kind: 'capture' | 'proxy', seed: string): string {
   return createHash('sha256').update(`${kind} ${seed}`).digest('base64url').slice(0, 22);
 }
 
-/** Makes the jobs of a server. They are stored; the queue says which server takes the next step of which job. */
-export function createProxyJobs(dependencies: JobDependencies) {
-  const slots = createJobSlots(dependencies);
-  const parts: Parts = { ...dependencies, slots, unsent: new Set<string>(), state: { closed: false } };
-  return bindParts(parts, { run, wake, resume, inFlight, close });
-}
-
 /**
- * Takes the next steps of the job `aid.id`. Gives the ms until the one after them, undefined when there is none. Throws what
- * the queue should retry.
+ * Asynchronous requests of a server, from acceptance to the last call of the webhook. They are stored; the queue decides
+ * which server takes the next step of which job.
  */
-async function run(parts: Parts, name: string): Promise<number | undefined> {
-  const { jobStore, slots, state, recordEvent, now } = parts;
-  const [aid = '', id = ''] = name.split('.');
-  if (state.closed) {
-    return ELSEWHERE_MS;
+export class ProxyJobs {
+  private isClosed = false;
+
+  constructor(
+    private readonly store: JobStore,
+    private readonly steps: JobSteps,
+    private readonly queue: JobQueue,
+    private readonly slots: JobSlots,
+    private readonly recordEvent: RecordEvent,
+    private readonly now: Clock,
+  ) {}
+
+  /** Stores a job, and puts it into the queue. Rejects with `jobs_full`. */
+  async accept(aid: string, job: NewJob): Promise<void> {
+    const made = await this.store.create(aid, job, this.now());
+    if (made.kind === 'full') {
+      throw new VaultError('jobs_full');
+    }
+    this.wake(aid, job.id, made.kind === 'ok' ? made.place : 1);
   }
-  const waitMs = slots.take(aid, name);
-  if (waitMs !== undefined) {
-    return waitMs;
+
+  /** Puts a stored job into the queue, now or as soon as the queue can be reached. Never fails. */
+  wake(aid: string, id: string, place: number): void {
+    const retry = async (): Promise<void> => {
+      do {
+        try {
+          return await this.queue.add(`${aid}.${id}`, { place });
+        } catch {
+          await pause(WAKE_PAUSE_MS);
+        }
+      } while (!this.isClosed);
+    };
+    void retry();
   }
-  try {
-    for (;;) {
-      const stored = await jobStore.read(aid, id);
-      const earlyMs = (stored?.nextMs ?? 0) - now();
-      if (earlyMs > EARLY_MS) {
-        // The queue may have two names of a job.
-        return earlyMs;
-      }
-      const step = stored?.phase === 'send' ? sendStep : tellStep;
-      const nextMs = stored && (await step(parts, { aid, id }, stored));
-      if (nextMs !== 0 || state.closed) {
-        return nextMs;
+
+  /** Puts every job of an account into the queue; those that are in it stay as they are. */
+  async resume(aid: string): Promise<void> {
+    let place = 0;
+    for await (const ids of this.store.list(aid)) {
+      for (const id of ids) {
+        place += 1;
+        await this.queue.add(`${aid}.${id}`, { place });
       }
     }
-  } catch (error) {
-    if (error instanceof VaultError && error.code === 'integrity_failed') {
-      // A retry cannot help. The job stays in its directory, where the sweep finds it again.
-      recordEvent('job_integrity_failed', { job: id, ...failureFields(error) });
-      return undefined;
-    }
-    recordFault(parts, { job: id }, error);
-    throw error;
-  } finally {
-    slots.give(aid);
   }
-}
 
-/** Puts a stored job into the queue, now or as soon as the queue can be reached. Never fails. */
-function wake({ enqueue, state }: Parts, aid: string, id: string, place: number): void {
-  const retry = async (): Promise<void> => {
-    do {
-      try {
-        return await enqueue(`${aid}.${id}`, place);
-      } catch {
-        await pause(WAKE_PAUSE_MS);
+  /** Returns the number of jobs in the queue. */
+  queued(): Promise<number> {
+    return this.queue.size();
+  }
+
+  /** Returns the number of jobs that this server works on. */
+  inFlight(): number {
+    return this.slots.running();
+  }
+
+  /** Starts to take steps of jobs. */
+  start(): void {
+    this.queue.start((name) => this.run(name));
+  }
+
+  /** Finishes the steps in flight, and leaves queued jobs to other servers. */
+  async release(): Promise<void> {
+    this.isClosed = true;
+    await this.queue.drain();
+  }
+
+  /** Finishes the steps in flight, and disconnects. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.queue.close();
+  }
+
+  /**
+   * Takes the next steps of the job `aid.id`. Returns the ms until the one after them, undefined when there is none. Throws
+   * what the queue should retry.
+   */
+  private async run(name: string): Promise<number | undefined> {
+    const [aid = '', id = ''] = name.split('.');
+    if (this.isClosed) {
+      return ELSEWHERE_MS;
+    }
+    const waitMs = this.slots.acquire(aid, name);
+    if (waitMs !== undefined) {
+      return waitMs;
+    }
+    try {
+      for (;;) {
+        const stored = await this.store.read(aid, id);
+        const earlyMs = (stored?.nextMs ?? 0) - this.now();
+        if (earlyMs > EARLY_MS) {
+          // The queue may have two names of a job.
+          return earlyMs;
+        }
+        const nextMs = stored && (await this.steps[stored.phase]({ aid, id }, stored));
+        if (nextMs !== 0 || this.isClosed) {
+          return nextMs;
+        }
       }
-    } while (!state.closed);
-  };
-  void retry();
-}
-
-/** Puts every job of an account into the queue; those that are in it stay as they are. */
-async function resume({ jobStore, enqueue }: Parts, aid: string): Promise<void> {
-  let place = 0;
-  for await (const ids of jobStore.list(aid)) {
-    for (const id of ids) {
-      place += 1;
-      await enqueue(`${aid}.${id}`, place);
+    } catch (error) {
+      if (error instanceof VaultError && error.code === 'integrity_failed') {
+        // A retry cannot help. The job stays in its directory, where the sweep finds it again.
+        this.recordEvent('job_integrity_failed', { job: id, ...failureFields(error) });
+        return undefined;
+      }
+      recordFault(this.recordEvent, { job: id }, error);
+      throw error;
+    } finally {
+      this.slots.release(aid);
     }
   }
-}
-
-/** How many jobs this server works on. */
-function inFlight({ slots }: Parts): number {
-  return slots.running();
-}
-
-/** Takes no further step. The queue waits for the steps in flight. */
-function close({ state }: Parts): void {
-  state.closed = true;
 }

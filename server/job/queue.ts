@@ -1,25 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
+import { JOBS_AT_ONCE } from '../call/bounds.ts';
 import { VaultError } from '../core/errors.ts';
 import { toVaultError } from '../redis/client.ts';
 import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.ts';
 import { redisKeys } from '../redis/records/keys.ts';
-
-/** A queue of ids in Redis. Each id is run by one process at a time; the queue does not know what an id means. */
-export interface JobQueue {
-  /** Adds an id; an id that is in the queue or runs is unchanged. */
-  add(id: string, options?: AddOptions): Promise<void>;
-  /** Removes an id; one that runs ends by itself. */
-  remove(id: string): Promise<void>;
-  /** The number of ids in the queue: waiting, delayed or running. */
-  size(): Promise<number>;
-  /** Starts to run ids. */
-  start(): void;
-  /** Starts no more ids and waits for those that run. Ids can still be added, for other processes. */
-  drain(): Promise<void>;
-  /** Drains, and closes the connections. */
-  close(): Promise<void>;
-}
+import type { RecordEvent } from '../telemetry/events.ts';
 
 /** When an id is run. */
 export interface AddOptions {
@@ -28,18 +14,16 @@ export interface AddOptions {
   readonly place?: number;
 }
 
-/** Options of a queue. */
-export interface JobQueueOptions {
-  readonly target: RedisTarget;
-  /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
-  readonly run: (id: string) => Promise<number | undefined>;
+/** Settings of a queue that only its tests change. */
+export interface JobQueueSettings {
   /** How many ids this process runs at the same time. */
   readonly concurrency: number;
-  /** The delay after `run` has thrown, from and to; one to five seconds by default. */
-  readonly thrownMs?: readonly [number, number];
-  /** Called when Redis is disconnected or reconnected, when `run` throws, and for other errors; names only, no data. */
-  readonly onEvent?: (event: string) => void;
+  /** The delay after a run has thrown, from and to. */
+  readonly thrownMs: readonly [number, number];
 }
+
+/** Runs an id; returns the ms until it runs again, or undefined if it is done. */
+export type RunJob = (id: string) => Promise<number | undefined>;
 
 /** The connections that run ids. */
 interface Running {
@@ -47,19 +31,11 @@ interface Running {
   readonly worker: Worker;
 }
 
-interface QueueState {
-  readonly options: JobQueueOptions;
-  /** The connection that adds ids. */
-  readonly adding: RawRedis;
+/** The connection that adds ids. */
+interface Adding {
+  readonly redis: RawRedis;
   readonly queue: Queue;
-  readonly watch: ConnectionWatch;
-  /** Runs in flight. */
-  readonly runs: Set<Promise<unknown>>;
-  running: Running | undefined;
-  draining: Promise<void> | undefined;
 }
-
-type ConnectionWatch = ReturnType<typeof watchConnections>;
 
 const NAME = 'run';
 /** The largest priority that the library accepts. */
@@ -69,12 +45,165 @@ const TIMEOUT_MS = 2_000;
 /** After a process stops, another runs its ids within the lock and two intervals. */
 const LOCK_MS = 12_000;
 const STALLED_MS = 4_000;
-const THROWN_MS = [1_000, 5_000] as const;
+const SETTINGS: JobQueueSettings = { concurrency: JOBS_AT_ONCE, thrownMs: [1_000, 5_000] };
 /** The longest wait for Redis when the queue is closed. */
 const CLOSE_MS = 3_000;
 
 // Only the id is stored, never a result or a failure, and a finished id can be added again.
 const STORED = { removeOnComplete: true, removeOnFail: true } as const;
+
+/** A queue of ids in Redis. Each id is run by one process at a time; the queue does not know what an id means. */
+export class JobQueue {
+  private readonly watch = watchConnections((event) => this.report(event));
+  /** Runs in flight. */
+  private readonly runs = new Set<Promise<unknown>>();
+  private adding: Adding | undefined;
+  private running: Running | undefined;
+  private draining: Promise<void> | undefined;
+  private closing: Promise<void> | undefined;
+
+  /** `recordEvent` gets names only: of disconnected and reconnected Redis, of runs that throw, and of other errors. */
+  constructor(
+    private readonly target: RedisTarget,
+    private readonly recordEvent: RecordEvent,
+    private readonly settings: JobQueueSettings = SETTINGS,
+  ) {}
+
+  /** Adds an id; an id that is in the queue or runs is unchanged. */
+  async add(id: string, { delayMs = 0, place = 1 }: AddOptions = {}): Promise<void> {
+    const priority = Math.min(place, PLACE_MAX);
+    await this.ask((queue) => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
+  }
+
+  /** Removes an id; one that runs ends by itself. */
+  async remove(id: string): Promise<void> {
+    await this.ask((queue) => queue.remove(id));
+  }
+
+  /** Returns the number of ids in the queue: waiting, delayed or running. */
+  size(): Promise<number> {
+    return this.ask((queue) => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized'));
+  }
+
+  /** Starts to run ids. */
+  start(run: RunJob): void {
+    if (this.running !== undefined || this.draining !== undefined) {
+      return;
+    }
+    const redis = openRawRedis(this.target, true);
+    this.watch.add(redis);
+    const worker = new Worker(NAME, (job: Job, token?: string) => this.handle(run, job, token), {
+      connection: redis.client,
+      prefix: redisKeys.jobQueue(''),
+      concurrency: this.settings.concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_MS,
+      maxStalledCount: 1e9,
+      runRetryDelay: 1_000,
+    });
+    worker.on('error', this.watch.onError);
+    this.running = { redis, worker };
+  }
+
+  /** Starts no more ids and waits for those that run. Ids can still be added, for other processes. */
+  drain(): Promise<void> {
+    this.draining ??= Promise.resolve().then(() => this.stopRunning());
+    return this.draining;
+  }
+
+  /** Drains, and closes the connections. */
+  close(): Promise<void> {
+    this.closing ??= Promise.resolve().then(async () => {
+      await this.drain();
+      if (this.adding !== undefined) {
+        await settled(this.adding.queue.close());
+        this.adding.redis.close();
+      }
+    });
+    return this.closing;
+  }
+
+  private report(event: string): void {
+    if (this.closing === undefined) {
+      this.recordEvent(event);
+    }
+  }
+
+  /** Connects at the first use, so that a command line that sends no requests opens no second connection. */
+  private connect(): Adding {
+    if (this.adding === undefined) {
+      const redis = openRawRedis(this.target, false);
+      this.watch.add(redis);
+      const queue = new Queue(NAME, {
+        connection: redis.client,
+        prefix: redisKeys.jobQueue(''),
+        streams: { events: { maxLen: 1 } },
+      });
+      queue.on('error', this.watch.onError);
+      this.adding = { redis, queue };
+    }
+    return this.adding;
+  }
+
+  /** Calls the library; throws `store_unavailable` if Redis is disconnected or too slow. */
+  private async ask<T>(call: (queue: Queue) => Promise<T>): Promise<T> {
+    const { queue, redis } = this.connect();
+    const end = Date.now() + TIMEOUT_MS;
+    try {
+      // Without a connection the library would keep commands and send them later.
+      await within(queue.waitUntilReady(), TIMEOUT_MS);
+      if (!isConnected(redis)) {
+        throw new VaultError('store_unavailable');
+      }
+      return await within(call(queue), end - Date.now());
+    } catch (error) {
+      throw toVaultError(error);
+    }
+  }
+
+  /** The library's handler of a job. */
+  private async handle(run: RunJob, job: Job, token: string | undefined): Promise<void> {
+    const running = this.runOnce(run, job.id ?? '');
+    this.runs.add(running);
+    const delayMs = await running.finally(() => this.runs.delete(running));
+    if (delayMs === undefined) {
+      return;
+    }
+    try {
+      await job.moveToDelayed(Date.now() + Math.max(0, delayMs), token);
+    } catch {
+      // Another process runs the id, or will when the lock has expired.
+      this.watch.onError();
+    }
+    // Signals to the library that the job is delayed. It would store the text of any other error.
+    throw new DelayedError();
+  }
+
+  private async runOnce(run: RunJob, id: string): Promise<number | undefined> {
+    if (this.draining !== undefined) {
+      return 0;
+    }
+    try {
+      return await run(id);
+    } catch {
+      this.report('job_queue_run_failed');
+      return randomInt(...this.settings.thrownMs);
+    }
+  }
+
+  private async stopRunning(): Promise<void> {
+    if (this.running === undefined) {
+      return;
+    }
+    const { redis, worker } = this.running;
+    this.watch.release(redis);
+    // While Redis is disconnected, a graceful close would wait for it: another process takes over the ids.
+    const closed = isConnected(redis) ? worker.close() : undefined;
+    await Promise.allSettled(this.runs);
+    await settled(closed ?? worker.close(true));
+    redis.close();
+  }
+}
 
 /** The result of `work`; throws `store_unavailable` after `ms`. */
 async function within<T>(work: Promise<T>, ms: number): Promise<T> {
@@ -129,132 +258,6 @@ function watchConnections(report: (event: string) => void) {
       if (disconnected.size === 0) {
         report('job_queue_error');
       }
-    },
-  };
-}
-
-async function runOnce({ draining, options }: QueueState, id: string): Promise<number | undefined> {
-  if (draining !== undefined) {
-    return 0;
-  }
-  try {
-    return await options.run(id);
-  } catch {
-    options.onEvent?.('job_queue_run_failed');
-    return randomInt(...(options.thrownMs ?? THROWN_MS));
-  }
-}
-
-/** The library's handler of a job. */
-async function handle(state: QueueState, job: Job, token: string | undefined): Promise<void> {
-  const run = runOnce(state, job.id ?? '');
-  state.runs.add(run);
-  const delayMs = await run.finally(() => state.runs.delete(run));
-  if (delayMs === undefined) {
-    return;
-  }
-  try {
-    await job.moveToDelayed(Date.now() + Math.max(0, delayMs), token);
-  } catch {
-    // Another process runs the id, or will when the lock has expired.
-    state.watch.onError();
-  }
-  // Signals to the library that the job is delayed. It would store the text of any other error.
-  throw new DelayedError();
-}
-
-function start(state: QueueState): void {
-  if (state.running !== undefined || state.draining !== undefined) {
-    return;
-  }
-  const redis = openRawRedis(state.options.target, true);
-  state.watch.add(redis);
-  const worker = new Worker(NAME, (job: Job, token?: string) => handle(state, job, token), {
-    connection: redis.client,
-    prefix: redisKeys.jobQueue(''),
-    concurrency: state.options.concurrency,
-    lockDuration: LOCK_MS,
-    stalledInterval: STALLED_MS,
-    maxStalledCount: 1e9,
-    runRetryDelay: 1_000,
-  });
-  worker.on('error', state.watch.onError);
-  state.running = { redis, worker };
-}
-
-async function stopRunning({ running, runs, watch }: QueueState): Promise<void> {
-  if (running === undefined) {
-    return;
-  }
-  const { redis, worker } = running;
-  watch.release(redis);
-  // While Redis is disconnected, a graceful close would wait for it: another process takes over the ids.
-  const closed = isConnected(redis) ? worker.close() : undefined;
-  await Promise.allSettled(runs);
-  await settled(closed ?? worker.close(true));
-  redis.close();
-}
-
-function drain(state: QueueState): Promise<void> {
-  state.draining ??= Promise.resolve().then(() => stopRunning(state));
-  return state.draining;
-}
-
-/** Calls the library; throws `store_unavailable` if Redis is disconnected or too slow. */
-async function ask<T>({ queue, adding }: QueueState, call: () => Promise<T>): Promise<T> {
-  const end = Date.now() + TIMEOUT_MS;
-  try {
-    // Without a connection the library would keep commands and send them later.
-    await within(queue.waitUntilReady(), TIMEOUT_MS);
-    if (!isConnected(adding)) {
-      throw new VaultError('store_unavailable');
-    }
-    return await within(call(), end - Date.now());
-  } catch (error) {
-    throw toVaultError(error);
-  }
-}
-
-/** Opens the queue. Without `start` it only adds ids. */
-export function createJobQueue(options: JobQueueOptions): JobQueue {
-  let closing: Promise<void> | undefined;
-  const onEvent = (event: string): void => {
-    if (closing === undefined) {
-      options.onEvent?.(event);
-    }
-  };
-  const watch = watchConnections(onEvent);
-  const adding = openRawRedis(options.target, false);
-  watch.add(adding);
-  const queue = new Queue(NAME, {
-    connection: adding.client,
-    prefix: redisKeys.jobQueue(''),
-    streams: { events: { maxLen: 1 } },
-  });
-  queue.on('error', watch.onError);
-  const state: QueueState = {
-    ...{ options: { ...options, onEvent }, adding, queue, watch },
-    ...{ runs: new Set(), running: undefined, draining: undefined },
-  };
-  const close = async (): Promise<void> => {
-    await drain(state);
-    await settled(queue.close());
-    adding.close();
-  };
-  return {
-    start: () => start(state),
-    async add(id, { delayMs = 0, place = 1 } = {}) {
-      const priority = Math.min(place, PLACE_MAX);
-      await ask(state, () => queue.add(NAME, {}, { ...STORED, jobId: id, delay: delayMs, priority }));
-    },
-    async remove(id) {
-      await ask(state, () => queue.remove(id));
-    },
-    drain: () => drain(state),
-    size: () => ask(state, () => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized')),
-    close() {
-      closing ??= Promise.resolve().then(close);
-      return closing;
     },
   };
 }

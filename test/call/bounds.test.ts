@@ -1,55 +1,64 @@
 import { describe, expect, test } from 'bun:test';
-import { createCallBounds, createJobSlots, JOBS_AT_ONCE } from '../../server/call/bounds.ts';
+import { CallBounds, JOBS_AT_ONCE, JobSlots } from '../../server/call/bounds.ts';
 
 /** What one account may have of all places. */
 const PLACES = JOBS_AT_ONCE / 2;
 
 test('an account has its places and no more, whatever the others do', () => {
-  const slots = createJobSlots({ now: () => 0, random: () => 0 });
+  const slots = new JobSlots(
+    () => 0,
+    () => 0,
+  );
   for (let i = 0; i < PLACES; i++) {
-    expect(slots.take('greedy', `greedy.${i}`)).toBeUndefined();
+    expect(slots.acquire('greedy', `greedy.${i}`)).toBeUndefined();
   }
-  expect(slots.take('greedy', 'greedy.more')).toBeGreaterThanOrEqual(1_000);
-  expect(slots.take('other', 'other.1')).toBeUndefined();
-  slots.give('greedy');
-  expect(slots.take('greedy', 'greedy.more')).toBeUndefined();
-  expect(slots.take('greedy', 'greedy.last')).toBeGreaterThanOrEqual(1_000);
+  expect(slots.acquire('greedy', 'greedy.more')).toBeGreaterThanOrEqual(1_000);
+  expect(slots.acquire('other', 'other.1')).toBeUndefined();
+  slots.release('greedy');
+  expect(slots.acquire('greedy', 'greedy.more')).toBeUndefined();
+  expect(slots.acquire('greedy', 'greedy.last')).toBeGreaterThanOrEqual(1_000);
 });
 
 test('the more wait, the longer each does, up to a minute; who asks again counts once', () => {
   let now = 0;
-  const slots = createJobSlots({ now: () => now, random: () => 1 });
+  const slots = new JobSlots(
+    () => 1,
+    () => now,
+  );
   for (let i = 0; i < PLACES; i++) {
-    slots.take('a', `a.running-${i}`);
+    slots.acquire('a', `a.running-${i}`);
   }
-  expect(slots.take('a', 'a.0')).toBe(1_005);
-  expect(slots.take('a', 'a.0')).toBe(1_005);
+  expect(slots.acquire('a', 'a.0')).toBe(1_005);
+  expect(slots.acquire('a', 'a.0')).toBe(1_005);
   for (let i = 1; i < 100; i++) {
-    slots.take('a', `a.${i}`);
+    slots.acquire('a', `a.${i}`);
   }
-  expect(slots.take('a', 'a.0')).toBe(1_500);
+  expect(slots.acquire('a', 'a.0')).toBe(1_500);
   for (let i = 100; i < 20_000; i++) {
-    slots.take('a', `a.${i}`);
+    slots.acquire('a', `a.${i}`);
   }
-  expect(slots.take('a', 'a.0')).toBe(60_000);
+  expect(slots.acquire('a', 'a.0')).toBe(60_000);
   // Those that have not asked for two minutes are not waited behind any more.
   now = 120_000;
-  expect(slots.take('a', 'a.new')).toBe(1_005);
+  expect(slots.acquire('a', 'a.new')).toBe(1_005);
 });
 
 test('each account gets less than is left, so that a newcomer finds a place beside six others', () => {
-  const slots = createJobSlots({ now: () => 0, random: () => 0 });
+  const slots = new JobSlots(
+    () => 0,
+    () => 0,
+  );
   const takeAll = (aid: string): number => {
     let taken = 0;
-    while (slots.take(aid, `${aid}.${taken}`) === undefined) {
+    while (slots.acquire(aid, `${aid}.${taken}`) === undefined) {
       taken += 1;
     }
     return taken;
   };
   expect(['a', 'b', 'c', 'd', 'e', 'f', 'newcomer'].map(takeAll)).toEqual([32, 16, 8, 4, 2, 1, 1]);
-  expect(slots.take('too late', 'too late.1')).toBe(1_000);
-  slots.give('a');
-  expect(slots.take('too late', 'too late.1')).toBeUndefined();
+  expect(slots.acquire('too late', 'too late.1')).toBe(1_000);
+  slots.release('a');
+  expect(slots.acquire('too late', 'too late.1')).toBeUndefined();
 });
 
 const OVERLOADED = expect.objectContaining({ code: 'overloaded' });
@@ -57,7 +66,7 @@ const MIB = 1_048_576;
 
 describe('calls to third parties', () => {
   test('are bounded, for each account and for all', () => {
-    const bounds = createCallBounds();
+    const bounds = new CallBounds();
     const enter = (aid: string, times: number) => Array.from({ length: times }, () => bounds.enter(aid, 0));
     const [first] = enter('greedy', 256);
     expect(() => bounds.enter('greedy', 0)).toThrow(OVERLOADED);
@@ -77,7 +86,7 @@ describe('calls to third parties', () => {
   });
 
   test('hold 32 MB of requests an account, twice their length each, and 128 MB in all', () => {
-    const bounds = createCallBounds();
+    const bounds = new CallBounds();
     const enterAll = (aid: string): ReturnType<typeof bounds.enter>[] => {
       const entered = [];
       for (;;) {
@@ -96,7 +105,7 @@ describe('calls to third parties', () => {
   });
 
   test('have eight long replies an account at a time, and 32 in all; the others wait in turn', async () => {
-    const bounds = createCallBounds();
+    const bounds = new CallBounds();
     const told: string[] = [];
     const ask = (aid: string) => {
       const call = bounds.enter(aid, 0);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { parseRetryAfter, pauseMs } from '../../server/call/retry-pause.ts';
+import { parseRetryAfter, pauseMs } from '../../server/call/outcome.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12, 0, 0);
 const ALMOST_ONE = 1 - 2 ** -53;

@@ -1,5 +1,5 @@
 /** Finds accepted requests that are still in Redis. */
-import { createJobQueue } from '../../server/job/queue.ts';
+import { JobQueue } from '../../server/job/queue.ts';
 import type { MortalVault } from './server.ts';
 
 const POLL_MS = 20;
@@ -23,11 +23,7 @@ export async function jobsLeft({ raw }: Pick<Place, 'raw'>): Promise<number> {
 
 /** Ids in the queue: waiting, delayed or running. */
 export async function queueLeft({ socketPath }: Pick<Place, 'socketPath'>): Promise<number> {
-  const queue = createJobQueue({
-    target: { kind: 'socket', path: socketPath },
-    run: () => Promise.resolve(undefined),
-    concurrency: 1,
-  });
+  const queue = new JobQueue({ kind: 'socket', path: socketPath }, () => undefined);
   try {
     return await queue.size();
   } finally {

@@ -14,7 +14,10 @@ import type { SealingKeys } from '../../server/endpoint/sealing-keys.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
 import type { HttpParts } from '../../server/http/deps.ts';
+import type { JobListing } from '../../server/job/listing.ts';
 import type { Job } from '../../server/job/schema.ts';
+import type { ProxyService } from '../../server/proxy/proxy.ts';
+import type { Relay } from '../../server/relay/relay.ts';
 import type { RequestContext } from '../../server/request/context.ts';
 import type { Rules } from '../../server/rule/rules.ts';
 import type { Rule } from '../../server/rule/schema.ts';
@@ -84,11 +87,11 @@ function bytesOf(text: string): Uint8Array {
 /** The proxy and its certificates. */
 function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' | 'connections' | 'relay'> {
   return {
-    proxy: {
+    proxy: stub<ProxyService>({
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
       get: note('proxyGet', () => ({ reply: bytesOf(ACCEPTED), replayed: true })),
       networkToken: note('networkToken', () => ({ reply: bytesOf(ACCEPTED), replayed: false })),
-    },
+    }),
     certificates: stub<Certificates>({
       createCsr: note('createCsr', () => CSR),
       readCsr: note('readCsr', () => CSR),
@@ -99,13 +102,13 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' 
       list: note('listCertificates', () => [CERTIFICATE]),
       remove: note('removeCertificate', () => undefined),
     }),
-    relay: {
+    relay: stub<Relay>({
       relay: note('relay', () => ({
         status: 402,
         headers: [['Content-Type', 'text/plain']],
         body: bytesOf('no'),
       })),
-    },
+    }),
     connections: stub<Connections>({
       create: note('createConnection', () => CONNECTION),
       replace: note('replaceConnection', () => CONNECTION),
@@ -203,7 +206,7 @@ const JOB: Job = {
 
 /** What the stub says of jobs. */
 export function stubJobs(note: Note) {
-  return {
+  return stub<JobListing>({
     list: note('listJobs', () => ({ jobs: [JOB], nextToken: undefined })),
     listAll: note(
       'listAllJobs',
@@ -212,7 +215,7 @@ export function stubJobs(note: Note) {
     read: note('readJob', () => JOB),
     redeliver: note('redeliverJob', () => JOB),
     cancel: note('cancelJob', () => undefined),
-  };
+  });
 }
 
 /** Every secret that a stub shows is this one. */

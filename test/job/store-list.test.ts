@@ -1,8 +1,8 @@
 /** Pages of many jobs, those that go on among those that have ended. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
-import { createJobStore, type JobStore } from '../../server/job/store/jobs.ts';
-import type { JobPosition, JobState } from '../../server/job/store/list.ts';
+import type { JobPosition, JobState } from '../../server/job/store/jobs.ts';
+import { JobStore } from '../../server/job/store/jobs.ts';
 import type { RedisLink } from '../../server/redis/client.ts';
 import { openRedis } from '../../server/redis/open.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
       return link.command(name, args);
     },
   });
-  store = createJobStore(counting);
+  store = new JobStore(counting);
 });
 afterAll(async () => {
   raw.disconnect();

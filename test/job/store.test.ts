@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { createJobStore, JOBS_MAX, type JobStore } from '../../server/job/store/jobs.ts';
+import { JOBS_MAX, JobStore } from '../../server/job/store/jobs.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { useRedis } from '../redis/redis.ts';
 
@@ -20,7 +20,7 @@ const BILL = { month: '2031-05', operation: 'proxy_attempt' } as const;
 const redis = useRedis();
 let store: JobStore;
 beforeAll(() => {
-  store = createJobStore(redis.link);
+  store = new JobStore(redis.link);
 });
 
 /** A job that may be created by one request alone. */

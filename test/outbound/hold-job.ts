@@ -1,5 +1,5 @@
 /** A process of its own that takes jobs and never ends one, for what only the end of a process can show. */
-import { createJobQueue } from '../../server/job/queue.ts';
+import { JobQueue } from '../../server/job/queue.ts';
 import type { RedisTarget } from '../../server/redis/connect.ts';
 import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
@@ -16,12 +16,9 @@ export async function holdAlone(
 
 if (import.meta.main) {
   const held = Promise.withResolvers<undefined>();
-  createJobQueue({
-    target: JSON.parse(process.argv[2] ?? '') as RedisTarget,
-    concurrency: 1,
-    run: (id) => {
-      process.stdout.write(id);
-      return held.promise;
-    },
-  }).start();
+  const target = JSON.parse(process.argv[2] ?? '') as RedisTarget;
+  new JobQueue(target, () => undefined, { concurrency: 1, thrownMs: [1_000, 5_000] }).start((id) => {
+    process.stdout.write(id);
+    return held.promise;
+  });
 }

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type Redis from 'ioredis';
-import type { JobQueue } from '../../server/job/queue.ts';
 import { openRaw, startTestRedis, type TestRedis } from '../helpers/redis.ts';
-import { closeQueues, createRuns, EARLY_MS, openQueue, untilEmpty } from './queues.ts';
+import { closeQueues, createRuns, EARLY_MS, openQueue, type TestQueue, untilEmpty } from './queues.ts';
 
 let redis: TestRedis;
 let raw: Redis;
@@ -135,7 +134,7 @@ describe('two queues', () => {
     const queues = [2, 3].map((concurrency) =>
       openQueue(redis, runs, { concurrency, run: () => gate.promise }),
     );
-    const [first] = queues as [JobQueue, JobQueue];
+    const [first] = queues as [TestQueue, TestQueue];
     await Promise.all(Array.from({ length: 12 }, (_, i) => first.add(`a.${i}`)));
     for (const queue of queues) {
       queue.start();

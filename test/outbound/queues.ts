@@ -1,5 +1,5 @@
 /** Job queues for tests, and what they ran. */
-import { createJobQueue, type JobQueue, type JobQueueOptions } from '../../server/job/queue.ts';
+import { JobQueue, type JobQueueSettings, type RunJob } from '../../server/job/queue.ts';
 import { type RedisPlace, targetOf } from '../helpers/redis.ts';
 
 /** By how much something may seem to come early: a clock of ms may show one less. */
@@ -27,23 +27,34 @@ export function createRuns() {
 }
 
 type Runs = ReturnType<typeof createRuns>;
-type Settings = Partial<Omit<JobQueueOptions, 'target'>>;
+type Settings = Partial<JobQueueSettings> & {
+  readonly run?: RunJob;
+  readonly onEvent?: (event: string) => void;
+};
 
-const opened: JobQueue[] = [];
+/** A queue with what it runs. */
+export type TestQueue = Omit<JobQueue, 'start'> & { readonly start: () => void };
+
+const opened: TestQueue[] = [];
 
 /** A queue that runs everything once, unless it is told otherwise. */
-export function openQueue(redis: RedisPlace, runs: Runs, { run, ...rest }: Settings = {}): JobQueue {
-  const queue = createJobQueue({
-    target: targetOf(redis),
-    concurrency: 5,
-    run: (id) => {
-      runs.note(id);
-      return run?.(id) ?? Promise.resolve(undefined);
-    },
-    ...rest,
-  });
-  opened.push(queue);
-  return queue;
+export function openQueue(redis: RedisPlace, runs: Runs, settings: Settings = {}): TestQueue {
+  const { run, onEvent = () => undefined, concurrency = 5, thrownMs = [1_000, 5_000] } = settings;
+  const queue = new JobQueue(targetOf(redis), onEvent, { concurrency, thrownMs });
+  const test: TestQueue = {
+    add: (id, options) => queue.add(id, options),
+    remove: (id) => queue.remove(id),
+    size: () => queue.size(),
+    start: () =>
+      queue.start((id) => {
+        runs.note(id);
+        return run?.(id) ?? Promise.resolve(undefined);
+      }),
+    drain: () => queue.drain(),
+    close: () => queue.close(),
+  };
+  opened.push(test);
+  return test;
 }
 
 /** Closes all queues that a test has opened. */
@@ -52,7 +63,7 @@ export async function closeQueues(): Promise<void> {
 }
 
 /** Waits until everything in the queue is done; one that cannot tell, since it is on its way back to Redis, is not empty. */
-export async function untilEmpty(queue: JobQueue): Promise<void> {
+export async function untilEmpty(queue: TestQueue): Promise<void> {
   while ((await queue.size().catch(() => 1)) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

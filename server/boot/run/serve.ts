@@ -83,7 +83,7 @@ function stopOnSignal({
       listener.startDraining();
     },
     close: listener.close,
-    releaseJobs: vault.services.jobs.release,
+    releaseJobs: () => vault.services.jobs.release(),
     end: async () => {
       vault.background.stop();
       await recordServer(vault, 'server.stop', config).catch(() => undefined);

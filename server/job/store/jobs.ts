@@ -8,19 +8,6 @@ import cancelJobText from './cancel-job-4.lua' with { type: 'text' };
 import createJobText from './create-job-2.lua' with { type: 'text' };
 import endAttemptText from './end-attempt-1.lua' with { type: 'text' };
 import finishJobText from './finish-job-4.lua' with { type: 'text' };
-import {
-  type EndedAttempt,
-  type JobDetails,
-  type JobKind,
-  type JobOutcome,
-  type JobPhase,
-  type JobPosition,
-  type JobState,
-  placesOf,
-  readDetails,
-  readPage,
-  readState,
-} from './list.ts';
 import prelude from './prelude.lua' with { type: 'text' };
 import removeJobText from './remove-job-2.lua' with { type: 'text' };
 import removeJobsText from './remove-jobs-1.lua' with { type: 'text' };
@@ -48,6 +35,61 @@ export const JOBS_MAX = 100_000;
 const RESERVED_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
+
+/** The next step of a job: `send` its request to the target, or `tell` the webhook the result (the stored names). */
+export type JobPhase = (typeof PHASES)[number];
+const PHASES = ['send', 'tell'] as const;
+
+/** What a job does; the stored names are those of the API. */
+export type JobKind = (typeof JOB_KINDS)[number];
+export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+
+/** How a job has ended; `unknown` where its request may have arrived, and no reply came. */
+export type JobOutcome = (typeof OUTCOMES)[number];
+const OUTCOMES = ['done', 'failed', 'unknown', 'cancelled'] as const;
+
+/** An attempt that has ended: when it began, how long it took, and the status or the error code that it ended with. */
+export interface EndedAttempt {
+  readonly atMs: number;
+  readonly ms: number;
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+}
+
+/** A place in the listing of jobs, newest first: the time of creation, ms since 1970, and the id. */
+export interface JobPosition {
+  readonly createdMs: number;
+  readonly id: string;
+}
+
+/** What is listed of a job without opening its record. */
+export interface JobState extends JobPosition {
+  readonly hasEnded: boolean;
+  readonly phase: JobPhase;
+  /** Undefined for jobs of earlier versions. */
+  readonly kind: JobKind | undefined;
+  readonly kid: string | undefined;
+  /** Attempts that were begun in this phase. */
+  readonly attempts: number;
+  readonly isInFlight: boolean;
+  /** Whether its report was asked for again after it had ended. */
+  readonly isRepeated: boolean;
+  /** Of its request; undefined before that is known, and for a capture. */
+  readonly outcome: JobOutcome | undefined;
+  readonly isUndelivered: boolean;
+  readonly endedMs: number | undefined;
+  readonly nextMs: number | undefined;
+}
+
+/** The rest of what is shown of a job. */
+export interface JobDetails {
+  /** The phase of the record, which may have begun after the state was read. */
+  readonly phase: JobPhase;
+  /** Encrypted. */
+  readonly record: Buffer;
+  readonly sent: readonly EndedAttempt[];
+  readonly told: readonly EndedAttempt[];
+}
 
 /** An accepted job; its record is encrypted. */
 export interface NewJob {
@@ -97,75 +139,296 @@ export interface StoredJob {
   readonly nextMs: number | undefined;
 }
 
+/** The result of beginning the phase `tell` again; `place` as for a creation. */
+type JobRepetition =
+  | { readonly kind: 'ok'; readonly place: number }
+  | { readonly kind: 'gone' | 'cancelled' | 'full' };
+
 /** How an attempt is billed, in a month (`YYYY-MM`). */
 export interface JobBill {
   readonly month: string;
   readonly operation: 'proxy_attempt' | 'network_token';
 }
 
-/** Jobs of accounts. Each change names the state that was read; of two concurrent changes one returns false. */
-export interface JobStore {
-  /** With `again` the result is `exists` also for a day after the job was removed. */
-  create(aid: string, job: NewJob, nowMs: number): Promise<JobCreation>;
-  read(aid: string, id: string): Promise<StoredJob | undefined>;
+/** The store of jobs of accounts. Each change names the state that was read; of two concurrent changes one returns false. */
+export class JobStore {
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Stores a job. With `again` the result is `exists` also for a day after the job was removed. */
+  async create(
+    aid: string,
+    { id, kid, phase, kind, record, again }: NewJob,
+    nowMs: number,
+  ): Promise<JobCreation> {
+    const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase, kind];
+    const word = asText(await this.redis.run(createJob, openKeysOf(aid, id), args));
+    return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
+  }
+
+  async read(aid: string, id: string): Promise<StoredJob | undefined> {
+    const [phase, record, attempts, flight, sent, last, kid, next] = asList(
+      await this.redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i', 'x']),
+    );
+    return phase === null && record === null
+      ? undefined
+      : {
+          phase: asPhase(phase),
+          record: asBytes(record),
+          attempts: asAttempts(attempts),
+          flight: asText(flight),
+          sent: sent !== null,
+          last: asOptionalBytes(last),
+          kid: kid === null ? undefined : asText(kid),
+          nextMs: next === null ? undefined : asAttempts(next),
+        };
+  }
+
   /** Records an attempt before it is made, and bills it; `entry`: how the one in flight ended. False if the job is no longer as `seen`. */
-  startAttempt(
+  async startAttempt(
     aid: string,
     id: string,
     seen: Pick<StoredJob, 'phase' | 'attempts' | 'flight'>,
     nonce: string,
-    begin: { readonly nowMs: number; readonly entry?: AttemptEntry },
+    { nowMs, entry }: { readonly nowMs: number; readonly entry?: AttemptEntry },
     bill?: JobBill,
-  ): Promise<boolean>;
+  ): Promise<boolean> {
+    const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
+    const { phase, attempts, flight } = seen;
+    const args = [phase, attempts, flight, nonce, bill?.operation ?? '', nowMs, entryText(entry)];
+    return isOk(await this.redis.run(startAttempt, keys, args));
+  }
+
   /** Records that an attempt has ended and another will follow; false if it is not the one in flight. */
-  endAttempt(aid: string, id: string, nonce: string, attempt: AttemptEnd): Promise<boolean>;
+  async endAttempt(
+    aid: string,
+    id: string,
+    nonce: string,
+    { sent, report, entry, nextMs }: AttemptEnd,
+  ): Promise<boolean> {
+    const args = [nonce, sent ? '1' : '', report ?? '', entryText(entry), nextMs];
+    return isOk(await this.redis.run(endAttempt, [redisKeys.job(aid, id)], args));
+  }
+
   /** Moves from phase `send`, with `flight` as read, to phase `tell` with a new record and no attempts. */
-  startReport(
+  async startReport(
     aid: string,
     id: string,
     flight: string,
-    report: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
-  ): Promise<boolean>;
+    {
+      record,
+      outcome,
+      entry,
+    }: { readonly record: Uint8Array; readonly outcome: JobOutcome; readonly entry: AttemptEntry },
+  ): Promise<boolean> {
+    const args = [flight, record, outcome, entryText(entry)];
+    return isOk(await this.redis.run(startReport, [redisKeys.job(aid, id)], args));
+  }
+
   /** Ends the job if `flight` is as read; from then on it is only listed. */
-  finish(
+  async finish(
     aid: string,
     id: string,
     flight: string,
-    end: { readonly nowMs: number; readonly isDelivered: boolean; readonly entry: AttemptEntry },
-  ): Promise<boolean>;
+    {
+      nowMs,
+      isDelivered,
+      entry,
+    }: { readonly nowMs: number; readonly isDelivered: boolean; readonly entry: AttemptEntry },
+  ): Promise<boolean> {
+    const args = [id, flight, RESERVED_MS, nowMs, isDelivered ? '1' : '', entryText(entry)];
+    return isOk(await this.redis.run(finishJob, allKeysOf(aid, id), args));
+  }
+
   /** Ends a job of which no attempt was begun, and replaces its request by `record`. */
-  cancel(aid: string, id: string, record: Uint8Array, nowMs: number): Promise<'ok' | 'started' | 'gone'>;
+  async cancel(aid: string, id: string, record: Uint8Array, nowMs: number) {
+    const reply = await this.redis.run(cancelJob, allKeysOf(aid, id), [id, record, RESERVED_MS, nowMs]);
+    return asOneOf(reply, ['ok', 'started', 'gone']);
+  }
+
   /** Lets an ended job begin its phase `tell` again; gives its place as a creation does. */
-  repeat(
-    aid: string,
-    id: string,
-    nowMs: number,
-  ): Promise<
-    { readonly kind: 'ok'; readonly place: number } | { readonly kind: 'gone' | 'cancelled' | 'full' }
-  >;
-  /** The jobs at and behind a place, newest first, at most `max`; the jobs of the place itself come first. */
-  page(
+  async repeat(aid: string, id: string, nowMs: number): Promise<JobRepetition> {
+    const word = asText(await this.redis.run(repeatJob, allKeysOf(aid, id), [id, JOBS_MAX, nowMs]));
+    return word === 'gone' || word === 'cancelled' || word === 'full'
+      ? { kind: word }
+      : { kind: 'ok', place: Number(word) };
+  }
+
+  /**
+   * Returns the jobs after a place, or those created before a time, newest first and at most `max`. One that is gone since
+   * is in its place without an outcome, so that a page continues after it.
+   */
+  async page(
     aid: string,
     from: JobPosition | undefined,
     beforeMs: number,
     max: number,
-  ): Promise<readonly JobState[]>;
-  /** One job; undefined if there is none of this id. */
-  find(aid: string, id: string): Promise<JobState | undefined>;
-  /** The rest of what is shown of jobs, in the same order; undefined for one that is gone by now. */
-  details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]>;
-  /** The lengths of the records of jobs in bytes, in the same order. */
-  lengths(aid: string, jobs: readonly JobState[]): Promise<readonly number[]>;
+  ): Promise<readonly JobState[]> {
+    const [open = [], ended = []] = await Promise.all(
+      placesOf(aid).map(([directory]) => this.placesFrom(directory, from, beforeMs, max)),
+    );
+    // One that has ended in between is in both.
+    const going = new Set(open.map(({ id }) => id));
+    const places = [
+      ...open.map((place) => ({ ...place, hasEnded: false })),
+      ...ended.filter(({ id }) => !going.has(id)).map((place) => ({ ...place, hasEnded: true })),
+    ];
+    const page = places.sort(newestFirst).slice(0, max);
+    return Promise.all(
+      page.map(
+        async (place) =>
+          (await this.stateAt(aid, place, place.hasEnded)) ??
+          // It has moved since its directory was read, or it is gone.
+          (await this.stateAt(aid, place, !place.hasEnded)) ??
+          goneOf(place),
+      ),
+    );
+  }
+
+  /** Returns one job; undefined if there is none of this id. */
+  async find(aid: string, id: string): Promise<JobState | undefined> {
+    const place = { id, createdMs: undefined };
+    // A report that is repeated in between moves the job back.
+    return (
+      (await this.stateAt(aid, place, false)) ??
+      (await this.stateAt(aid, place, true)) ??
+      this.stateAt(aid, place, false)
+    );
+  }
+
+  /** Returns the rest of what is shown of jobs, in the same order; undefined for one that is gone by now. */
+  details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]> {
+    return Promise.all(
+      jobs.map(
+        // A job may have moved since its state was read.
+        async ({ id, hasEnded }) =>
+          (await this.detailsAt(aid, id, hasEnded)) ?? this.detailsAt(aid, id, !hasEnded),
+      ),
+    );
+  }
+
+  /** Returns the lengths of the records of jobs in bytes, in the same order. */
+  lengths(aid: string, jobs: readonly JobState[]): Promise<readonly number[]> {
+    return Promise.all(
+      jobs.map(async ({ id, hasEnded }) =>
+        asCount(await this.redis.command('HSTRLEN', [keyOf(aid, id, hasEnded), 'r'])),
+      ),
+    );
+  }
+
   /** Removes jobs that ended before a time. */
-  trim(aid: string, beforeMs: number): Promise<void>;
+  async trim(aid: string, beforeMs: number): Promise<void> {
+    const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
+    for (let kept = 0; ; ) {
+      const args = [prefix, beforeMs, REMOVE_STEP, kept];
+      const [seen = 0, stayed = 0] = asList(await this.redis.run(trimJobs, [directory], args)).map(asCount);
+      kept += stayed;
+      if (seen < REMOVE_STEP) {
+        return;
+      }
+    }
+  }
+
   /** Removes the job if `flight` is as read. */
-  remove(aid: string, id: string, flight: string): Promise<boolean>;
-  /** Ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
-  list(aid: string): AsyncGenerator<readonly string[]>;
+  async remove(aid: string, id: string, flight: string): Promise<boolean> {
+    return isOk(await this.redis.run(removeJob, openKeysOf(aid, id), [id, flight, RESERVED_MS]));
+  }
+
+  /** Lists ids of the account's jobs, oldest first, in chunks. Jobs may be added and removed at the same time. */
+  list(aid: string): AsyncGenerator<readonly string[]> {
+    return scanByScore(this.redis, redisKeys.jobDirectory(aid), LIST_STEP);
+  }
+
   /** Removes the jobs of a key, in every phase, in chunks; gives their ids. */
-  removeOfKey(aid: string, kid: string): AsyncGenerator<readonly string[]>;
+  async *removeOfKey(aid: string, kid: string): AsyncGenerator<readonly string[], void, void> {
+    for (const [directory, prefix] of placesOf(aid)) {
+      for await (const ids of scanByScore(this.redis, directory, LIST_STEP)) {
+        yield asList(await this.redis.run(removeKeyJobs, [directory], [prefix, kid, ...ids])).map(asText);
+      }
+    }
+  }
+
   /** Removes all jobs of an account, in chunks. */
-  removeAll(aid: string): Promise<void>;
+  async removeAll(aid: string): Promise<void> {
+    for (const [directory, prefix] of placesOf(aid)) {
+      while (asCount(await this.redis.run(removeJobs, [directory], [prefix, REMOVE_STEP])) > 0) {
+        // Each call removes one chunk.
+      }
+    }
+  }
+
+  /** Reads the state of a job; undefined for one that is gone, and for the reservation of an id. */
+  private async stateAt(
+    aid: string,
+    { id, createdMs }: { readonly id: string; readonly createdMs: number | undefined },
+    hasEnded: boolean,
+  ): Promise<JobState | undefined> {
+    const fields = await this.redis.command('HMGET', [keyOf(aid, id, hasEnded), ...STATE_FIELDS]);
+    const [phase, kind, kid, attempts, flight, outcome, ended, next, created, undelivered, repeated] =
+      asList(fields);
+    const knownPhase = oneOf(phase, PHASES);
+    if (knownPhase === undefined) {
+      return undefined;
+    }
+    return {
+      id,
+      createdMs: createdMs ?? numberOf(created) ?? (await this.placedMs(aid, id, hasEnded)),
+      hasEnded,
+      phase: knownPhase,
+      kind: oneOf(kind, JOB_KINDS),
+      kid: kid === null ? undefined : asText(kid),
+      attempts: numberOf(attempts) ?? 0,
+      isInFlight: flight !== null && asText(flight) !== '',
+      isUndelivered: undelivered !== null,
+      isRepeated: repeated !== null,
+      outcome: oneOf(outcome, OUTCOMES),
+      endedMs: numberOf(ended),
+      nextMs: numberOf(next),
+    };
+  }
+
+  /** Reads when a job of an earlier version was created: only its directory says it. */
+  private async placedMs(aid: string, id: string, hasEnded: boolean): Promise<number> {
+    const directory = hasEnded ? redisKeys.endedJobDirectory(aid) : redisKeys.jobDirectory(aid);
+    const score = await this.redis.command('ZSCORE', [directory, id]);
+    return score === null ? 0 : Number(String(score));
+  }
+
+  /** Reads the first places of a directory at or after one, newest first. */
+  private async placesFrom(
+    directory: string,
+    from: JobPosition | undefined,
+    beforeMs: number,
+    max: number,
+  ): Promise<readonly JobPosition[]> {
+    const start = from === undefined ? `(${beforeMs}` : String(from.createdMs);
+    const found: JobPosition[] = [];
+    for (let offset = 0; found.length < max; offset += max) {
+      const args = [directory, start, '-inf', 'BYSCORE', 'REV', 'LIMIT', offset, max, 'WITHSCORES'];
+      // RESP3 nests each member with its score; RESP2 gives one flat list.
+      const flat = asList(await this.redis.command('ZRANGE', args))
+        .flat()
+        .map(String);
+      for (let at = 0; at + 1 < flat.length; at += 2) {
+        const place = { id: flat[at] ?? '', createdMs: Number(flat[at + 1]) };
+        if (from === undefined || place.createdMs < from.createdMs || place.id < from.id) {
+          found.push(place);
+        }
+      }
+      if (flat.length < 2 * max) {
+        break;
+      }
+    }
+    return found;
+  }
+
+  private async detailsAt(aid: string, id: string, hasEnded: boolean): Promise<JobDetails | undefined> {
+    const fields = await this.redis.command('HMGET', [keyOf(aid, id, hasEnded), 'p', 'r', 'h', 't']);
+    const [stored, record, sent, told] = asList(fields);
+    const phase = oneOf(stored, PHASES);
+    return phase === undefined || record === null
+      ? undefined
+      : { phase, record: asBytes(record), sent: attemptsOf(sent), told: attemptsOf(told) };
+  }
 }
 
 function asAttempts(part: unknown): number {
@@ -177,150 +440,79 @@ function asAttempts(part: unknown): number {
 }
 
 function asPhase(part: unknown): JobPhase {
-  const phase = asText(part);
-  if (phase === 'send' || phase === 'tell') {
-    return phase;
+  const phase = oneOf(part, PHASES);
+  if (phase === undefined) {
+    throw new VaultError('integrity_failed');
   }
-  throw new VaultError('integrity_failed');
-}
-
-async function readJob(redis: RedisLink, aid: string, id: string): Promise<StoredJob | undefined> {
-  const [phase, record, attempts, flight, sent, last, kid, next] = asList(
-    await redis.command('HMGET', [redisKeys.job(aid, id), 'p', 'r', 'n', 'f', 'o', 'l', 'i', 'x']),
-  );
-  return phase === null && record === null
-    ? undefined
-    : {
-        phase: asPhase(phase),
-        record: asBytes(record),
-        attempts: asAttempts(attempts),
-        flight: asText(flight),
-        sent: sent !== null,
-        last: asOptionalBytes(last),
-        kid: kid === null ? undefined : asText(kid),
-        nextMs: next === null ? undefined : asAttempts(next),
-      };
-}
-
-async function* removeOfKey(
-  redis: RedisLink,
-  aid: string,
-  kid: string,
-): AsyncGenerator<readonly string[], void, void> {
-  for (const [directory, prefix] of placesOf(aid)) {
-    for await (const ids of scanByScore(redis, directory, LIST_STEP)) {
-      yield asList(await redis.run(removeKeyJobs, [directory], [prefix, kid, ...ids])).map(asText);
-    }
-  }
+  return phase;
 }
 
 function entryText(entry: AttemptEntry): string {
   return entry === undefined ? '' : `${entry.ms},${entry.status ?? ''},${entry.code ?? ''}`;
 }
 
+function keyOf(aid: string, id: string, hasEnded: boolean): string {
+  return hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
+}
+
+function openKeysOf(aid: string, id: string): string[] {
+  return [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
+}
+
 /** The keys of the scripts that end a job or begin it again. */
-function bothOf(aid: string, id: string): string[] {
+function allKeysOf(aid: string, id: string): string[] {
+  return [...openKeysOf(aid, id), redisKeys.endedJob(aid, id), redisKeys.endedJobDirectory(aid)];
+}
+
+/** The directories of an account's jobs, and the prefixes of the jobs in them: those that go on, and those that have ended. */
+function placesOf(aid: string): readonly (readonly [directory: string, prefix: string])[] {
   return [
-    ...[redisKeys.job(aid, id), redisKeys.jobDirectory(aid)],
-    ...[redisKeys.endedJob(aid, id), redisKeys.endedJobDirectory(aid)],
+    [redisKeys.jobDirectory(aid), redisKeys.job(aid, '')],
+    [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')],
   ];
 }
 
-async function trim(redis: RedisLink, aid: string, beforeMs: number): Promise<void> {
-  const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
-  for (let kept = 0; ; ) {
-    const args = [prefix, beforeMs, REMOVE_STEP, kept];
-    const [seen = 0, stayed = 0] = asList(await redis.run(trimJobs, [directory], args)).map(asCount);
-    kept += stayed;
-    if (seen < REMOVE_STEP) {
-      return;
-    }
-  }
+const ATTEMPT = /^(\d{1,15}),(\d{1,15}),(\d{3})?,([a-z_]{1,64})?$/;
+
+/** The attempts of a history; what no server writes is left out. */
+function attemptsOf(part: unknown): readonly EndedAttempt[] {
+  const text = part === null || part === undefined ? '' : asText(part);
+  return text.split(';').flatMap((entry) => {
+    const [, at, ms, status, code] = ATTEMPT.exec(entry) ?? [];
+    return at === undefined
+      ? []
+      : [
+          {
+            atMs: Number(at),
+            ms: Number(ms),
+            status: status === undefined ? undefined : Number(status),
+            code,
+          },
+        ];
+  });
 }
 
-/** What shows jobs. */
-function createJobReader(redis: RedisLink): Pick<JobStore, 'page' | 'find' | 'details' | 'lengths'> {
-  return {
-    page: (aid, from, beforeMs, max) => readPage(redis, aid, from, beforeMs, max),
-    async find(aid, id) {
-      const place = { id, createdMs: undefined };
-      // A report that is repeated in between moves the job back.
-      return (
-        (await readState(redis, aid, place, false)) ??
-        (await readState(redis, aid, place, true)) ??
-        readState(redis, aid, place, false)
-      );
-    },
-    details: (aid, jobs) => Promise.all(jobs.map((job) => readDetails(redis, aid, job))),
-    lengths: (aid, jobs) =>
-      Promise.all(
-        jobs.map(async ({ id, hasEnded }) => {
-          const key = hasEnded ? redisKeys.endedJob(aid, id) : redisKeys.job(aid, id);
-          return asCount(await redis.command('HSTRLEN', [key, 'r']));
-        }),
-      ),
-  };
+const STATE_FIELDS = ['p', 'w', 'i', 'n', 'f', 'v', 'z', 'x', 'c', 'u', 'd'];
+
+function numberOf(part: unknown): number | undefined {
+  const number = part === null ? Number.NaN : Number(asText(part));
+  return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** The jobs of one Redis. */
-export function createJobStore(redis: RedisLink): JobStore {
+function oneOf<Word extends string>(part: unknown, words: readonly Word[]): Word | undefined {
+  const text = part === null ? undefined : asText(part);
+  return words.find((word) => word === text);
+}
+
+function newestFirst(a: JobPosition, b: JobPosition): number {
+  return b.createdMs - a.createdMs || (a.id < b.id ? 1 : -1);
+}
+
+/** Stands for a job that is gone, so that a page continues after it. */
+function goneOf({ id, createdMs }: JobPosition): JobState {
   return {
-    async create(aid, { id, kid, phase, kind, record, again }, nowMs) {
-      const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      const args = [id, record, nowMs, JOBS_MAX, again ? '1' : '', kid, phase, kind];
-      const word = asText(await redis.run(createJob, keys, args));
-      return word === 'exists' || word === 'full' ? { kind: word } : { kind: 'ok', place: Number(word) };
-    },
-    read: (aid, id) => readJob(redis, aid, id),
-    async startAttempt(aid, id, seen, nonce, { nowMs, entry }, bill) {
-      const keys = [redisKeys.job(aid, id), ...(bill ? [redisKeys.usage(aid, bill.month)] : [])];
-      const args = [
-        seen.phase,
-        seen.attempts,
-        seen.flight,
-        nonce,
-        bill?.operation ?? '',
-        nowMs,
-        entryText(entry),
-      ];
-      return isOk(await redis.run(startAttempt, keys, args));
-    },
-    async endAttempt(aid, id, nonce, { sent, report = '', entry, nextMs }) {
-      const args = [nonce, sent ? '1' : '', report, entryText(entry), nextMs];
-      return isOk(await redis.run(endAttempt, [redisKeys.job(aid, id)], args));
-    },
-    async startReport(aid, id, flight, { record, outcome, entry }) {
-      const args = [flight, record, outcome, entryText(entry)];
-      return isOk(await redis.run(startReport, [redisKeys.job(aid, id)], args));
-    },
-    async finish(aid, id, flight, { nowMs, isDelivered, entry }) {
-      const args = [id, flight, RESERVED_MS, nowMs, isDelivered ? '1' : '', entryText(entry)];
-      return isOk(await redis.run(finishJob, bothOf(aid, id), args));
-    },
-    async cancel(aid, id, record, nowMs) {
-      const reply = await redis.run(cancelJob, bothOf(aid, id), [id, record, RESERVED_MS, nowMs]);
-      return asOneOf(reply, ['ok', 'started', 'gone']);
-    },
-    async repeat(aid, id, nowMs) {
-      const word = asText(await redis.run(repeatJob, bothOf(aid, id), [id, JOBS_MAX, nowMs]));
-      return word === 'gone' || word === 'cancelled' || word === 'full'
-        ? { kind: word }
-        : { kind: 'ok', place: Number(word) };
-    },
-    ...createJobReader(redis),
-    trim: (aid, beforeMs) => trim(redis, aid, beforeMs),
-    async remove(aid, id, flight) {
-      const keys = [redisKeys.job(aid, id), redisKeys.jobDirectory(aid)];
-      return isOk(await redis.run(removeJob, keys, [id, flight, RESERVED_MS]));
-    },
-    list: (aid) => scanByScore(redis, redisKeys.jobDirectory(aid), LIST_STEP),
-    removeOfKey: (aid, kid) => removeOfKey(redis, aid, kid),
-    async removeAll(aid) {
-      for (const [directory, prefix] of placesOf(aid)) {
-        while (asCount(await redis.run(removeJobs, [directory], [prefix, REMOVE_STEP])) > 0) {
-          // Each call removes one chunk.
-        }
-      }
-    },
+    ...{ id, createdMs, hasEnded: true, phase: 'tell', kind: undefined, kid: undefined, attempts: 0 },
+    ...{ isInFlight: false, isUndelivered: false, isRepeated: false },
+    ...{ outcome: undefined, endedMs: 0, nextMs: undefined },
   };
 }

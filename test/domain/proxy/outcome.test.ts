@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { type AttemptResult, type AttemptState, judgeAttempt } from '../../../server/call/outcome.ts';
-import { createRetryPause } from '../../../server/call/retry-pause.ts';
+import {
+  type AttemptResult,
+  type AttemptState,
+  createRetryPause,
+  judgeAttempt,
+} from '../../../server/call/outcome.ts';
 
 function state(changes: Partial<AttemptState> = {}): AttemptState {
   return {
