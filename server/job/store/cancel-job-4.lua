@@ -3,6 +3,7 @@
 -- KEYS  1 job  2 directory of the account's jobs  3 the same job once it has ended  4 directory of jobs that have ended
 -- ARGV  1 id  2 sealed report in place of the request  3 ms for which the id stays reserved  4 now in ms
 -- Reply 'ok' | 'started' | 'gone'
+local id, report, reserved_ms, now_ms = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'p', 'n', 'f', 'w', 'k', 'd')
 if not have[1] then
   return 'gone'
@@ -10,13 +11,13 @@ end
 if have[2] ~= '0' or have[3] ~= '' or have[6] or (have[1] ~= 'send' and have[4] ~= 'capture') then
   return 'started'
 end
-redis.call('HSET', KEYS[1], 'p', 'tell', 'r', ARGV[2], 'v', 'cancelled', 'z', ARGV[4])
-local created = redis.call('ZSCORE', KEYS[2], ARGV[1]) or ARGV[4]
+redis.call('HSET', KEYS[1], 'p', 'tell', 'r', report, 'v', 'cancelled', 'z', now_ms)
+local created = redis.call('ZSCORE', KEYS[2], id) or now_ms
 redis.call('RENAME', KEYS[1], KEYS[3])
-redis.call('ZADD', KEYS[4], created, ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[4], created, id)
+redis.call('ZREM', KEYS[2], id)
 if have[5] then
   redis.call('HSET', KEYS[1], 'k', 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], reserved_ms)
 end
 return 'ok'

@@ -8,15 +8,16 @@
 -- ARGV  1 id  2 sealed record  3 creation ms  4 maximum number of jobs  5 '1' if its creation may be repeated, otherwise ''
 --       6 id of its key  7 phase  8 kind
 -- Reply number of jobs of the account including this one | 'exists' | 'full'
+local id, record, now_ms, jobs_max, again, kid, phase, kind = unpack(ARGV)
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'exists'
 end
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
+if redis.call('ZCARD', KEYS[2]) >= tonumber(jobs_max) then
   return 'full'
 end
-redis.call('HSET', KEYS[1], 'p', ARGV[7], 'r', ARGV[2], 'n', 0, 'f', '', 'i', ARGV[6], 'w', ARGV[8], 'c', ARGV[3])
-if ARGV[5] == '1' then
+redis.call('HSET', KEYS[1], 'p', phase, 'r', record, 'n', 0, 'f', '', 'i', kid, 'w', kind, 'c', now_ms)
+if again == '1' then
   redis.call('HSET', KEYS[1], 'k', 1)
 end
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[2], now_ms, id)
 return tostring(redis.call('ZCARD', KEYS[2]))

@@ -4,18 +4,19 @@
 -- ARGV  1 nonce of the attempt  2 '1' if the request may have been sent, otherwise ''
 --       3 sealed report of its reply, or '' if there is none  4 how it ended, see the prelude  5 time of the next one in ms
 -- Reply 'ok' | 'changed'
+local nonce, sent, report, ended, next_ms = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'f', 'p')
-if have[1] ~= ARGV[1] then
+if have[1] ~= nonce then
   return 'changed'
 end
-endOf(KEYS[1], have[2], ARGV[4])
-redis.call('HSET', KEYS[1], 'f', '', 'x', ARGV[5])
-if ARGV[2] == '1' then
+endOf(KEYS[1], have[2], ended)
+redis.call('HSET', KEYS[1], 'f', '', 'x', next_ms)
+if sent == '1' then
   redis.call('HSET', KEYS[1], 'o', 1)
-  if ARGV[3] == '' then
+  if report == '' then
     redis.call('HDEL', KEYS[1], 'l')
   else
-    redis.call('HSET', KEYS[1], 'l', ARGV[3])
+    redis.call('HSET', KEYS[1], 'l', report)
   end
 end
 return 'ok'

@@ -4,22 +4,23 @@
 -- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved  4 now in ms
 --       5 '1' if its report was delivered, otherwise ''  6 how the attempt in flight ended, see the prelude
 -- Reply 'ok' | 'changed'
+local id, flight, reserved_ms, now_ms, delivered, ended = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'f', 'k', 'p')
-if have[1] ~= ARGV[2] then
+if have[1] ~= flight then
   return 'changed'
 end
-endOf(KEYS[1], have[3], ARGV[6])
-redis.call('HSET', KEYS[1], 'f', '', 'z', ARGV[4])
+endOf(KEYS[1], have[3], ended)
+redis.call('HSET', KEYS[1], 'f', '', 'z', now_ms)
 redis.call('HDEL', KEYS[1], 'x', 'u')
-if ARGV[5] == '' then
+if delivered == '' then
   redis.call('HSET', KEYS[1], 'u', 1)
 end
-local created = redis.call('ZSCORE', KEYS[2], ARGV[1]) or ARGV[4]
+local created = redis.call('ZSCORE', KEYS[2], id) or now_ms
 redis.call('RENAME', KEYS[1], KEYS[3])
-redis.call('ZADD', KEYS[4], created, ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[4], created, id)
+redis.call('ZREM', KEYS[2], id)
 if have[2] then
   redis.call('HSET', KEYS[1], 'k', 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], reserved_ms)
 end
 return 'ok'

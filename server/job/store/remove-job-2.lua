@@ -3,14 +3,15 @@
 -- KEYS  1 job  2 directory of the account's jobs
 -- ARGV  1 id  2 flight that was read  3 ms for which the id stays reserved
 -- Reply 'ok' | 'changed'
+local id, flight, reserved_ms = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[1], 'f', 'k')
-if have[1] ~= ARGV[2] then
+if have[1] ~= flight then
   return 'changed'
 end
 redis.call('UNLINK', KEYS[1])
 if have[2] then
   redis.call('HSET', KEYS[1], 'k', 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], reserved_ms)
 end
-redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[2], id)
 return 'ok'

@@ -3,6 +3,7 @@
 -- KEYS  1 job  2 directory of the account's jobs  3 the same job once it has ended  4 directory of jobs that have ended
 -- ARGV  1 id  2 maximum number of jobs  3 now in ms
 -- Reply number of jobs of the account including this one | 'gone' | 'cancelled' | 'full'
+local id, jobs_max, now_ms = unpack(ARGV)
 local have = redis.call('HMGET', KEYS[3], 'p', 'v')
 if have[1] ~= 'tell' then
   return 'gone'
@@ -10,15 +11,15 @@ end
 if have[2] == 'cancelled' then
   return 'cancelled'
 end
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[2]) then
+if redis.call('ZCARD', KEYS[2]) >= tonumber(jobs_max) then
   return 'full'
 end
-local created = redis.call('ZSCORE', KEYS[4], ARGV[1]) or ARGV[3]
+local created = redis.call('ZSCORE', KEYS[4], id) or now_ms
 -- A reservation of the id stands in its place.
 redis.call('UNLINK', KEYS[1])
 redis.call('RENAME', KEYS[3], KEYS[1])
 redis.call('HSET', KEYS[1], 'n', 0, 'f', '', 'd', 1)
 redis.call('HDEL', KEYS[1], 'z')
-redis.call('ZADD', KEYS[2], created, ARGV[1])
-redis.call('ZREM', KEYS[4], ARGV[1])
+redis.call('ZADD', KEYS[2], created, id)
+redis.call('ZREM', KEYS[4], id)
 return tostring(redis.call('ZCARD', KEYS[2]))
