@@ -14,7 +14,7 @@ const FORGET_MS = 2 * WAIT_MS_MAX;
 
 interface Share {
   running: number;
-  /** When each job asked last, the longest ago first. */
+  /** The time at which each job asked last, the longest ago first. */
   readonly waiting: Map<string, number>;
 }
 

@@ -1,7 +1,7 @@
 /** Outcomes of attempts to send a proxied request, and the pause before the next one. */
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 
-/** How an attempt ended: with a reply, or without one and perhaps with the request sent. */
+/** The end of an attempt: with a reply, or without one and perhaps with the request sent. */
 export type AttemptResult =
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
   | Failed;
@@ -10,7 +10,7 @@ interface Failed {
   readonly ok: false;
   readonly code: FailureCode;
   readonly sent: boolean;
-  /** `certificate`: the target is not who it should be, and will not be in a minute either. */
+  /** `certificate`: the target could not prove its name, and another attempt would not change that. */
   readonly reason?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ type FailureCode = Extract<
   'destination_refused' | 'target_unreachable' | 'target_timeout' | 'reply_too_large'
 >;
 
-/** What is known when an attempt is judged. */
+/** State of a request when an attempt is judged. */
 export interface AttemptState {
   /** Attempts made, this one included. */
   readonly made: number;
@@ -31,12 +31,12 @@ export interface AttemptState {
   readonly pause: RetryPause;
 }
 
-/** What follows from an attempt. */
+/** The next step after an attempt. */
 export type Verdict =
   /** The reply is the answer, whatever its status. */
   | { readonly kind: 'reply' }
   | { readonly kind: 'again'; readonly pauseMs: number }
-  /** `unknown`: the target may have done what it was asked to. */
+  /** `unknown`: the target may have processed the request. */
   | { readonly kind: 'failure'; readonly code: FailureCode; readonly unknown: boolean };
 
 /**
@@ -107,7 +107,7 @@ export function pauseMs(
 /** The pause after the `attempt`-th failed attempt, at least what the other side asked for. */
 export type RetryPause = (attempt: number, retryAfterMs?: number) => number;
 
-/** Pauses as {@link pauseMs} gives them; the first is half a second by default. */
+/** Makes pauses of {@link pauseMs}; the first is half a second by default. */
 export function createRetryPause(random: () => number, firstMs?: number): RetryPause {
   return (attempt, retryAfterMs) => pauseMs(attempt, random(), retryAfterMs, firstMs);
 }

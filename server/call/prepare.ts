@@ -6,7 +6,7 @@ import { VaultError } from '../core/errors.ts';
 import { Secret, type SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Showing } from '../domain/relay/sight.ts';
+import { type Showing, STATUS_ONLY } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef, provenMissing } from '../key/opener.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../request/context.ts';
@@ -35,14 +35,14 @@ interface AttemptsInput {
 export interface ProxyPostInput extends ItemAddress, ProxyInput, AttemptsInput {
   /** Whether the reply shows the request as it was filled. */
   readonly debug: boolean;
-  /** Whether a name that the data does not have gives an empty text. */
+  /** Whether an unknown name is filled with an empty text. */
   readonly allow_missing: boolean;
 }
 
 /** A request whose reply is stored. */
 export interface ProxyGetInput extends ProxyInput, AttemptsInput {
   readonly user: string;
-  /** How the token is made; `full` when omitted. */
+  /** The format of the token; `full` when omitted. */
   readonly algorithm?: string | undefined;
   readonly smart_parse: boolean;
 }
@@ -60,11 +60,11 @@ type Filled = Extract<Awaited<ReturnType<Crypto['fillProxy']>>, { readonly logEn
 
 /** A request that has not been sent, and what `debug` shows of it. */
 export interface PreparedJob {
-  /** Encrypted, for what is made of its reply; empty where that takes nothing of it. */
+  /** The encrypted job; empty where its reply is handled without it. */
   readonly job: Uint8Array;
   readonly opened: OpenedJob;
   readonly shown: Uint8Array;
-  /** What the reply to a waiting caller is shown by. */
+  /** Settings by which the reply is shown to a waiting caller. */
   readonly showing: Secret<Showing>;
 }
 
@@ -79,10 +79,10 @@ export interface CheckedOrder {
 }
 
 const NO_BYTES = new Uint8Array(0);
-/** Of a job, which shows its reply itself. */
-const NO_SHOWING = new Secret<Showing>({ sight: 'named', numbers: [], sent: [], paths: [], secrets: [] });
+/** A job shows its reply itself. */
+const NO_SHOWING = new Secret(STATUS_ONLY);
 
-/** Prepares calls: checks their orders, and fills or seals what is to be sent. */
+/** Prepares calls: checks their orders, and fills or seals their requests. */
 export class CallPreparer {
   constructor(
     private readonly itemStore: ItemStore,
@@ -98,7 +98,7 @@ export class CallPreparer {
     private readonly now: Clock,
   ) {}
 
-  /** Parses and checks the order of a request body. Rejects with the place of what is wrong. */
+  /** Parses and checks the order of a request body. Rejects with the place of an invalid member. */
   async checkOrder(
     { aid, preferences }: Account,
     what: JobFacts['what'] | 'capture',
@@ -215,7 +215,7 @@ export class CallPreparer {
     return this.itemStore.appendLog(this.itemStore.bucketOf(kid, token), [token], [entry], gen);
   }
 
-  /** Returns what follows from a filled request. Nothing is sent, and no error thrown, until its item's use is logged. */
+  /** Makes the job of a filled request, or its error, which is thrown after the item's use is logged. */
   private async preparedOf(place: JobPlace, made: Filled): Promise<PreparedJob | VaultError> {
     switch (made.kind) {
       case 'rejected':

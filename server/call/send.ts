@@ -48,7 +48,7 @@ export interface ProxyJob {
   readonly request: Secret<OutgoingRequest>;
   /** The account with its current rights. */
   readonly account: Account;
-  /** Of a synchronous call; jobs are so few at a time that each has room. */
+  /** Room of a synchronous call; jobs are so few at a time that each has room. */
   readonly room?: AsksForRoom | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Concluded {
   readonly bytes: Uint8Array;
 }
 
-/** Sends calls for synchronous requests and asynchronous jobs: one attempt, and what follows from its reply. */
+/** Sends calls for synchronous requests and asynchronous jobs: makes an attempt, and processes its reply. */
 export class CallSender {
   constructor(
     private readonly itemStore: ItemStore,
@@ -108,7 +108,7 @@ export class CallSender {
     }
   }
 
-  /** Makes an attempt, counted by `made`, and records how it has ended. */
+  /** Makes an attempt, counted by `made`, and records its outcome. */
   async attempt(job: ProxyJob, made: number, deadlineMs: number): Promise<OutboundResult> {
     const startedAt = performance.now();
     const result = await this.send(job, deadlineMs);
@@ -126,7 +126,7 @@ export class CallSender {
     );
   }
 
-  /** Does with a reply what was asked for. Rejects as storing does, and with `reply_not_storable`. */
+  /** Processes a reply by the kind of its request. Rejects as storing does, and with `reply_not_storable`. */
   async conclude(job: ProxyJob, reply: TargetReply): Promise<Concluded> {
     const { what, token } = job.facts;
     const { status: statusCode, headers } = reply;
@@ -158,7 +158,7 @@ export class CallSender {
     }
   }
 
-  /** Records how an attempt has ended; never what was sent. `made` counts the attempts, `startedAt` is on `performance.now()`. */
+  /** Records the outcome of an attempt; never the data that was sent. `made` counts the attempts, `startedAt` is on `performance.now()`. */
   recordAttempt(
     names: LogNames,
     made: number,
@@ -251,7 +251,7 @@ export class CallSender {
     }
   }
 
-  /** Stores what was fetched, as a store request would. */
+  /** Stores a fetched reply, as a store request would. */
   private async store(job: ProxyJob, { status: statusCode, headers, body }: TargetReply): Promise<Concluded> {
     const { id, record, facts, account } = job;
     const { reference, algorithm, user, kid, gen, summary = false } = facts;
@@ -285,7 +285,7 @@ export class CallSender {
   }
 }
 
-/** What names a job in the log: the request that asked for it, its own id and its account. */
+/** Names of a job in the log: the request that created it, its id and its account. */
 export function logNamesOf({ id, facts, account }: ProxyJob) {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
@@ -301,7 +301,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Repeats a step until it gives a result; rejects with `overloaded` after about two seconds. */
+/** Repeats a step until it returns a result; rejects with `overloaded` after about two seconds. */
 async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const result = await step();

@@ -58,7 +58,7 @@ export class ProxyJobs {
     void retry();
   }
 
-  /** Puts every job of an account into the queue; those that are in it stay as they are. */
+  /** Puts every job of an account into the queue; jobs that are in it stay as they are. */
   async resume(aid: string): Promise<void> {
     let place = 0;
     for await (const ids of this.store.list(aid)) {
@@ -98,7 +98,7 @@ export class ProxyJobs {
 
   /**
    * Takes the next steps of the job `aid.id`. Returns the ms until the one after them, undefined when there is none. Throws
-   * what the queue should retry.
+   * errors after which the queue should retry.
    */
   private async run(name: string): Promise<number | undefined> {
     const [aid = '', id = ''] = name.split('.');

@@ -7,7 +7,7 @@ import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.
 import { redisKeys } from '../redis/records/keys.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
-/** When an id is run. */
+/** Time and order of a run. */
 export interface AddOptions {
   readonly delayMs?: number;
   /** From 1. Of the ids that can run, those with a smaller place run first. */
@@ -16,7 +16,7 @@ export interface AddOptions {
 
 /** Settings of a queue that only its tests change. */
 export interface JobQueueSettings {
-  /** How many ids this process runs at the same time. */
+  /** Ids that this process runs at the same time. */
   readonly concurrency: number;
   /** The delay after a run has thrown, from and to. */
   readonly thrownMs: readonly [number, number];
@@ -52,7 +52,7 @@ const CLOSE_MS = 3_000;
 // Only the id is stored, never a result or a failure, and a finished id can be added again.
 const STORED = { removeOnComplete: true, removeOnFail: true } as const;
 
-/** A queue of ids in Redis. Each id is run by one process at a time; the queue does not know what an id means. */
+/** A queue of ids in Redis. Each id is run by one process at a time; ids have no meaning for the queue. */
 export class JobQueue {
   private readonly watch = watchConnections((event) => this.report(event));
   /** Runs in flight. */

@@ -1,4 +1,4 @@
-import type { ProxyKind } from '../../workers/jobs/proxy/jobs.ts';
+import type { JobPlace, ProxyKind } from '../../workers/jobs/proxy/jobs.ts';
 import type { Accounts } from '../account/accounts.ts';
 import { isOutcomeUnknown, type RetryPause } from '../call/outcome.ts';
 import {
@@ -24,7 +24,7 @@ import type { AttemptEntry, JobBill, JobOutcome, JobStore, StoredJob } from './s
 /** The time limit of one attempt; below the time that a server has to finish its jobs when it stops. */
 const ATTEMPT_MS = 20_000;
 const WEBHOOK_MS = 10_000;
-/** When a job is read again that another server works on. */
+/** The time after which a job that another server works on is read again, ms. */
 export const ELSEWHERE_MS = 1_000;
 const NO_BYTES = new Uint8Array(0);
 /** The outcome of a reply that was kept in case no better one comes. */
@@ -33,18 +33,12 @@ const LAST_UNSTORED = { ...LAST_REPLY, kind: 'unstored' } as const;
 /** Codes of attempts that another one could have followed. */
 const HAS_RUN_OUT: ReadonlySet<ErrorCode> = new Set(['target_unreachable', 'target_timeout', 'overloaded']);
 
-/** The name of a job. */
-export interface JobName {
-  readonly aid: string;
-  readonly id: string;
-}
-
-/** A job that has been read, and what names it in the log. Third parties know its id as `X-Vault-Request-Id`. */
+/** A job that has been read, and its names in the log. Third parties know its id as `X-Vault-Request-Id`. */
 interface Step {
-  readonly place: JobName;
+  readonly place: JobPlace;
   readonly stored: StoredJob;
   readonly names: ReturnType<typeof logNamesOf>;
-  /** What a request does; a call of a webhook has none. */
+  /** The kind of a request; a call of a webhook has none. */
   readonly what?: ProxyKind;
 }
 
@@ -76,7 +70,7 @@ export class JobSteps {
    * Takes the step of phase `send`: an attempt to send the request, or the end of it. Returns the ms until the next step,
    * undefined when there is none. Throws transient errors, and `integrity_failed`.
    */
-  async send(place: JobName, stored: StoredJob): Promise<number | undefined> {
+  async send(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
     const { record, attempts: made, flight } = stored;
     const opened = await this.crypto.openJob({ place, job: record });
     const account = await this.ownerOf(place, opened.facts.account);
@@ -105,7 +99,7 @@ export class JobSteps {
   }
 
   /** Takes the step of phase `tell`: a call of the webhook. Returns the ms until the next one, undefined when it is done. */
-  async tell(place: JobName, stored: StoredJob): Promise<number | undefined> {
+  async tell(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
     const { aid, id } = place;
     const { facts, secret, body } = await this.crypto.openReport({ place, report: stored.record });
     const { url, maxAttempts } = facts;
@@ -147,12 +141,12 @@ export class JobSteps {
   }
 
   /** Returns the account of a job; undefined if it was deleted, also where another account has its name now. */
-  private async ownerOf({ aid }: JobName, name: string): Promise<Account | undefined> {
+  private async ownerOf({ aid }: JobPlace, name: string): Promise<Account | undefined> {
     const account = await this.accounts.lookUp(name);
     return account?.aid === aid ? account : undefined;
   }
 
-  private async remove({ aid, id }: JobName, flight: string): Promise<undefined> {
+  private async remove({ aid, id }: JobPlace, flight: string): Promise<undefined> {
     await withRetries(() => this.store.remove(aid, id, flight));
     return undefined;
   }
@@ -255,7 +249,7 @@ export class JobSteps {
   }
 
   private async finish(
-    { aid, id }: JobName,
+    { aid, id }: JobPlace,
     flight: string,
     isDelivered: boolean,
     entry: AttemptEntry,
@@ -270,7 +264,7 @@ function failed(code: ErrorCode): Concluded {
   return { outcome: { kind: 'failure', code }, bytes: NO_BYTES };
 }
 
-/** How a request has ended, as its job is listed. */
+/** The outcome of a request, as its job is listed. */
 function outcomeOf(outcome: Concluded['outcome']): JobOutcome {
   if (outcome.kind === 'failure') {
     return outcome.code === 'outcome_unknown' ? 'unknown' : 'failed';

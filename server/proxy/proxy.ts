@@ -213,7 +213,7 @@ export class ProxyService {
     }
   }
 
-  /** Sends a request now. Returns what its caller gets of the reply. */
+  /** Sends a request now. Returns the reply for its caller. */
   private async callNow(
     ctx: AccountContext,
     job: ProxyJob,

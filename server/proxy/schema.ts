@@ -184,7 +184,7 @@ export const ProxyOrder = Type.Object(
   },
 );
 
-/** What a capture endpoint is created with beside its parameters. */
+/** The body of a request for a capture endpoint. */
 export const CaptureOrder = Type.Object(
   {
     webhook: Type.Optional(ProxyWebhook),

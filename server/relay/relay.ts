@@ -275,7 +275,7 @@ export class Relay {
   }
 }
 
-/** Rejects what the connection, or the credential of the caller, is not for. */
+/** Rejects a request that the connection, or the credential of the caller, does not allow. */
 function requireAllowed(
   thirdParties: ThirdParties,
   { credential }: Account,
@@ -313,10 +313,10 @@ function namedTokens(input: RelayInput): readonly string[] {
   return tokensOf([query, ...headers, body]);
 }
 
-/** The same body; `leave` gives the place of its call back when it has come, or nobody wants it any more. */
+/** Passes a body on, and calls `leave` when it has ended or is cancelled. */
 function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // Whoever reads it gets its error.
+  // The reader of the body gets its error.
   body.pipeTo(writable).then(leave, leave);
   return readable;
 }

@@ -6,13 +6,13 @@ import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, NO_QUERY } from '../schema/common.ts';
 import { withoutSecretsInPassing } from './relay.ts';
 
-/** Of the body as it comes. */
+/** Methods of relayed requests. */
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const USER_HEADER = 'x-vault-user';
-/** The base of a relayed URL, its path from the slash behind the connection's name on, and its query with the question mark. */
+/** The base of a relayed URL, its path from the slash after the connection's name on, and its query with the question mark. */
 const RELAYED = /^[^/]*\/\/[^/]*\/v1\/relay\/[^/?#]*([^?#]*)(\??[^#]*)/;
 
-/** What follows the connection's name in a URL. */
+/** The path and query after the connection's name in a URL. */
 function restOf(url: string): { readonly path: string; readonly query: string } {
   const [, path = '', query = ''] = RELAYED.exec(url) ?? [];
   return { path, query };

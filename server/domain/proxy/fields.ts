@@ -75,7 +75,7 @@ export function countAt(value: JsonValue | undefined, field: string, max: number
   return Number(value.text);
 }
 
-/** How the texts of a request are taken: as templates, or, where nothing is to be filled in, as they stand. */
+/** Whether the texts of a request are templates, or literal where nothing is filled in. */
 export interface TextOptions {
   readonly literal?: boolean;
 }

@@ -28,16 +28,16 @@ export interface FilledRequest {
   readonly body?: string;
 }
 
-/** How a request is filled. */
+/** Options of filling a request. */
 export interface FillOptions {
-  /** Whether a name that the data does not have gives an empty text. */
+  /** Whether an unknown name is filled with an empty text. */
   readonly allowMissing: boolean;
 }
 
 type Fill = (template: Template, escaping: TemplateEscape, field: string) => string;
 
 const URL_FIELD = 'body.request.url';
-/** As long as what goes out may be. */
+/** Maximum length of a filled URL. */
 const FILLED_URL_MAX = 8_192;
 
 /** Rejects a name outside of sections that the data does not have: an empty card number must never be sent. */
@@ -100,7 +100,7 @@ export function fillRequest(
   now: () => number,
   options: FillOptions,
 ): FilledRequest {
-  // What is stored wins over data of this call.
+  // Stored data wins over data of this call.
   const view = request.extraData === undefined ? item : new Map([...request.extraData, ...item]);
   const fill = createFill(view, now, options);
   const url = fillUrl(request, fill);

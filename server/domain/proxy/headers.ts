@@ -20,8 +20,8 @@ export interface ProxyHeaders {
 export type HeaderLine = readonly [name: string, value: string];
 
 /**
- * What belongs to the connection or to the message's framing, and what the service sets itself, also what makes a
- * webhook call: a request to a target must never pass for one.
+ * Headers of the connection and of framing, and those that the service sets itself, also for webhooks: a request to a
+ * target must never pass for a webhook call.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   'connection',
@@ -50,7 +50,7 @@ function isReserved(name: string): boolean {
   return RESERVED.has(name) || name.startsWith('proxy-');
 }
 
-/** Rejects what is no name of a header, or one that callers may not set. */
+/** Rejects an invalid name of a header, and one that callers may not set. */
 export function checkHeaderName(name: string, field: string): void {
   if (!HEADER_NAME.test(name) || name.length > PROXY_LIMITS.headerNameMax) {
     throw invalidAt(field, `must have a header name of 1 to ${PROXY_LIMITS.headerNameMax} characters`);
@@ -81,7 +81,7 @@ function isContentType([name]: HeaderLine): boolean {
 /**
  * Reads a list of at most 64 objects with one member each, its name a header's name. Rejected, at the place of the entry:
  * anything else, control characters, characters beyond ISO 8859-1, headers of the connection and of framing (`Host`,
- * `Content-Length`, `Transfer-Encoding`, `Proxy-*` and their like), and what the service sets: `X-Vault-Request-Id` and the
+ * `Content-Length`, `Transfer-Encoding`, `Proxy-*` and their like), and headers that the service sets: `X-Vault-Request-Id` and the
  * headers of webhook calls. A name may come again, `Content-Type` may not.
  */
 export function readHeaderLines(value: JsonValue | undefined, field: string): readonly HeaderLine[] {

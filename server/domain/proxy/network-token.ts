@@ -6,7 +6,7 @@ import type { JsonObject } from '../json/json.ts';
 import { replyJson } from '../reply/json.ts';
 import { expiryOf, fourDigits, MONTH, memberAs, textOf, twoDigits, YEAR } from '../reply/stored-card.ts';
 
-/** What a requester answers with, by the wire's names. */
+/** The reply of a requester, with the names of the wire. */
 export interface TokenReply {
   readonly token: string;
   readonly expiry_month: string;
@@ -24,7 +24,7 @@ const TOKEN = /^\d{12,19}$/;
 const WORD = /^[\x20-\x7e]{1,256}$/;
 
 /**
- * What a requester is asked with: `{ number, expiry_month, expiry_year, card_holder?, cvv? }` of a stored card, its
+ * The request to a requester: `{ number, expiry_month, expiry_year, card_holder?, cvv? }` of a stored card, its
  * number in digits, its month in two and its year in four, wherever its expiry stands. What the card has not is left
  * out. Undefined when it has no number.
  */

@@ -1,4 +1,4 @@
-/** A third party's reply as text, and as what a waiting caller gets. */
+/** A third party's reply as text, and as the object for a waiting caller. */
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
@@ -20,13 +20,13 @@ function decoderFor(contentType: string | undefined, fatal: boolean): TextDecode
 
 /**
  * A third party's bytes as text, by the charset of their Content-Type, or as UTF-8 where that names none that is
- * known. What is not of that charset becomes U+FFFD; a byte order mark stays.
+ * known. Bytes that are not of that charset become U+FFFD; a byte order mark stays.
  */
 export function replyText(body: Uint8Array, contentType: string | undefined): string {
   return decoderFor(contentType, false).decode(body);
 }
 
-/** The same, exactly: undefined when a byte of it is not of that charset. */
+/** Decodes a reply exactly: undefined when a byte of it is not of its charset. */
 export function exactReplyText(body: Uint8Array, contentType: string | undefined): string | undefined {
   try {
     return decoderFor(contentType, true).decode(body);
@@ -40,9 +40,9 @@ export function isWide(contentType: string | undefined): boolean {
   return decoderFor(contentType, false).encoding.startsWith('utf-16');
 }
 
-/** What else the caller of a synchronous request is told. */
+/** Further members of the reply to a synchronous request. */
 interface ReplyNotes {
-  /** Whether the caller sees of the reply what its connection names, and nothing else. */
+  /** Whether the caller sees only the members that the connection names. */
   readonly withheld: boolean;
   /** The request that was sent, where it is shown. */
   readonly request?: JsonValue | undefined;

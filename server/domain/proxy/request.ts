@@ -35,15 +35,15 @@ export interface ParsedRequest {
   /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
   readonly target: Template;
   readonly headers: readonly ProxyHeader[];
-  /** How values are escaped in the body. */
+  /** Format by which values are escaped in the body. */
   readonly format: BodyFormat;
   readonly body?: Template | undefined;
   readonly clientCertId?: string | undefined;
-  /** Data of this call alone that templates are filled from beside the item. */
+  /** Data of this call alone that templates are filled from in addition to the item. */
   readonly extraData?: JsonObject | undefined;
 }
 
-/** Where results are reported to. */
+/** The webhook that results are reported to. */
 export interface ParsedWebhook {
   readonly url: string;
   readonly secret?: string | undefined;
@@ -51,14 +51,14 @@ export interface ParsedWebhook {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** What the body of POST /proxy/post and /proxy/get asks for. */
+/** The parsed body of POST /proxy/post and /proxy/get. */
 export interface ParsedProxyOrder {
   readonly request: ParsedRequest;
   readonly synchronous: boolean;
   readonly webhook?: ParsedWebhook | undefined;
 }
 
-/** How an order is read. */
+/** Options of reading an order. */
 export interface OrderOptions extends TextOptions, WebhookOptions {
   /** Whether members that are not known are errors. */
   readonly refuseUnknown?: boolean;
@@ -152,7 +152,7 @@ function readConnectionId(object: JsonObject, field: string): string | undefined
   return id;
 }
 
-/** The path of a request through a connection, behind its base URL. */
+/** The path of a request through a connection, after its base URL. */
 function readPath(text: string, field: string): string {
   if (hasControl(text) || !/^[/?]/.test(text) || text.startsWith('//')) {
     throw invalidAt(field, 'must be a path, since the connection has the rest of the URL');
@@ -160,7 +160,7 @@ function readPath(text: string, field: string): string {
   return text;
 }
 
-/** What a request may have; what nothing is filled in has no data for that. */
+/** Members of a request; a literal one has no data to fill in. */
 const REQUEST_NAMES = ['method', 'url', 'headers', 'body', 'client_cert_id'] as const;
 
 function readRequest(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedRequest {

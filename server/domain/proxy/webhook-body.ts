@@ -1,19 +1,19 @@
-/** What webhooks say: one JSON object, made of the outcome and of the metadata that the caller had given. */
+/** The body of webhooks: one JSON object, made of the outcome and of the metadata that the caller had given. */
 import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** What became of a proxy request. */
+/** The outcome of a proxy request, or of a capture. */
 export type WebhookParts =
   | {
       readonly kind: 'post' | 'get';
       readonly headers: HeaderEntries;
       readonly statusCode: number;
-      /** Of a fetch that was stored. */
+      /** Token of a stored fetch. */
       readonly tokenInfo?: JsonObject | undefined;
-      /** Of a fetch the reply with tags in place of what was stored; only smart parse makes one. */
+      /** The reply to a fetch with tags in place of stored values; only smart parse makes one. */
       readonly body?: string | undefined;
       readonly withheld?: boolean;
     }
@@ -36,7 +36,7 @@ export interface NetworkToken {
   readonly status: string;
 }
 
-/** The same as it is reported: of a withheld one the status alone. */
+/** A network token as it is reported: of a withheld one the status alone. */
 export type ShownToken = Pick<NetworkToken, 'status'> & Partial<NetworkToken>;
 
 /** Members that only the webhook of a failure has. */

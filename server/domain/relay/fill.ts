@@ -12,27 +12,27 @@ import { findPlaceholders, type Placeholder, type RelayText } from './placeholde
 /** A request as it came. */
 export interface RelayRequest {
   readonly method: string;
-  /** Behind the connection's name: empty, or from its slash on. */
+  /** Path after the connection's name: empty, or from its slash on. */
   readonly path: string;
   /** With its question mark; empty without one. */
   readonly query: string;
   readonly headers: HeaderEntries;
 }
 
-/** The same, filled. */
+/** A filled request. */
 export interface FilledRelay {
   readonly query: string;
   readonly headers: HeaderEntries;
   readonly body: string;
 }
 
-/** As long as what goes out may be, in UTF-8. */
+/** Maximum length of all values, in UTF-8. */
 const BYTES_MAX = 2 * 1_048_576;
 
 /** The value of a placeholder; throws for one that has none. */
 export type ValueOf = (placeholder: Placeholder, field: string) => JsonValue;
 
-/** Where placeholders of a request are replaced. `body` is its text. */
+/** The texts of a request in which placeholders are replaced. `body` is its text. */
 export function textsOf(
   { query, headers }: Pick<RelayRequest, 'query' | 'headers'>,
   body: string,

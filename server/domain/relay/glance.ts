@@ -9,7 +9,7 @@ const SCANNED_BYTES_MAX = 16_384;
 const CARD_DIGITS_MIN = 12;
 /** A character in an encoded form, as far as it has letters: `&nbsp;`, `&#x` with 16 digits, `%2D`, `\u002d`. */
 const ENCODED = /[%&\\][#\w]{1,20}/g;
-/** In which a name could be written in another way, and what says that bytes are no ASCII. */
+/** Escapes in which a name could be written in another way, and names of charsets that are no ASCII. */
 const UNREADABLE = /\\[ux\\]|%[0-9a-f]{2}|&[#a-z]|utf-?16|ucs-?2|unicode/i;
 
 /** Whether so many digits stand in a text without a letter between them, but for those of encoded characters. */

@@ -5,18 +5,17 @@ import { remembered } from '../text/remembered.ts';
 /** Headers of one connection and of framing (RFC 9110, section 7.6.1), which each side sets for itself. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|content-length|proxy-.*)$/i;
-/** What the caller says to the vault, and what proxies in front of it say of the caller. */
+/** Headers of the caller for the vault, and of proxies in front of it about the caller. */
 const OF_VAULT = /^(?:host|expect|authorization|x-vault-.*|forwarded|x-forwarded-.*|x-real-ip)$/i;
-/** What has some servers take a request for one of another method or path than its connection is for. */
+/** Headers that make some servers use another method or path than the request has. */
 const OF_ROUTING = /^(?:x-http-method|x-(?:http-)?method-override|x-original-(?:url|uri)|x-rewrite-url)$/i;
 /**
- * What a reply says of the origin that it comes from, or has a browser do there: the vault's own origin is none of a third
- * party's.
+ * Headers of a reply about its origin, or for a browser there: the vault's origin is not that of a third party.
  */
 const OF_ORIGIN =
   /^(?:refresh|link|www-authenticate|strict-transport-security|clear-site-data|alt-svc|service-worker-allowed|nel|report-to|reporting-endpoints|access-control-.*|origin-agent-cluster|cross-origin-.*)$/i;
 
-/** What says something of the vault in a reply: only the vault says it. */
+/** Headers of the vault in a reply: only the vault sets them. */
 const BY_VAULT = /^x-vault-.*$/i;
 /** The vault's own cookies, with any prefix that browsers know. */
 const VAULT_COOKIE = /^(?:__(?:host|secure)-)?vault_(?:session|signin)$/i;

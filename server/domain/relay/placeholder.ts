@@ -18,10 +18,10 @@ interface Found extends Placeholder {
   readonly end: number;
 }
 
-/** How placeholders are written in a text: as they are, or percent-encoded as forms and URLs encode their values. */
+/** Notation of placeholders in a text: as they are, or percent-encoded as forms and URLs encode their values. */
 export type Writing = 'plain' | 'encoded';
 
-/** The word that one begins with, behind its braces. */
+/** The first word of a placeholder, after its braces. */
 const WORD = { plain: /vault:/g, encoded: /vault(?::|%3[Aa])/g };
 const PLUS = 0x2b;
 const PERCENT = 0x25;
@@ -64,7 +64,7 @@ function isSpace(text: string, at: number, writing: Writing): boolean {
   return /\s/.test(text.charAt(at));
 }
 
-/** Where the spaces begin that end at a place. */
+/** The start of the spaces that end at a place. */
 function spacesBefore(text: string, end: number, writing: Writing): number {
   for (let at = end; ; ) {
     if (isSpace(text, at - 1, writing)) {
@@ -81,7 +81,7 @@ function spacesBefore(text: string, end: number, writing: Writing): number {
   }
 }
 
-/** Where the two braces begin that end at a place; undefined where there are none. */
+/** The start of the two braces that end at a place; undefined without them. */
 function bracesBefore(text: string, end: number, writing: Writing): number | undefined {
   if (text.startsWith('{{', end - 2)) {
     return end - 2;

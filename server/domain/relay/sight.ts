@@ -1,4 +1,4 @@
-/** What a caller is shown of a third party's reply. Every way on which a reply comes back goes through {@link showReply}. */
+/** Third parties' replies as callers see them. Every reply goes through {@link showReply}. */
 import { isUtf8 } from 'node:buffer';
 import { type CpuBudget, createCpuBudget } from '../../core/cpu-budget.ts';
 import { type HeaderEntries, headerIn, isEncoded } from '../../core/headers.ts';
@@ -18,7 +18,7 @@ import { isWide } from '../proxy/reply-text.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
 
 /**
- * How much a caller sees of replies: all; all with numbers and codes masked; or the members that the connection names, masked
+ * The part of replies that a caller sees: all; all with numbers and codes masked; or the members that the connection names, masked
  * too.
  */
 export type Sight = 'all' | 'masked' | 'named';
@@ -29,7 +29,7 @@ export interface SentNumber {
   readonly shown: string;
 }
 
-/** What the reply to one request is shown by. */
+/** Settings by which the reply to one request is shown. */
 export interface Showing {
   readonly sight: Sight;
   /** The stored numbers of the request, which are masked. */
@@ -38,9 +38,12 @@ export interface Showing {
   readonly sent: readonly SentNumber[];
   /** The paths of the members that are shown where only named ones are. */
   readonly paths: readonly string[];
-  /** The connection's own values, which nobody sees. */
+  /** The connection's own values, which are always hidden. */
   readonly secrets: readonly string[];
 }
+
+/** Settings by which the status of a reply alone is shown. */
+export const STATUS_ONLY: Showing = { sight: 'named', numbers: [], sent: [], paths: [], secrets: [] };
 
 /** The head and the decoded body of a reply. */
 export interface Reply {
@@ -52,7 +55,7 @@ export interface Reply {
 /** A reply that was read, without its status. */
 type ReadReply = Pick<Reply, 'headers' | 'body'>;
 
-/** The same as a caller sees it. Of a withheld one there are no headers, and of its body the named members as JSON, or nothing. */
+/** A reply as a caller sees it. A withheld one has no headers, and as its body the named members as JSON, or nothing. */
 export interface ShownReply {
   readonly headers: HeaderEntries;
   readonly body: Uint8Array;
@@ -62,7 +65,7 @@ export interface ShownReply {
 const NO_BYTES = new Uint8Array(0);
 /** Far more than the largest reply takes, and less than a thread may work on one job. */
 const SHOW_MS = 1_000;
-/** A part of a reply, in which what is looked for may begin or end outside. */
+/** The status of a part of a reply: a searched value may begin or end outside of it. */
 export const PARTIAL_CONTENT = 206;
 const JSON_TYPE = /^\s*(?:application\/json|[^;,\s]+\+json)\s*(?:;|$)/i;
 
@@ -222,7 +225,7 @@ export function showReply(
   return { headers, body: withPlaceholders(reply, showing), withheld: false };
 }
 
-/** What a reply has beside its status, its body perhaps as it comes. */
+/** Headers and body of a reply; the body may be a stream. */
 interface PassingReply {
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;

@@ -31,7 +31,7 @@ const removeJobs = script(removeJobsText);
 /** The most jobs of one account. */
 export const JOBS_MAX = 100_000;
 
-/** How long the id of a removed job stays reserved: the lifetime of an Idempotency-Key. */
+/** The time for which the id of a removed job stays reserved: the lifetime of an Idempotency-Key. */
 const RESERVED_MS = 24 * 60 * 60 * 1_000;
 const LIST_STEP = 1_000;
 const REMOVE_STEP = 500;
@@ -40,11 +40,11 @@ const REMOVE_STEP = 500;
 export type JobPhase = (typeof PHASES)[number];
 const PHASES = ['send', 'tell'] as const;
 
-/** What a job does; the stored names are those of the API. */
+/** The kind of a job; the stored names are those of the API. */
 export type JobKind = (typeof JOB_KINDS)[number];
-export const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
+const JOB_KINDS = ['post', 'get', 'network_token', 'capture'] as const;
 
-/** How a job has ended; `unknown` where its request may have arrived, and no reply came. */
+/** The outcome of a job; `unknown` where its request may have arrived, and no reply came. */
 export type JobOutcome = (typeof OUTCOMES)[number];
 const OUTCOMES = ['done', 'failed', 'unknown', 'cancelled'] as const;
 
@@ -62,7 +62,7 @@ export interface JobPosition {
   readonly id: string;
 }
 
-/** What is listed of a job without opening its record. */
+/** The state of a job, which is listed without opening its record. */
 export interface JobState extends JobPosition {
   readonly hasEnded: boolean;
   readonly phase: JobPhase;
@@ -74,14 +74,14 @@ export interface JobState extends JobPosition {
   readonly isInFlight: boolean;
   /** Whether its report was asked for again after it had ended. */
   readonly isRepeated: boolean;
-  /** Of its request; undefined before that is known, and for a capture. */
+  /** The outcome of its request; undefined before it is known, and for a capture. */
   readonly outcome: JobOutcome | undefined;
   readonly isUndelivered: boolean;
   readonly endedMs: number | undefined;
   readonly nextMs: number | undefined;
 }
 
-/** The rest of what is shown of a job. */
+/** Details of a job. */
 export interface JobDetails {
   /** The phase of the record, which may have begun after the state was read. */
   readonly phase: JobPhase;
@@ -96,7 +96,7 @@ export interface NewJob {
   readonly id: string;
   /** The id of the key whose data it sends or stores. */
   readonly kid: string;
-  /** `tell` for a report of what has happened already. */
+  /** `tell` for a report of a capture. */
   readonly phase: JobPhase;
   readonly kind: JobKind;
   readonly record: Uint8Array;
@@ -109,11 +109,11 @@ export interface AttemptEnd {
   readonly sent: boolean;
   readonly report?: Uint8Array | undefined;
   readonly entry: AttemptEntry;
-  /** When the next one is made, ms since 1970. */
+  /** The time of the next one, ms since 1970. */
   readonly nextMs: number;
 }
 
-/** How the attempt in flight has ended; undefined where nobody knows, or none is in flight. */
+/** The outcome of the attempt in flight; undefined if it is unknown, or none is in flight. */
 export type AttemptEntry = Omit<EndedAttempt, 'atMs'> | undefined;
 
 /** The result of a creation; `place` is the number of jobs of the account, including this one. */
@@ -135,7 +135,7 @@ export interface StoredJob {
   readonly last: Buffer | undefined;
   /** The nonce of the attempt in flight, or ''. If its process has stopped, the outcome is unknown. */
   readonly flight: string;
-  /** When the next attempt is due, ms since 1970; undefined where it is due at once. */
+  /** The time of the next attempt, ms since 1970; undefined where it is due at once. */
   readonly nextMs: number | undefined;
 }
 
@@ -144,7 +144,7 @@ type JobRepetition =
   | { readonly kind: 'ok'; readonly place: number }
   | { readonly kind: 'gone' | 'cancelled' | 'full' };
 
-/** How an attempt is billed, in a month (`YYYY-MM`). */
+/** The operation as which an attempt is billed, in a month (`YYYY-MM`). */
 export interface JobBill {
   readonly month: string;
   readonly operation: 'proxy_attempt' | 'network_token';
@@ -245,7 +245,7 @@ export class JobStore {
     return asOneOf(reply, ['ok', 'started', 'gone']);
   }
 
-  /** Lets an ended job begin its phase `tell` again; gives its place as a creation does. */
+  /** Lets an ended job begin its phase `tell` again; returns its place as a creation does. */
   async repeat(aid: string, id: string, nowMs: number): Promise<JobRepetition> {
     const word = asText(await this.redis.run(repeatJob, allKeysOf(aid, id), [id, JOBS_MAX, nowMs]));
     return word === 'gone' || word === 'cancelled' || word === 'full'
@@ -295,7 +295,7 @@ export class JobStore {
     );
   }
 
-  /** Returns the rest of what is shown of jobs, in the same order; undefined for one that is gone by now. */
+  /** Returns the details of jobs, in the same order; undefined for one that is gone by now. */
   details(aid: string, jobs: readonly JobState[]): Promise<readonly (JobDetails | undefined)[]> {
     return Promise.all(
       jobs.map(
@@ -338,7 +338,7 @@ export class JobStore {
     return scanByScore(this.redis, redisKeys.jobDirectory(aid), LIST_STEP);
   }
 
-  /** Removes the jobs of a key, in every phase, in chunks; gives their ids. */
+  /** Removes the jobs of a key, in every phase, in chunks, and yields their ids. */
   async *removeOfKey(aid: string, kid: string): AsyncGenerator<readonly string[], void, void> {
     for (const [directory, prefix] of placesOf(aid)) {
       for await (const ids of scanByScore(this.redis, directory, LIST_STEP)) {
@@ -464,7 +464,7 @@ function allKeysOf(aid: string, id: string): string[] {
   return [...openKeysOf(aid, id), redisKeys.endedJob(aid, id), redisKeys.endedJobDirectory(aid)];
 }
 
-/** The directories of an account's jobs, and the prefixes of the jobs in them: those that go on, and those that have ended. */
+/** The directories of an account's jobs, and the prefixes of the jobs in them: in flight, and ended. */
 function placesOf(aid: string): readonly (readonly [directory: string, prefix: string])[] {
   return [
     [redisKeys.jobDirectory(aid), redisKeys.job(aid, '')],
@@ -474,7 +474,7 @@ function placesOf(aid: string): readonly (readonly [directory: string, prefix: s
 
 const ATTEMPT = /^(\d{1,15}),(\d{1,15}),(\d{3})?,([a-z_]{1,64})?$/;
 
-/** The attempts of a history; what no server writes is left out. */
+/** The attempts of a history; entries that no server writes are left out. */
 function attemptsOf(part: unknown): readonly EndedAttempt[] {
   const text = part === null || part === undefined ? '' : asText(part);
   return text.split(';').flatMap((entry) => {

@@ -1,4 +1,4 @@
-/** Handlers of the jobs `prepareFetch` and `storeFetched` in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs `prepareFetch` and `storeFetched` in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import { onlyDigits } from '../../../server/domain/card/digits.ts';
@@ -10,7 +10,7 @@ import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';
-import { showReply } from '../../../server/domain/relay/sight.ts';
+import { STATUS_ONLY, showReply } from '../../../server/domain/relay/sight.ts';
 import { replyJson } from '../../../server/domain/reply/json.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { generationOf, publicHalfOf } from '../../crypto/key/unlocked.ts';
@@ -28,7 +28,7 @@ import { openJob, sealJob } from './record.ts';
 const LAST_FOUR = 4;
 const NO_VIEW: JsonObject = new Map();
 
-/** The object that a reply gives to be stored, and what is reported of it. */
+/** The object of a reply that is stored, and the part that is reported. */
 interface Found {
   readonly object: JsonObject;
   readonly extra: Uint8Array;
@@ -82,7 +82,7 @@ function rulesOf({ rules: ids }: JobFacts, given: ThreadRules): ThreadRules {
   return given;
 }
 
-/** What is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
+/** The object that is stored of a reply: read, changed by the job's rules, with a number in it, and no larger than items are. */
 function storable(
   context: ThreadContext,
   { params, headers, body, rules: given }: In<(typeof PROXY_JOBS)['storeFetched']>,
@@ -126,7 +126,7 @@ export const FETCH_HANDLERS = {
       // A public key and no private one: storing the reply needs no passphrase.
       publicHalf: publicHalfOf(generationOf(key)),
       tokenKey: parsed.kind === 'uuid' ? EMPTY : key.tokenKey,
-      showing: { sight, numbers: [], sent: [], paths: [], secrets: [] },
+      showing: { ...STATUS_ONLY, sight },
     });
     return { kind: 'prepared', job };
   },

@@ -1,4 +1,4 @@
-/** Handler of the job `fillProxy` in `jobs.ts`, which says what it promises. Card data stays in the thread. */
+/** Handler of the job `fillProxy` in `jobs.ts`. Card data stays in the thread. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { type Connection, takesPath } from '../../../server/domain/connection/connection.ts';
 import { secretTexts } from '../../../server/domain/connection/secrets.ts';
@@ -59,7 +59,7 @@ function tokenOrder(card: JsonObject): Outgoing {
   return { request: { method: 'POST', url: '', headers: [], hasBody: true }, body: encodeJson(asked) };
 }
 
-/** What `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
+/** The request that `debug` shows: the request that is sent, or the same one filled from a masked copy of the item. */
 function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uint8Array {
   const { debug, what } = params;
   if (debug === 'none' || what === 'network_token') {
@@ -69,7 +69,7 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
   return encodeJson(filledRequestJson(fillOrder(order, view, params)));
 }
 
-/** What the reply is shown by. */
+/** The settings by which the reply is shown. */
 function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined): Showing {
   const secrets = connection === undefined ? [] : secretTexts(connection);
   const numbers = sight === 'all' ? [] : storedNumbers(viewOf('stored'));
@@ -88,7 +88,7 @@ function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
   return { ...order, request: { ...request, origin, target: { firstCharacter, parts: [text, ...parts] } } };
 }
 
-/** A filled request with what its connection adds. Rejects with `not_allowed` what the connection is not for. */
+/** A filled request with the headers of its connection. Rejects with `not_allowed` a request that the connection does not allow. */
 function connect(connection: Connection, filled: FilledRequest, now: number): FilledRequest {
   const { method, url, body } = filled;
   const [path = ''] = url.slice(connection.baseUrl.length).split(/[?#]/, 1);
@@ -102,7 +102,7 @@ function connect(connection: Connection, filled: FilledRequest, now: number): Fi
   return { ...filled, headers: connectedHeaders(connection, sent, now) };
 }
 
-/** What is sent, and what is known of it. */
+/** The request that is sent. */
 function fillRequestOf(
   { params }: Input,
   order: ParsedOrder,
@@ -164,7 +164,7 @@ export const FILL_HANDLERS = {
     try {
       return { ...fillJob(context, input, order, key, viewOf), logEntry: entryOf('ok') };
     } catch (error) {
-      // What the item holds has decided this: that it was read is logged all the same.
+      // The content of the item has decided this, so its reading is logged all the same.
       const failure = fillFailure(error, params.forcedMask);
       return { kind: 'rejected', logEntry: entryOf(failure.code), error: failure };
     }

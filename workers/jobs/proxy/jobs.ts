@@ -32,16 +32,16 @@ import {
 /** Sends stored data, fetches data to be stored, or asks for a network token. */
 export type ProxyKind = 'post' | 'get' | 'network_token';
 
-/** How an order is read. */
+/** Options of reading an order. */
 export interface OrderParams {
   readonly what: ProxyKind | 'capture';
-  /** How often a webhook is called at most where the order does not say, 1 to 8. */
+  /** Maximum number of calls of a webhook where the order has none, 1 to 8. */
   readonly webhookAttempts: number;
   /** Whether members that are not known are errors. */
   readonly refuseUnknown: boolean;
 }
 
-/** What the server needs to know of an order; nothing secret. */
+/** Facts of an order that the server needs; nothing secret. */
 export interface OrderFacts {
   readonly synchronous: boolean;
   /** Scheme, host and port of the target, and `/`; a network token has none. */
@@ -63,41 +63,39 @@ export interface JobPlace {
   readonly id: string;
 }
 
-/** Whose proxy job it is, by name. */
+/** The owner of a proxy job, by name. */
 interface JobOwner extends JobPlace {
   readonly account: string;
   readonly user: string;
   readonly attempts: number;
-  /** Who has asked for it, as the security log names callers. */
+  /** The caller, as the security log names it. */
   readonly actor?: string | undefined;
 }
 
-/** How a request is filled from an item. */
+/** Parameters of filling a request from an item. */
 export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
   readonly seen: number;
   /** Whether the key keeps a summary of each card. */
   readonly summary: boolean;
   readonly what: 'post' | 'network_token';
-  /** How `debug` shows the request. */
+  /** The form in which `debug` shows the request. */
   readonly debug: 'none' | 'masked' | 'plain';
-  /** Whether a name that the data does not have gives an empty text. */
+  /** Whether an unknown name is filled with an empty text. */
   readonly allowMissing: boolean;
-  /** Of its order. */
+  /** As in its order. */
   readonly hasSections: boolean;
   readonly requesterId?: string | undefined;
   /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
   readonly forcedMask: boolean;
-  /** How much the caller sees of the reply. */
   readonly sight: Sight;
 }
 
-/** How a fetch is prepared. */
+/** Parameters of preparing a fetch. */
 export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
   /** Whether the key keeps a summary of each card. */
   readonly summary: boolean;
   /** Whether the caller sees numbers masked. */
   readonly forcedMask: boolean;
-  /** How much the caller sees of the reply. */
   readonly sight: Sight;
   readonly algorithm: string;
   readonly smartParse: boolean;
@@ -105,7 +103,7 @@ export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
   readonly rules: readonly string[];
 }
 
-/** What the service knows of an accepted proxy job, sealed with it. */
+/** Facts of an accepted proxy job, sealed with it. */
 export interface JobFacts {
   readonly what: ProxyKind;
   /** Name of the account. */
@@ -116,18 +114,18 @@ export interface JobFacts {
   readonly gen: number;
   /** Present if the key keeps a summary of each card. */
   readonly summary?: true | undefined;
-  /** Of the item that the request was filled from. */
+  /** The item that the request was filled from. */
   readonly token?: string | undefined;
   readonly reference?: string | undefined;
   readonly ip: string;
   readonly ua: string;
-  /** Who has asked for it, as the security log names callers; jobs of earlier versions do not say it. */
+  /** The caller, as the security log names it; jobs of earlier versions have none. */
   readonly actor?: string | undefined;
-  /** The API credential that has asked for it. */
+  /** The API credential of the caller. */
   readonly credentialId?: string | undefined;
   /** Whether the credential sees numbers masked, whatever the account sees. */
   readonly forcedMask?: boolean | undefined;
-  /** The id of the request that has asked for it, for the log; jobs of earlier versions have none. */
+  /** The id of the request that created it, for the log; jobs of earlier versions have none. */
   readonly requestId?: string | undefined;
   readonly attempts: number;
   readonly repeatable: boolean;
@@ -136,14 +134,14 @@ export interface JobFacts {
   /** The longest time of one attempt, where its connection says one. */
   readonly timeoutMs?: number | undefined;
   readonly requesterId?: string | undefined;
-  /** Of a fetch: how the token is made, and how the reply is read. */
+  /** The format of the token of a fetch, and the way in which its reply is read. */
   readonly algorithm?: string | undefined;
   readonly smartParse?: boolean | undefined;
-  /** Of a fetch: the rules that run before storage; those of a sent request have run. */
+  /** The rules of a fetch, which run before storage; rules of a sent request have run. */
   readonly rules: readonly string[];
 }
 
-/** How the reply to a fetch is stored, beside the sealed job. */
+/** Parameters of storing the reply to a fetch. */
 export interface StoreFetchedParams extends StoreParams {
   readonly id: string;
   readonly bytesMax: number;
@@ -165,7 +163,7 @@ export type ProxyOutcome =
   | { readonly kind: 'unstored'; readonly statusCode: number; readonly headers: HeaderEntries }
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
-/** What a sealed report holds beside its body and the webhook's secret. */
+/** Facts of a sealed report, without its body and the webhook's secret. */
 export interface ReportFacts {
   readonly url: string;
   readonly maxAttempts: number;
@@ -176,7 +174,7 @@ export interface ReportFacts {
   readonly summary?: JobSummary | undefined;
 }
 
-/** What is listed of a job; no data of an item. */
+/** The listed part of a job; no data of an item. */
 export interface JobSummary {
   readonly actor?: string | undefined;
   /** The host that it calls; of a capture that of the webhook. */
@@ -202,13 +200,13 @@ export interface ReplyName extends KeyName {
 /** The most bytes of an order or a reply whose job takes so little time that others may wait for it. */
 const SHORT_BYTES_MAX = 16_384;
 
-/** What takes time in proportion to its bytes: a few travel with the jobs that others wait for, many alone. */
+/** The lane of a job that takes time in proportion to its bytes. */
 export function laneByLength(...contents: readonly Uint8Array[]): Lane {
   const length = contents.reduce((sum, content) => sum + content.length, 0);
   return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
 }
 
-/** A request for one attempt to send it, and what is known of its job. */
+/** A request for one attempt to send it, and the facts of its job. */
 const OPENED_JOB = {
   facts: json<JobFacts>(),
   request: concealed(
@@ -294,14 +292,14 @@ export const PROXY_JOBS = {
     }),
     output: bytes,
   }),
-  /** Seals the report for the job's webhook; the request and what it was filled with are not in it. */
+  /** Seals the report for the job's webhook; the filled request is not in it. */
   sealReport: defineJob({
     lane: ({ content }) => laneByLength(content),
     share: ({ place }) => singlesOf(place.aid),
     input: message({ place: json<JobPlace>(), job: bytes, outcome: json<ProxyOutcome>(), content: bytes }),
     output: bytes,
   }),
-  /** What is listed of jobs, by the records of their phases; null for one that does not open. */
+  /** Describes jobs for lists, by the records of their phases; null for one that does not open. */
   describeJobs: defineJob({
     lane: 'bulk',
     share: ({ aid }) => aid,

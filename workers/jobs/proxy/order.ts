@@ -1,4 +1,4 @@
-/** Handler of the job `readProxyOrder` in `jobs.ts`, and what the jobs that fill and prepare requests make of an order. */
+/** Handler of the job `readProxyOrder` in `jobs.ts`, and functions on orders for the jobs that fill and prepare requests. */
 import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
@@ -41,7 +41,7 @@ function hasSections({ target, headers, body }: ParsedRequest): boolean {
   return templates.some(({ parts }) => parts.some((part) => 'parts' in part));
 }
 
-/** What the body of each kind asks for, in one form. */
+/** Parses the body of each kind into one form. */
 function parseBody(
   { what, ...options }: OrderParams,
   body: JsonObject,
@@ -65,12 +65,12 @@ export function readOrder(bytes: Uint8Array): ParsedOrder {
   return parseOwn<ParsedOrder>(bytes);
 }
 
-/** What a job keeps of its order for the report of its outcome. */
+/** The part of an order that a job keeps for the report of its outcome. */
 export function reportOf({ webhook, metadata }: ParsedOrder) {
   return { webhook, metadata: metadata === undefined ? EMPTY : utf8(metadata) };
 }
 
-/** What is sent: the request without its body, and the body. */
+/** A request that goes out, without its body, and the body. */
 export interface Outgoing {
   readonly request: SealedRequest;
   readonly body: Uint8Array;
@@ -84,7 +84,7 @@ export function outgoing({ method, url, headers, body }: FilledRequest): Outgoin
   };
 }
 
-/** The same as one attempt sends it. */
+/** An outgoing request as one attempt sends it. */
 export function attemptOf({ request: { hasBody, ...head }, body }: Outgoing) {
   return { ...head, body: hasBody ? body : undefined };
 }
@@ -102,7 +102,7 @@ export function fillOrder(
   return fillRequest({ ...request, ...extra }, item, workedMs, options);
 }
 
-/** What the facts of every kind of job are made of. */
+/** The facts that every kind of job has. */
 export function commonFacts(
   params: FillProxyParams | PrepareFetchParams,
   { facts }: ParsedOrder,
@@ -130,7 +130,7 @@ export function commonFacts(
 
 /** The handler of `readProxyOrder`. */
 export const ORDER_HANDLERS = {
-  /** Where no caller waits for the outcome, there must be a webhook to report it to. */
+  /** Requires a webhook for the outcome where no caller waits for it. */
   readProxyOrder(_context, { params, body: sent }) {
     const body = parseStoredObject(sent);
     const { request, synchronous, webhook: given } = parseBody(params, body);

@@ -5,7 +5,7 @@
  */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { ParsedWebhook } from '../../../server/domain/proxy/request.ts';
-import type { Showing } from '../../../server/domain/relay/sight.ts';
+import { type Showing, STATUS_ONLY } from '../../../server/domain/relay/sight.ts';
 import {
   concat,
   EMPTY,
@@ -23,11 +23,11 @@ import type { DescribedJob, JobFacts, JobPlace, JobSummary, ReportFacts } from '
 const JOB_KIND = 'proxy send';
 const REPORT_KIND = 'proxy tell';
 const VERSION = 0x01;
-/** Of replies that are shown as they are, a job says nothing. */
+/** The last part is missing where the reply is shown as it is. */
 const JOB_PARTS = [7, 8];
 const REPORT_PARTS = [3];
 
-/** A webhook without its metadata, which is kept as exact JSON text beside it. */
+/** A webhook without its metadata, which is kept as exact JSON text. */
 export type WebhookTarget = Omit<ParsedWebhook, 'metadata'>;
 
 /** A request without its body. For a network token the url is empty: the server adds the requester's. */
@@ -38,7 +38,7 @@ export interface SealedRequest {
   readonly hasBody: boolean;
 }
 
-/** What a job holds. */
+/** The content of a job. */
 export interface JobContent {
   readonly facts: JobFacts;
   readonly request: SealedRequest;
@@ -48,7 +48,7 @@ export interface JobContent {
   readonly metadata: Uint8Array;
   /** The public half of the generation that a reply is stored under; empty when nothing is stored. */
   readonly publicHalf: Uint8Array;
-  /** Makes the token of what is fetched; empty when the token is random. */
+  /** Key for the token of a fetched item; empty when the token is random. */
   readonly tokenKey: Uint8Array;
   readonly showing: Showing;
 }
@@ -64,18 +64,16 @@ export interface OpenedReport {
   readonly body: Uint8Array;
 }
 
-/** Jobs of earlier versions say it in another way: of their replies the status alone is shown. */
-const WITHHELD: Showing = { sight: 'named', numbers: [], sent: [], paths: [], secrets: [] };
-
 /** Empty where the reply is shown as it is. */
 function showingBytes(showing: Showing): Uint8Array {
   const { sight, sent, secrets } = showing;
   return sight === 'all' && sent.length === 0 && secrets.length === 0 ? EMPTY : toJsonBytes(showing);
 }
 
+/** Jobs of earlier versions have other members: of their replies the status alone is shown. */
 function readShowing(bytes: Uint8Array): Showing {
   const given: Partial<Showing> = bytes.length === 0 ? { sight: 'all' } : parseOwn(bytes);
-  return { ...WITHHELD, ...given };
+  return { ...STATUS_ONLY, ...given };
 }
 
 /** The parts of a plaintext, as many as its kind may have, to its very end. */
@@ -143,7 +141,7 @@ export function openJob({ sealer }: ThreadContext, { aid, id }: JobPlace, record
   };
 }
 
-/** What is listed of a job. */
+/** The listed part of a job. */
 export function summaryOf({ facts, request }: Pick<JobContent, 'facts' | 'request'>): JobSummary {
   const { actor, token, reference, requesterId } = facts;
   return { actor, host: hostOf(request.url), requesterId, token, reference };
@@ -154,7 +152,7 @@ export function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }
 
-/** What is listed of a job in one of its phases. Damage and any other place: `IntegrityError`. */
+/** Describes a job in one of its phases. Damage and any other place: `IntegrityError`. */
 export function describeJob(
   context: ThreadContext,
   { aid, id, phase }: JobPlace & { readonly phase: 'send' | 'tell' },

@@ -1,4 +1,4 @@
-/** Handlers of the jobs on opened jobs, reports and kept replies in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs on opened jobs, reports and kept replies in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
@@ -107,7 +107,7 @@ function placeOf({ env }: ThreadContext, { aid, kid, digest }: ReplyName) {
 
 /** The handlers of the jobs on opened jobs, reports and kept replies. */
 export const REPORT_HANDLERS = {
-  /** Of a sent request an object of its own, of all else what its webhook would receive. */
+  /** Returns an object of its own for a sent request; for other kinds the body of its webhook. */
   reportProxy(context, { place, job: record, outcome, content, shown, showing }) {
     if (outcome.kind === 'reply') {
       return sentReply(outcome, content, shown, showing);

@@ -1,4 +1,4 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
+/** Handlers of the jobs in `jobs.ts`. */
 import { isUtf8 } from 'node:buffer';
 import { VaultError } from '../../../server/core/errors.ts';
 import { headerIn } from '../../../server/core/headers.ts';
@@ -91,10 +91,10 @@ function outgoing(
 /** The codings to ask a third party for; undefined where its reply is not read, and so is the caller's to decide. */
 function codingsFor({ headers }: FillRelayParams, secrets: readonly string[], isRead: boolean) {
   if (isRead) {
-    // Of the header as it came: a text that is remembered must not be a filled one.
+    // The header is used as it came: a remembered text must not be a filled one.
     return readableCodings(headerIn(headers, 'accept-encoding') ?? '');
   }
-  // What is passed on as it comes is not decoded.
+  // A reply that is passed on as it comes is not decoded.
   return secrets.length > 0 ? 'identity' : undefined;
 }
 
@@ -134,7 +134,7 @@ function fill(context: ThreadContext, input: Input, items: ReadonlyMap<string, O
 }
 
 /**
- * The text of a body, and what makes its bytes again. One that is not UTF-8 is read byte by byte: it may pass through, but
+ * The text of a body, and the function that makes its bytes again. One that is not UTF-8 is read byte by byte: it may pass through, but
  * nothing can be put into it.
  */
 function bodyOf(body: Uint8Array) {

@@ -7,22 +7,21 @@ import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByLength } from '../proxy/jobs.ts';
 import { type ActorParams, SEALED_ITEM } from '../vault/jobs.ts';
 
-/** How a request is filled. */
+/** Parameters of filling a request. */
 export interface FillRelayParams extends KeyName, ActorParams {
   /** The id of the connection. */
   readonly connection: string;
   readonly method: string;
-  /** Behind the connection's name, as `RelayRequest`. */
+  /** Path after the connection's name, as in `RelayRequest`. */
   readonly path: string;
   readonly query: string;
   readonly headers: HeaderEntries;
-  /** Of each item, in the order of the items. */
+  /** Token and log length of each item, in the order of the items. */
   readonly items: readonly { readonly token: string; readonly seen: number }[];
-  /** How much the caller sees of the reply. */
   readonly sight: Sight;
 }
 
-/** What goes out, without its body. */
+/** A request that goes out, without its body. */
 interface RelayHead {
   readonly method: string;
   readonly url: string;
@@ -32,8 +31,8 @@ interface RelayHead {
 /** Jobs of relayed requests. Card data and credentials of connections never leave the threads but for sending. */
 export const RELAY_JOBS = {
   /**
-   * Fills a request from the items that exist of those that it names, and adds what its connection has. `logEntries`: one of
-   * each item, empty for one that was not read. `showing`: what `showRelay` needs. `rejected`: why nothing is sent.
+   * Fills a request from the items that exist of those that it names, and adds the headers of its connection. `logEntries`: one of
+   * each item, empty for one that was not read. `showing`: for `showRelay`. `rejected`: nothing is sent.
    */
   fillRelay: defineJob({
     lane: ({ body }) => laneByLength(body),
