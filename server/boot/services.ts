@@ -462,7 +462,6 @@ function createProxyServices(
       certificates,
       reading,
       rejections,
-      preparer,
       sender,
       bounds,
       metering,

@@ -170,7 +170,7 @@ export class CallPreparer {
       if (!('logEntry' in made)) {
         return made;
       }
-      const append = this.logUse(key, token, made.logEntry);
+      const append = this.itemStore.appendOne(key.kid, token, made.logEntry, key.gen);
       if (made.kind === 'ready') {
         this.metering.countAhead(ctx, 'proxy_attempt');
       }
@@ -208,11 +208,6 @@ export class CallPreparer {
     });
     const opened = await this.crypto.openJob({ place: { aid: account.aid, id }, job });
     return { job, opened, shown: NO_BYTES, showing: NO_SHOWING };
-  }
-
-  /** Appends the entry of a use to the log of its item, for the generation of the key that the item was opened with. */
-  logUse({ kid, gen }: KeyRef, token: string, entry: Uint8Array) {
-    return this.itemStore.appendLog(this.itemStore.bucketOf(kid, token), [token], [entry], gen);
   }
 
   /** Makes the job of a filled request, or its error, which is thrown after the item's use is logged. */

@@ -202,7 +202,7 @@ export class CallSender {
     const own = { aid, kid, token, action: 'decrypt', outcome: 'ok', seen } as const;
     const params = { ...actorOf(contextOf(job), this.now()), ...own };
     const entry = await this.crypto.sealLog({ params, tail: logTail });
-    const logged = await this.itemStore.appendLog(this.itemStore.bucketOf(kid, token), [token], [entry]);
+    const logged = await this.itemStore.appendOne(kid, token, entry);
     if (logged.kind !== 'appended') {
       throw new VaultError('overloaded');
     }

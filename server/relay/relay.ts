@@ -1,6 +1,5 @@
 import type { CallBounds } from '../call/bounds.ts';
 import { errorOf, isOutcomeUnknown } from '../call/outcome.ts';
-import type { CallPreparer } from '../call/prepare.ts';
 import type { CallSender } from '../call/send.ts';
 import type { Certificates, ClientCredential } from '../certificate/certificates.ts';
 import type { Connections } from '../connection/connections.ts';
@@ -89,7 +88,6 @@ export class Relay {
     private readonly certificates: Certificates,
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
-    private readonly preparer: CallPreparer,
     private readonly sender: CallSender,
     private readonly bounds: CallBounds,
     private readonly metering: MeteringService,
@@ -207,7 +205,7 @@ export class Relay {
 
   /** Logs the use of the items that were opened; returns why that must be tried again. An item that has gone is unknown. */
   private async logUses(
-    key: KeyRef,
+    { kid, gen }: KeyRef,
     tokens: readonly string[],
     entries: readonly Uint8Array[],
   ): Promise<Fenced | undefined> {
@@ -216,7 +214,7 @@ export class Relay {
         const entry = entries[at];
         return entry === undefined || entry.length === 0
           ? undefined
-          : this.preparer.logUse(key, token, entry);
+          : this.itemStore.appendOne(kid, token, entry, gen);
       }),
     );
     for (const result of logged) {

@@ -75,8 +75,7 @@ export class ItemReader {
     }
     await confirmAccount(ctx);
     onOpened();
-    const bucket = this.store.bucketOf(kid, token);
-    const logged = await this.store.appendLog(bucket, [token], [out.logEntry], key.gen);
+    const logged = await this.store.appendOne(kid, token, out.logEntry, key.gen);
     if (logged.kind !== 'appended') {
       return logged;
     }

@@ -148,7 +148,7 @@ export class Rejections {
       }
       const params = { ...actor, aid, kid, token, action, outcome, seen: read.logLength };
       const entry = await this.crypto.sealLog({ params, tail: read.logTail });
-      const logged = await this.store.appendLog(this.store.bucketOf(kid, token), [token], [entry]);
+      const logged = await this.store.appendOne(kid, token, entry);
       if (logged.kind !== 'appended' || logged.present[0]) {
         return;
       }

@@ -300,6 +300,11 @@ export class ItemStore {
     return { kind: 'items', replies: writer.take() };
   }
 
+  /** Appends an entry to the log of one item. */
+  appendOne(kid: string, token: string, entry: Uint8Array, gen?: number): Promise<AppendOutcome> {
+    return this.appendLog(this.bucketOf(kid, token), [token], [entry], gen);
+  }
+
   /** Appends one entry to each item of a bucket, none where it is empty. */
   async appendLog(
     bucket: Bucket,
