@@ -10,7 +10,7 @@ import { type Showing, STATUS_ONLY } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef, provenMissing } from '../key/opener.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import { type Account, type AccountContext, actorNameOf, actorOf } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { mayReveal, sightOf, vetTarget } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { ItemAddress, ItemReader, ReadParts } from '../vault/reader.ts';
@@ -93,7 +93,7 @@ export class CallPreparer {
     private readonly connections: Connections,
     private readonly reader: ItemReader,
     private readonly rejections: Rejections,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {}

@@ -3,7 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { NamedRecord } from '../redis/records/named.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { Certificate, Csr } from './schema.ts';
 import type { CertificateStore, CsrStore } from './store.ts';
 
@@ -21,7 +21,7 @@ export class Certificates {
     private readonly csrs: CsrStore,
     private readonly store: CertificateStore,
     private readonly crypto: Crypto,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly randomId: RandomId,
   ) {}
 

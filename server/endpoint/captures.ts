@@ -11,8 +11,8 @@ import {
   confirmAccount,
   type RequestContext,
 } from '../request/context.ts';
-import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Idempotency, Repeatable } from '../request/idempotency.ts';
+import type { Metering } from '../request/metering.ts';
 import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
@@ -88,8 +88,8 @@ export class Captures {
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
     private readonly webhooks: CaptureWebhooks,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly now: Clock,
   ) {}
 

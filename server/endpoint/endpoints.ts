@@ -11,7 +11,7 @@ import { isIdentifier } from '../domain/text/identifiers.ts';
 import { formatExpiry } from '../domain/text/time.ts';
 import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
 import type { Endpoint } from './schema.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
@@ -61,7 +61,7 @@ export class Endpoints {
     private readonly crypto: Crypto,
     private readonly keys: KeyOpener,
     private readonly audit: Audit,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly randomId: RandomId,
     private readonly now: Clock,
   ) {}

@@ -2,7 +2,7 @@ import { preferredLimit } from '../account/preference-values.ts';
 import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { TreeStream, VaultTrees } from '../vault/list/list.ts';
 import type { ItemReader } from '../vault/reader.ts';
@@ -40,7 +40,7 @@ export class Retrievals {
     private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
   ) {}
 
   /** Creates an endpoint. Without `mask_fields`, the account's preference at each use applies. Rejects as `Endpoints` does. */

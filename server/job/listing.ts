@@ -9,7 +9,7 @@ import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { outsideScope } from '../request/permission.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ProxyJobs } from './jobs.ts';
@@ -49,7 +49,7 @@ export class JobListing {
     private readonly jobs: ProxyJobs,
     private readonly queue: JobQueue,
     private readonly requesters: readonly ProxyRequester[],
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly recordEvent: RecordEvent,
     private readonly cursors: Cursors,
     private readonly settings: ServiceSettings,

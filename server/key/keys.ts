@@ -6,8 +6,8 @@ import { VaultError } from '../core/errors.ts';
 import { decodeSecret, encodeSecret, type Secret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { IdempotencyService, Repeatable } from '../request/idempotency.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Idempotency, Repeatable } from '../request/idempotency.ts';
+import type { Metering } from '../request/metering.ts';
 import { type KeyDependent, type KeyHandle, type KeyOpener, namedInBody } from './opener.ts';
 import type { KeyRecords } from './records.ts';
 import type { Key } from './schema.ts';
@@ -34,8 +34,8 @@ export class Keys {
     private readonly dependents: readonly KeyDependent[],
     private readonly opener: KeyOpener,
     private readonly records: KeyRecords,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly cursors: Cursors,
     private readonly randomId: RandomId,
   ) {}

@@ -1,7 +1,7 @@
 import { recover, replaceOrConfirm, withRetries } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { KeyHandle, KeyOpener } from './opener.ts';
 import type { KeyStore } from './store.ts';
 
@@ -29,7 +29,7 @@ export class KeyRecords {
   constructor(
     private readonly store: KeyStore,
     private readonly opener: KeyOpener,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
   ) {}
 
   /**

@@ -4,7 +4,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { sourceOf } from '../domain/text/source.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { generatePassphrase, type NewPassphrase } from './keys.ts';
 import { type KeyHandle, type KeyOpener, namedInBody } from './opener.ts';
 import type { KeyRecords, ReadRecords } from './records.ts';
@@ -19,7 +19,7 @@ export class Recoveries {
     private readonly opener: KeyOpener,
     private readonly records: KeyRecords,
     private readonly attempts: Attempts,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
   ) {}
 
   /**

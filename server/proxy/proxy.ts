@@ -24,13 +24,13 @@ import type { OutboundResult } from '../outbound/call.ts';
 import type { ThirdParties } from '../outbound/third-parties.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';
 import type {
-  IdempotencyService,
+  Idempotency,
   IdempotentRequest,
   Repeatable,
   ReplyCodec,
   SentMark,
 } from '../request/idempotency.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { mayReveal, sightOf } from '../request/permission.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemAddress, ItemReader } from '../vault/reader.ts';
@@ -66,8 +66,8 @@ export class ProxyService {
     private readonly sender: CallSender,
     private readonly bounds: CallBounds,
     private readonly jobs: ProxyJobs,
-    private readonly metering: MeteringService,
-    private readonly idempotency: IdempotencyService,
+    private readonly metering: Metering,
+    private readonly idempotency: Idempotency,
     private readonly recordEvent: RecordEvent,
     private readonly randomId: RandomId,
     private readonly now: Clock,

@@ -21,7 +21,7 @@ import type { AsksForRoom } from '../outbound/call.ts';
 import type { RelayedRequest, ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount, senderOf } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import { outsideScope, requireKey, sightOf } from '../request/permission.ts';
 import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
@@ -90,7 +90,7 @@ export class Relay {
     private readonly rejections: Rejections,
     private readonly sender: CallSender,
     private readonly bounds: CallBounds,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly now: Clock,
   ) {}
 

@@ -210,8 +210,6 @@ export class Idempotency {
   }
 }
 
-export type IdempotencyService = Idempotency;
-
 /** Restricts the keys of a credential to it: no other caller gets its replies. */
 function scoped({ credential }: AccountContext['account'], request: IdempotentRequest): IdempotentRequest {
   return credential === undefined ? request : { ...request, route: `${request.route} ${credential.id}` };

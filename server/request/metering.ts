@@ -213,8 +213,6 @@ export class Metering {
   }
 }
 
-export type MeteringService = Metering;
-
 /** Returns the day of a moment, in UTC. */
 function dayOf(ms: number): string {
   if (!(ms >= lastStart && ms < lastStart + DAY_MS)) {

@@ -6,7 +6,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { OPERATION_NAMES } from '../domain/rule/operations.ts';
 import type { NamedRecord, NamedStore } from '../redis/records/named.ts';
 import type { AccountContext } from '../request/context.ts';
-import type { MeteringService } from '../request/metering.ts';
+import type { Metering } from '../request/metering.ts';
 import type { OperationNames, Rule } from './schema.ts';
 
 /** Records of all rules that one request uses, bytes. */
@@ -19,7 +19,7 @@ export class Rules {
   constructor(
     private readonly store: NamedStore,
     private readonly crypto: Crypto,
-    private readonly metering: MeteringService,
+    private readonly metering: Metering,
     private readonly settings: ServiceSettings,
   ) {}
 
