@@ -26,7 +26,7 @@ export interface JobStats {
   /** In the queue, over all servers; undefined on a server that does not process them. */
   readonly queued: () => Promise<number | undefined>;
   /** That this server processes now. */
-  readonly inFlight: () => number;
+  inFlight(): number;
 }
 
 /** Admitted operations. */
@@ -147,7 +147,9 @@ function addProcessGauges(registry: Registry, sources: GaugeSources): void {
     'Logs with entries that the sink has not got.',
     () => sink().backlog,
   );
-  add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', jobs.inFlight);
+  add('vault_proxy_jobs_in_flight', 'Asynchronous requests that this server processes.', () =>
+    jobs.inFlight(),
+  );
   add('vault_work_running', 'Short operations that hold a concurrency slot.', () => work().running);
   addLabelledGauge(
     registry,
