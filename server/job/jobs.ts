@@ -69,9 +69,9 @@ export class ProxyJobs {
     }
   }
 
-  /** Returns the number of jobs in the queue. */
-  queued(): Promise<number> {
-    return this.queue.size();
+  /** Returns the number of jobs in the queue; undefined before its first use. */
+  async queued(): Promise<number | undefined> {
+    return this.queue.isOpen ? this.queue.size() : undefined;
   }
 
   /** Returns the number of jobs that this server works on. */

@@ -80,6 +80,11 @@ export class JobQueue {
     await this.ask((queue) => queue.remove(id));
   }
 
+  /** Whether the queue has connected: at its first use. */
+  get isOpen(): boolean {
+    return this.adding !== undefined || this.running !== undefined;
+  }
+
   /** Returns the number of ids in the queue: waiting, delayed or running. */
   size(): Promise<number> {
     return this.ask((queue) => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized'));

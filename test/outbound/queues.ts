@@ -33,7 +33,7 @@ type Settings = Partial<JobQueueSettings> & {
 };
 
 /** A queue with what it runs. */
-export type TestQueue = Omit<JobQueue, 'start'> & { readonly start: () => void };
+export type TestQueue = Omit<JobQueue, 'start' | 'isOpen'> & { readonly start: () => void };
 
 const opened: TestQueue[] = [];
 
