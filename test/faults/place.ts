@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Redis from 'ioredis';
 import { findRedisBinary } from '../../server/boot/redis/process.ts';
-import { bindParts } from '../../server/core/bind.ts';
+import { bindParts } from '../helpers/bind.ts';
 import { createAccountClient } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { GUARD } from '../helpers/guard.ts';

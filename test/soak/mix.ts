@@ -1,7 +1,8 @@
 /** Requests of every kind at a steady pace, and how long each took. */
-import { bindParts } from '../../server/core/bind.ts';
+
 import { type Credentials, call, makeKey, OWNER, type Vault } from '../bench/servers.ts';
 import { pick } from '../durability/chance.ts';
+import { bindParts } from '../helpers/bind.ts';
 
 const USER = 'soak';
 const CARD = { card_holder: 'Ada Lovelace', expiry_month: '12', expiry_year: '2030', cvv: '123' };

@@ -1,6 +1,5 @@
 /** What every test of proxied calls in the threads needs: a real pool, a key, and the way from an order to a job. */
 
-import { bindParts } from '../../server/core/bind.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
 import { createCrypto } from '../../server/crypto/client.ts';
@@ -12,6 +11,7 @@ import type { ProxyOutcome } from '../../workers/jobs/proxy/jobs.ts';
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import type { StoredParts, StoreParams } from '../../workers/jobs/vault/jobs.ts';
 import { createPool } from '../../workers/pool/pool.ts';
+import { bindParts } from '../helpers/bind.ts';
 
 type Crypto = ReturnType<typeof createCrypto>;
 type ParamsOf<Name extends 'fillProxy' | 'prepareFetch' | 'storeFetched'> = Parameters<

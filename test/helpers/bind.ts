@@ -4,8 +4,8 @@ type Bound<P, F> = {
 };
 
 /**
- * A service out of module functions that take the parts they work with as their first parameter. The parts are given
- * once, by the service's factory, and the type of the service follows from its functions.
+ * An object out of module functions that take what they work with as their first parameter, which is given once. Its type follows
+ * from the functions.
  */
 export function bindParts<P, F extends Readonly<Record<string, (parts: P, ...rest: never[]) => unknown>>>(
   parts: P,
