@@ -114,8 +114,7 @@ type Calls = ReturnType<typeof createCalls>;
 export type Services = ReturnType<typeof createServices>;
 
 /**
- * Creates all services. Each receives only the functions that it uses; a group uses only groups that were created
- * before it.
+ * Creates all services. A group uses only groups that were created before it.
  */
 export function createServices(base: Foundation) {
   const maintenance = createMaintenance(base);
@@ -337,7 +336,7 @@ function createItemServices(
   };
 }
 
-/** What works without an account's password: capture and retrieve endpoints, forms, and the end of items. */
+/** Capture and retrieve endpoints, forms, and the expiry of items. */
 function createEndpointServices(
   { crypto, now, randomId, settings, stores }: Foundation,
   services: Audits & Access & Items & Pick<Calls, 'webhooks'>,

@@ -373,7 +373,7 @@ export const RECORD_KINDS = {
   removedLogs: { name: bucketName('g'), backup: 'none' },
   /** Hash: token -> entries of its log that were delivered to the sink, while more than these are recorded. */
   undelivered: { name: bucketName('u'), backup: 'none' },
-  /** List: entries of removed logs that were not delivered, see `lua/sink/prelude.lua`. */
+  /** List: entries of removed logs that were not delivered, see `outbox-prelude.lua`. */
   outbox: { name: bucketName('o'), backup: 'none' },
   /** String: bytes that items captured together have alike, under their digest; for two minutes. */
   shared: { name: bucketNames('q'), backup: 'none' },
