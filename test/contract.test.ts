@@ -4,7 +4,7 @@ import { API, ROUTES } from '../server/boot/routes.ts';
 import { isErrorCode } from '../server/core/errors.ts';
 import { SCOPES } from '../server/core/scopes.ts';
 import { buildOpenApi } from '../server/http/openapi/document.ts';
-import { type AuthRule, type Route, routeErrors, scopesOf } from '../server/http/route.ts';
+import { type AuthRule, type RouteShape, routeErrors, scopesOf } from '../server/http/route.ts';
 import { callNames } from './sdk/call-names.ts';
 import { WIRES } from './sdk/wires.ts';
 
@@ -21,7 +21,7 @@ const OPEN: Readonly<Record<string, AuthRule>> = {
 };
 
 /** Whether the SDK leaves a route out: pages are for browsers, and forms need one of their two paths alone. */
-function isLeftOut({ path, html }: Route): boolean {
+function isLeftOut({ path, html }: RouteShape): boolean {
   return html === 'always' || path.startsWith('/v1/capture/iframe');
 }
 
@@ -42,12 +42,12 @@ test('operationIds are unique, and so are methods of a path', () => {
   }
 });
 
-function operationOf({ method, path }: Route) {
+function operationOf({ method, path }: RouteShape) {
   return document.paths[path.slice('/v1'.length)]?.[method.toLowerCase()];
 }
 
 /** How a route is told from the others in a failure. */
-function nameOf({ method, path }: Route): string {
+function nameOf({ method, path }: RouteShape): string {
   return `${method} ${path}`;
 }
 
@@ -121,7 +121,7 @@ test('every route declares the parameters of its path, and no others', () => {
 
 describe('the SDK', () => {
   /** Matches the requests of a route, with or without a query. */
-  const requestsOf = ({ method, path }: Route): RegExp =>
+  const requestsOf = ({ method, path }: RouteShape): RegExp =>
     new RegExp(`^${method} ${path.replace('{path}', '[^?]+').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
   const requests = Object.values(WIRES).map(({ request }) => request);
 

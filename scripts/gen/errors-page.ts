@@ -3,7 +3,7 @@
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
 import type { ErrorCode } from '../../server/core/errors.ts';
-import { type Noun, type Route, routeErrors } from '../../server/http/route.ts';
+import { type Noun, type RouteShape, routeErrors } from '../../server/http/route.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUSES = [...new Set(CODES.map((code) => ERRORS[code].status))].toSorted((a, b) => a - b);
@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<Noun, string>> = {
 };
 
 /** Groups of routes that the page names instead of their members; the first match is used. */
-const KINDS: readonly (readonly [name: string, isOne: (route: Route) => boolean])[] = [
+const KINDS: readonly (readonly [name: string, isOne: (route: RouteShape) => boolean])[] = [
   ['every route', () => true],
   ['every route that needs an account', ({ auth }) => auth === 'basic'],
   ['every route with a body', ({ body }) => body.kind !== 'none'],
@@ -44,7 +44,7 @@ const OUTSIDE_ROUTES: Partial<Readonly<Record<ErrorCode, string>>> = {
   record_rolled_back: 'every route that needs an account',
 };
 
-function nameOf({ method, path }: Route): string {
+function nameOf({ method, path }: RouteShape): string {
   return `\`${method} ${path}\``;
 }
 

@@ -1,10 +1,14 @@
+import type { Compliance } from '../compliance/compliance.ts';
 import { VaultError } from '../core/errors.ts';
 import { secretBytes } from '../core/secret.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
+import type { UsageReports } from '../usage/usage.ts';
+import type { Accounts } from './accounts.ts';
 import { overlapOf } from './passwords.ts';
+import type { AccountPreferences } from './preferences.ts';
 import {
   AccountPassword,
   Billing,
@@ -20,6 +24,14 @@ import {
   UsageQuery,
   WhoAmI,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly accounts: Accounts;
+  readonly compliance: Compliance;
+  readonly preferences: AccountPreferences;
+  readonly usage: UsageReports;
+}
 
 const COMMON = {
   noun: 'admin',
@@ -42,7 +54,7 @@ const whoami = defineRoute({
   body: { kind: 'none' },
   response: WhoAmI,
   errors: [],
-  handle: async ({ ctx, services }) => ({ json: await services.accounts.whoami(ctx) }),
+  handle: async ({ ctx }, services: Needs) => ({ json: await services.accounts.whoami(ctx) }),
 });
 
 const readBilling = defineRoute({
@@ -58,7 +70,7 @@ const readBilling = defineRoute({
   body: { kind: 'none' },
   response: Billing,
   errors: [],
-  handle: async ({ ctx, services }) => ({ json: await services.usage.billing(ctx) }),
+  handle: async ({ ctx }, services: Needs) => ({ json: await services.usage.billing(ctx) }),
 });
 
 const readUsage = defineRoute({
@@ -73,7 +85,7 @@ const readUsage = defineRoute({
   body: { kind: 'none' },
   response: Usage,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, query, services }) => ({ json: await services.usage.usage(ctx, query) }),
+  handle: async ({ ctx, query }, services: Needs) => ({ json: await services.usage.usage(ctx, query) }),
 });
 
 /** One value of two places. */
@@ -102,7 +114,7 @@ const changePassword = defineRoute({
     of: 'all',
     object: ({ ctx }) => objectOf('account', ctx.account.name),
   },
-  handle: async ({ ctx, query, body, services }) => {
+  handle: async ({ ctx, query, body }, services: Needs) => {
     const chosen = same(body.new_password, query.new_password);
     const { user, password } = await services.accounts.changePassword(
       ctx,
@@ -131,7 +143,7 @@ const setPreference = defineRoute({
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.set', of: 'all' },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const jsonBytes = await services.preferences.set(ctx, body);
     const [, key] = SHOWN_KEY.exec(new TextDecoder().decode(jsonBytes)) ?? [];
     return { jsonBytes, object: objectOf('preference', key) };
@@ -152,7 +164,7 @@ const readPreferences = defineRoute({
   response: PreferencesReply,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
-  handle: async ({ ctx, query: { key }, services }) => ({
+  handle: async ({ ctx, query: { key } }, services: Needs) => ({
     jsonBytes:
       key === undefined ? await services.preferences.list(ctx) : await services.preferences.read(ctx, key),
   }),
@@ -172,7 +184,7 @@ const removePreference = defineRoute({
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
   audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     await services.preferences.remove(ctx, query.key);
     return { json: { message: 'The preference was deleted.' } };
   },
@@ -195,7 +207,7 @@ const readCertificate = defineRoute({
   response: PdfFile,
   errors: ['certificate_not_found', 'integrity_failed'],
   audit: { action: 'compliance_certificate.read', of: 'all' },
-  handle: async ({ ctx, services }) => ({
+  handle: async ({ ctx }, services: Needs) => ({
     file: { bytes: await services.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
   }),
 });

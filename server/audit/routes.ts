@@ -1,7 +1,15 @@
 import { untilClosed } from '../core/byte-stream.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { AuditListing } from './listing.ts';
 import { AuditEntries, AuditQuery } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly admission: Admission;
+  readonly auditListing: AuditListing;
+}
 
 const readAudit = defineRoute({
   method: 'GET',
@@ -21,7 +29,7 @@ const readAudit = defineRoute({
   meter: [],
   idempotent: false,
   audit: { action: 'audit.read', of: 'all' },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     if (query.limit < 0) {
       const end = services.admission.start('list', ctx.account.aid);
       try {

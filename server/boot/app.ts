@@ -10,7 +10,7 @@ import { mountPages, operatorPages, type Page } from '../http/pages/pages.ts';
 import { sdkPages } from '../http/pages/sdk-files.ts';
 import { REVALIDATE, respondWithFile, type StaticFile, staticFileOf } from '../http/pages/static-file.ts';
 import { answerUnrouted, mountRoutes } from '../http/request.ts';
-import { API, isPublic, ROUTES } from './routes.ts';
+import { API, isPublic, ROUTES, type RouteServices } from './routes.ts';
 
 function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
   const shown = hasAdmin ? isPublic : undefined;
@@ -34,6 +34,9 @@ function documentPage({ publicUrl, hasAdmin }: HttpConfig): Page {
   };
 }
 
+/** Services of all routes, and the part around every request. */
+export interface AppParts extends HttpParts, RouteServices {}
+
 /** What an application has: everything, or only what is used without an account. */
 type Extent = 'all' | 'public';
 
@@ -43,7 +46,7 @@ type Extent = 'all' | 'public';
  * What the framework itself would answer, for an unknown path or an error of its own, becomes an error of ours,
  * without the framework's message.
  */
-export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
+export function createApp(parts: AppParts, extent: Extent = 'all'): Elysia {
   const app = new Elysia({
     normalize: false,
     // The framework searches for the path from a fixed position, which must be right for short host names too.
@@ -53,10 +56,10 @@ export function createApp(parts: HttpParts, extent: Extent = 'all'): Elysia {
     answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
   );
   const isAll = extent === 'all';
-  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts);
+  mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts, parts);
   const pages = [
     ...operatorPages(parts),
-    ...landingPages(parts),
+    ...landingPages(parts.formPages.gallery),
     documentPage(parts.http),
     ...guidePages(),
     ...consolePages(parts.http),

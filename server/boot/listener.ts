@@ -3,12 +3,11 @@ import type { Config } from '../config/config.ts';
 import type { SettingName } from '../config/settings.ts';
 import { StartError } from '../core/errors.ts';
 import { logFault } from '../http/context.ts';
-import type { HttpParts } from '../http/deps.ts';
 import { type Listener, openListener } from '../http/listen/listen.ts';
 import { probePort } from '../http/listen/port.ts';
 import { ServerStore } from '../installation/server-store.ts';
 import { Siblings } from '../installation/servers.ts';
-import { createApp } from './app.ts';
+import { type AppParts, createApp } from './app.ts';
 import type { System } from './assemble.ts';
 
 /** Idle connections are closed after this time. */
@@ -54,7 +53,7 @@ async function openShared(
   { tls }: Config,
   place: Place,
   app: ReturnType<typeof createApp>,
-  parts: HttpParts,
+  parts: AppParts,
   { redis, randomId, roots }: Pick<System, 'redis' | 'randomId' | 'roots'>,
 ): Promise<Opened> {
   const { host, port } = place;
@@ -80,7 +79,7 @@ async function openShared(
 }
 
 /** The applications of a configuration, each with its place. The one that needs accounts comes first. */
-function applicationsOf(config: Config, parts: HttpParts) {
+function applicationsOf(config: Config, parts: AppParts) {
   const { host, port, admin } = config;
   const place: Place = { host, port, hostSetting: 'VAULT_HOST', portSetting: 'VAULT_PORT' };
   return admin === undefined
@@ -104,7 +103,7 @@ function applicationsOf(config: Config, parts: HttpParts) {
  */
 export async function openConfiguredListener(
   config: Config,
-  parts: HttpParts,
+  parts: AppParts,
   vault: Pick<System, 'redis' | 'randomId' | 'roots'>,
 ): Promise<AnnouncedListener> {
   const opened: Opened[] = [];

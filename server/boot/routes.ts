@@ -1,28 +1,92 @@
 import { Type } from '@sinclair/typebox';
+import type { Accounts } from '../account/accounts.ts';
+import type { Credentials } from '../account/credential/credentials.ts';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
+import type { AccountPreferences } from '../account/preferences.ts';
 import { ADMIN_ROUTES } from '../account/routes.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { AuditListing } from '../audit/listing.ts';
 import { AUDIT_ROUTES } from '../audit/routes.ts';
+import type { Certificates } from '../certificate/certificates.ts';
 import { CERTIFICATE_ROUTES } from '../certificate/routes.ts';
+import type { Compliance } from '../compliance/compliance.ts';
+import type { Connections } from '../connection/connections.ts';
 import { CONNECTION_ROUTES } from '../connection/routes.ts';
+import type { Captures } from '../endpoint/captures.ts';
+import type { Endpoints } from '../endpoint/endpoints.ts';
+import type { Retrievals } from '../endpoint/retrievals.ts';
 import { CAPTURE_ROUTES, RETRIEVE_ROUTES } from '../endpoint/routes.ts';
 import { CaptureWebhook } from '../endpoint/schema.ts';
+import type { SealingKeys } from '../endpoint/sealing-keys.ts';
+import type { Exports } from '../export/exports.ts';
 import { EXPORT_ROUTES } from '../export/routes.ts';
+import type { HostedForms } from '../form/forms.ts';
+import type { FormPages } from '../form/pages/render.ts';
 import { FORM_ROUTES } from '../form/routes.ts';
+import type { HttpConfig } from '../http/deps.ts';
 import type { Api } from '../http/openapi/document.ts';
 import type { Route, RouteShape } from '../http/route.ts';
+import type { JobListing } from '../job/listing.ts';
 import { JOB_ROUTES } from '../job/routes.ts';
+import type { Keys } from '../key/keys.ts';
+import type { Recoveries } from '../key/recoveries.ts';
 import { KEY_ROUTES } from '../key/routes.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { ProxyService } from '../proxy/proxy.ts';
 import { PROXY_ROUTES } from '../proxy/routes.ts';
 import { FailureWebhook, GetWebhook, NetworkTokenWebhook, PostWebhook } from '../proxy/webhook-schema.ts';
+import type { Relay } from '../relay/relay.ts';
 import { RELAY_ROUTES } from '../relay/routes.ts';
 import { RULE_ROUTES } from '../rule/routes.ts';
+import type { Rules } from '../rule/rules.ts';
+import type { UsageReports } from '../usage/usage.ts';
 import { UTILITY_ROUTES } from '../utility/routes.ts';
+import type { Utility } from '../utility/utility.ts';
+import type { Batches } from '../vault/batch/batches.ts';
 import { BATCH_ROUTES } from '../vault/batch/routes.ts';
+import type { StoreBatches } from '../vault/batch/store-batch.ts';
+import type { Erasure } from '../vault/erasure.ts';
+import type { VaultTrees } from '../vault/list/list.ts';
 import { VAULT_ROUTES } from '../vault/routes.ts';
 import { Tree } from '../vault/schema.ts';
+import type { Vault } from '../vault/vault.ts';
+
+/** Services of all routes. */
+export interface RouteServices {
+  readonly audit: Audit;
+  readonly http: HttpConfig;
+  readonly vault: Vault;
+  readonly trees: VaultTrees;
+  readonly storeBatches: StoreBatches;
+  readonly batches: Batches;
+  readonly exports: Exports;
+  readonly erasure: Erasure;
+  readonly keys: Keys;
+  readonly recoveries: Recoveries;
+  readonly endpoints: Endpoints;
+  readonly captures: Captures;
+  readonly sealingKeys: SealingKeys;
+  readonly retrievals: Retrievals;
+  readonly rules: Rules;
+  readonly certificates: Certificates;
+  readonly connections: Connections;
+  readonly relay: Relay;
+  readonly forms: HostedForms;
+  readonly formPages: FormPages;
+  readonly proxy: ProxyService;
+  readonly jobListing: JobListing;
+  readonly utility: Utility;
+  readonly usage: UsageReports;
+  readonly accounts: Accounts;
+  readonly credentials: Credentials;
+  readonly admission: Admission;
+  readonly auditListing: AuditListing;
+  readonly preferences: AccountPreferences;
+  readonly compliance: Compliance;
+}
 
 /** Every route under `/v1`: what is mounted, published and tested. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route<RouteServices>[] = [
   ...UTILITY_ROUTES,
   ...VAULT_ROUTES,
   ...BATCH_ROUTES,

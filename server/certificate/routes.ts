@@ -2,6 +2,7 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
+import type { Certificates } from './certificates.ts';
 import {
   Certificate,
   CertificatePem,
@@ -15,6 +16,11 @@ import {
   CsrReadQuery,
   CsrsReply,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly certificates: Certificates;
+}
 
 const COMMON = {
   noun: 'proxy',
@@ -38,7 +44,7 @@ const createCsr = defineRoute({
   response: Csr,
   errors: ['certificates_full'],
   audit: { action: 'csr.create', of: 'all' },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const { key_type = 'ec-p256', cn, o, ou, l, st, c } = body;
     const csr = await services.certificates.createCsr(ctx, { cn, o, ou, l, st, c }, key_type);
     return { json: csr, object: objectOf('csr', csr.id) };
@@ -57,7 +63,7 @@ const readCsrs = defineRoute({
   body: { kind: 'none' },
   response: CsrsReply,
   errors: ['csr_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id }, services }) => ({
+  handle: async ({ ctx, query: { id } }, services: Needs) => ({
     json:
       id === undefined
         ? await services.certificates.listCsrs(ctx)
@@ -79,7 +85,7 @@ const removeCsr = defineRoute({
   response: Message,
   errors: ['csr_not_found'],
   audit: { action: 'csr.delete', of: 'all', object: ({ query }) => objectOf('csr', query.id) },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     await services.certificates.removeCsr(ctx, query.id);
     return { json: { message: 'The certificate signing request and its key were deleted.' } };
   },
@@ -111,7 +117,7 @@ const createCertificate = defineRoute({
     'integrity_failed',
   ],
   audit: { action: 'certificate.create', of: 'all', object: ({ query }) => objectOf('csr', query.csr_id) },
-  handle: async ({ ctx, query, body, services }) => {
+  handle: async ({ ctx, query, body }, services: Needs) => {
     const json = await services.certificates.create(ctx, query.csr_id, body);
     return { json, object: objectOf('certificate', json.id) };
   },
@@ -130,7 +136,7 @@ const readCertificates = defineRoute({
   body: { kind: 'none' },
   response: CertificatesReply,
   errors: ['certificate_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id, csr_id }, services }) => ({
+  handle: async ({ ctx, query: { id, csr_id } }, services: Needs) => ({
     json:
       id === undefined
         ? await services.certificates.list(ctx, csr_id)
@@ -156,7 +162,7 @@ const removeCertificate = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('certificate', query.id),
   },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     await services.certificates.remove(ctx, query.id);
     return { json: { message: 'The certificate was deleted.' } };
   },

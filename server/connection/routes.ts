@@ -2,7 +2,13 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
+import type { Connections } from './connections.ts';
 import { Connection, ConnectionList, ConnectionPath, CreateConnection, ReplaceConnection } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly connections: Connections;
+}
 
 const COMMON = {
   noun: 'connection',
@@ -26,7 +32,7 @@ const createConnection = defineRoute({
   response: Connection,
   errors: ['destination_refused', 'connection_exists', 'connections_full'],
   audit: { action: 'connection.create', of: 'all', object: () => 'connection' },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const json = await services.connections.create(ctx, body);
     return { json, object: objectOf('connection', json.id) };
   },
@@ -43,7 +49,7 @@ const listConnections = defineRoute({
   body: { kind: 'none' },
   response: ConnectionList,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, services }) => ({ stream: await services.connections.list(ctx) }),
+  handle: async ({ ctx }, services: Needs) => ({ stream: await services.connections.list(ctx) }),
 });
 
 const readConnection = defineRoute({
@@ -58,7 +64,9 @@ const readConnection = defineRoute({
   body: { kind: 'none' },
   response: Connection,
   errors: ['connection_not_found', 'integrity_failed'],
-  handle: async ({ ctx, params, services }) => ({ json: await services.connections.read(ctx, params.id) }),
+  handle: async ({ ctx, params }, services: Needs) => ({
+    json: await services.connections.read(ctx, params.id),
+  }),
 });
 
 const replaceConnection = defineRoute({
@@ -79,7 +87,7 @@ const replaceConnection = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('connection', params.id),
   },
-  handle: async ({ ctx, params, body, services }) => ({
+  handle: async ({ ctx, params, body }, services: Needs) => ({
     json: await services.connections.replace(ctx, params.id, body),
   }),
 });
@@ -101,7 +109,7 @@ const removeConnection = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('connection', params.id),
   },
-  handle: async ({ ctx, params, services }) => {
+  handle: async ({ ctx, params }, services: Needs) => {
     await services.connections.remove(ctx, params.id);
     return { json: { message: 'The connection was deleted.' } };
   },

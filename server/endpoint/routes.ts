@@ -10,8 +10,9 @@ import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
 import { ItemsReply, StoredObject } from '../vault/schema.ts';
-import type { CaptureInput } from './captures.ts';
-import type { EndpointWithSecret } from './endpoints.ts';
+import type { CaptureInput, Captures } from './captures.ts';
+import type { Endpoints, EndpointWithSecret } from './endpoints.ts';
+import type { Retrievals } from './retrievals.ts';
 import {
   Captured,
   CaptureEndpoint,
@@ -28,6 +29,16 @@ import {
   SealedCapture,
   SealingKey,
 } from './schema.ts';
+import type { SealingKeys } from './sealing-keys.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly captures: Captures;
+  readonly endpoints: Endpoints;
+  readonly formPages: FormPages;
+  readonly retrievals: Retrievals;
+  readonly sealingKeys: SealingKeys;
+}
 
 /** Shows a new endpoint with its secret: the only reply that ever contains it. */
 function shownOnce({ url, unique_id, secret, expires_at }: EndpointWithSecret) {
@@ -86,7 +97,7 @@ const createCapture = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ ctx, query, passphrase, body, request, services }) => {
+  handle: async ({ ctx, query, passphrase, body, request }, services: Needs) => {
     const { rules = [], ...input } = query;
     const made = await services.captures.create(ctx, { ...input, rules, passphrase, body });
     const reply = readyPage(request, services.formPages, made) ?? { json: shownOnce(made) };
@@ -111,7 +122,7 @@ const listCaptures = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => ({
+  handle: async ({ ctx, query }, services: Needs) => ({
     json: await services.endpoints.list(ctx, 'capture', query),
   }),
 });
@@ -172,7 +183,7 @@ const capture = defineRoute({
   ],
   meter: ['capture'],
   idempotent: true,
-  handle: async ({ ctx, params, secret, query, body, request, services }) => {
+  handle: async ({ ctx, params, secret, query, body, request }, services: Needs) => {
     const contentType = request.headers.get('content-type') ?? undefined;
     const sent = isSealed(contentType) ? readSealed(body) : { body, contentType };
     const input = { ...query, unique_id: params.unique_id, secret, ...sent };
@@ -199,7 +210,7 @@ const checkCapture = defineRoute({
   errors: ['integrity_failed'],
   meter: [],
   idempotent: false,
-  handle: async ({ ctx, params, secret, services }) => ({
+  handle: async ({ ctx, params, secret }, services: Needs) => ({
     json: await services.captures.check(ctx, { unique_id: params.unique_id, secret }),
   }),
 });
@@ -225,7 +236,7 @@ const sealingKey = defineRoute({
   errors: ['integrity_failed'],
   meter: [],
   idempotent: false,
-  handle: async ({ services }) => ({
+  handle: async (_, services: Needs) => ({
     json: await services.sealingKeys.current(),
     headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
   }),
@@ -254,7 +265,7 @@ const removeCapture = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ ctx, params, services }) => {
+  handle: async ({ ctx, params }, services: Needs) => {
     await services.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },
@@ -285,7 +296,7 @@ const createRetrieve = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('endpoint', query.unique_id),
   },
-  handle: async ({ ctx, query, passphrase, request, services }) => {
+  handle: async ({ ctx, query, passphrase, request }, services: Needs) => {
     if (query.token === undefined && prefersHtml(request.headers.get('accept'))) {
       const expected = 'is missing: a page shows one item';
       throw new VaultError('invalid_request', { field: 'query.token', expected });
@@ -316,7 +327,7 @@ const listRetrieves = defineRoute({
   errors: ['key_not_found', 'integrity_failed'],
   meter: ['list'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => ({
+  handle: async ({ ctx, query }, services: Needs) => ({
     json: await services.endpoints.list(ctx, 'retrieve', query),
   }),
 });
@@ -347,7 +358,7 @@ const retrieve = defineRoute({
   ],
   meter: ['retrieve'],
   idempotent: false,
-  handle: async ({ ctx, params, secret, query, services }) => {
+  handle: async ({ ctx, params, secret, query }, services: Needs) => {
     const input = { ...query, unique_id: params.unique_id, secret };
     const reply = await services.retrievals.use(ctx, input);
     return reply instanceof Uint8Array
@@ -378,7 +389,7 @@ const removeRetrieve = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('endpoint', params.unique_id),
   },
-  handle: async ({ ctx, params, services }) => {
+  handle: async ({ ctx, params }, services: Needs) => {
     await services.endpoints.remove(ctx, params.unique_id);
     return { json: { message: 'The endpoint was deleted.' } };
   },

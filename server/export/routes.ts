@@ -2,7 +2,13 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { NO_QUERY } from '../schema/common.ts';
+import type { Exports } from './exports.ts';
 import { ExportFile, ExportRequest } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly exports: Exports;
+}
 
 const BYTES = 'application/octet-stream';
 
@@ -31,7 +37,7 @@ const exportItems = defineRoute({
   idempotent: false,
   confirmsAccount: true,
   audit: { action: 'vault.export', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, passphrase, services }) => ({
+  handle: async ({ ctx, body, passphrase }, services: Needs) => ({
     stream: await services.exports.exportItems(ctx, { ...body, passphrase }),
     headers: {
       'Content-Type': BYTES,

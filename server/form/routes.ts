@@ -1,10 +1,11 @@
 import { objectOf } from '../http/audit.ts';
-import type { HttpServices } from '../http/deps.ts';
+import type { HttpConfig } from '../http/deps.ts';
 import { isOnFormsHost } from '../http/request.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
-import type { HostedForm } from './forms.ts';
+import type { HostedForm, HostedForms } from './forms.ts';
+import type { FormPages } from './pages/render.ts';
 import {
   CreateFormQuery,
   Form,
@@ -15,6 +16,13 @@ import {
   HtmlPage,
   ShowFormQuery,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly formPages: FormPages;
+  readonly forms: HostedForms;
+  readonly http: HttpConfig;
+}
 
 const COMMON = { noun: 'form', passphrase: 'none', meter: [], idempotent: false } as const;
 
@@ -32,11 +40,11 @@ const BASES: readonly Base[] = [
   { path: '/v1/capture/iframe', suffix: 'Capture', where: ' under /capture' },
 ];
 
-function shown({ http }: HttpServices, path: string, { id, form_type, settings }: HostedForm): Form {
+function shown({ http }: Needs, path: string, { id, form_type, settings }: HostedForm): Form {
   return { id, url: `${http.formsUrl ?? ''}${path}/${id}`, form_type, ...settings };
 }
 
-function createForm({ path, suffix, where }: Base): Route {
+function createForm({ path, suffix, where }: Base): Route<Needs> {
   return defineRoute({
     ...COMMON,
     method: 'POST',
@@ -52,14 +60,14 @@ function createForm({ path, suffix, where }: Base): Route {
     response: Form,
     errors: ['form_exists', 'forms_full'],
     audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
-    handle: async ({ ctx, query, body, services }) => {
+    handle: async ({ ctx, query, body }, services: Needs) => {
       const form = await services.forms.create(ctx, query, body);
       return { json: shown(services, path, form), object: objectOf('form', form.id) };
     },
   });
 }
 
-function readForms({ path, suffix, where }: Base): Route {
+function readForms({ path, suffix, where }: Base): Route<Needs> {
   return defineRoute({
     ...COMMON,
     method: 'GET',
@@ -73,14 +81,14 @@ function readForms({ path, suffix, where }: Base): Route {
     body: { kind: 'none' },
     response: FormsReply,
     errors: ['form_not_found', 'integrity_failed'],
-    handle: async ({ ctx, query: { form_id: id }, services }) =>
+    handle: async ({ ctx, query: { form_id: id } }, services: Needs) =>
       id === undefined
         ? { stream: await services.forms.list(ctx, (form) => shown(services, path, form)) }
         : { json: shown(services, path, await services.forms.read(ctx, id)) },
   });
 }
 
-function showForm({ path, suffix, where }: Base): Route {
+function showForm({ path, suffix, where }: Base): Route<Needs> {
   return defineRoute({
     ...COMMON,
     method: 'GET',
@@ -97,14 +105,14 @@ function showForm({ path, suffix, where }: Base): Route {
     html: 'always',
     response: HtmlPage,
     errors: ['form_not_found', 'integrity_failed'],
-    handle: async ({ params, query, request, services }) => {
+    handle: async ({ params, query, request }, services: Needs) => {
       const onFormsHost = isOnFormsHost(services.http, request);
       return services.formPages.render(await services.forms.open(params.form_id), { ...query, onFormsHost });
     },
   });
 }
 
-function replaceForm({ path, suffix, where }: Base): Route {
+function replaceForm({ path, suffix, where }: Base): Route<Needs> {
   return defineRoute({
     ...COMMON,
     method: 'PUT',
@@ -121,14 +129,14 @@ function replaceForm({ path, suffix, where }: Base): Route {
     response: Form,
     errors: ['form_not_found', 'integrity_failed'],
     audit: { action: 'form.change', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
-    handle: async ({ ctx, params, body, services }) => {
+    handle: async ({ ctx, params, body }, services: Needs) => {
       const form = await services.forms.replace(ctx, params.form_id, body);
       return { json: shown(services, path, form) };
     },
   });
 }
 
-function removeForm({ path, suffix, where }: Base): Route {
+function removeForm({ path, suffix, where }: Base): Route<Needs> {
   return defineRoute({
     ...COMMON,
     method: 'DELETE',
@@ -144,7 +152,7 @@ function removeForm({ path, suffix, where }: Base): Route {
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
     audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
-    handle: async ({ ctx, params, services }) => {
+    handle: async ({ ctx, params }, services: Needs) => {
       await services.forms.remove(ctx, params.form_id);
       return { json: { message: 'The form was deleted.' } };
     },

@@ -16,7 +16,7 @@ import { compileQuery, type QueryDecoder } from './decode.ts';
 import type { HttpParts } from './deps.ts';
 import { rejectOtherSites } from './other-sites.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
-import type { AuthRule, Call, Route, SecretRule } from './route.ts';
+import type { AuthRule, Call, RouteShape, SecretRule } from './route.ts';
 
 /** A server as Bun makes it, as far as it is needed here; tests in process have none. */
 type AddressSource = { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
@@ -32,7 +32,7 @@ type PathParams = Readonly<Record<string, string | null>> | undefined;
 
 /** Everything that the schemas of a route allow to be compiled for the reading of its requests. */
 export interface CallReader {
-  readonly route: Route;
+  readonly route: RouteShape;
   readonly parts: HttpParts;
   readonly clientAddress: ClientAddress;
   readonly paramNames: readonly string[];
@@ -53,7 +53,7 @@ const WRITES: ReadonlySet<MeterOperation> = new Set(['store', 'update', 'capture
 const RECALLED_MS_MAX = 250;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-function sourceOfRoute({ auth, noun }: Route): RequestSource {
+function sourceOfRoute({ auth, noun }: RouteShape): RequestSource {
   if (auth === 'capture_secret') {
     return 'capture';
   }
@@ -72,7 +72,7 @@ function membersOf(schema: TSchema): readonly string[] {
 }
 
 /** Compiles a route's schemas, once per route. Third parties add parameters of their own to public routes. */
-export function compileCallReader(route: Route, parts: HttpParts): CallReader {
+export function compileCallReader(route: RouteShape, parts: HttpParts): CallReader {
   const { body } = route;
   const refuseUnknown = route.auth === 'basic' && parts.http.refuseUnknown;
   const query =
@@ -267,7 +267,7 @@ export function readCall(
   params: PathParams,
   { bytes }: Received,
 ): Call | Promise<Call> {
-  const { route, parts, secretHeader } = reader;
+  const { route, secretHeader } = reader;
   const { request } = ctx;
   const { headers } = request;
   const query = route.passesQuery === true ? {} : reader.decodeQuery(request.url);
@@ -287,7 +287,6 @@ export function readCall(
       query,
       passphrase,
       body,
-      services: parts,
       request,
     };
     // Query, body, passphrase and secret were made by the rules that the handler's type comes from.

@@ -4,7 +4,7 @@ import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { type AccountContext, actorNameOf } from '../request/context.ts';
 import type { HttpContext } from './context.ts';
 import type { HttpParts } from './deps.ts';
-import type { Call, Reply, Route } from './route.ts';
+import type { Call, Reply, RouteShape } from './route.ts';
 
 const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
 /** Codes that are not recorded: they say nothing about a caller, and under overload a record would fail too. */
@@ -69,7 +69,7 @@ export async function recordItems(
 
 /** Writes the entry of what a route has done, where it has an audit rule. The reply must not leave before that. */
 export async function recordSuccess(
-  { audit }: Route,
+  { audit }: RouteShape,
   ctx: HttpContext,
   call: Call,
   reply: Reply,
@@ -85,7 +85,7 @@ export async function recordSuccess(
  * entry on every route. Where an account is needed and no credentials came: `sign_in`. Wrong credentials are recorded by the sign-in itself.
  */
 export async function recordRejection(
-  { audit, auth }: Route,
+  { audit, auth }: RouteShape,
   ctx: HttpContext,
   call: Call | undefined,
   code: ErrorCode,

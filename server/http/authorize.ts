@@ -2,10 +2,10 @@
 
 import type { RequestContext } from '../request/context.ts';
 import { outsideScope, requireKey, requireScope, requireSource } from '../request/permission.ts';
-import { type Call, type Route, scopesOf } from './route.ts';
+import { type Call, type RouteShape, scopesOf } from './route.ts';
 
 /** Rejects a credential that no request to this route is for, before anything of the request is decoded. */
-export function authorizeRoute({ scope }: Route, { account, ip }: RequestContext): void {
+export function authorizeRoute({ scope }: RouteShape, { account, ip }: RequestContext): void {
   if (account?.credential === undefined) {
     return;
   }
@@ -19,7 +19,7 @@ export function authorizeRoute({ scope }: Route, { account, ip }: RequestContext
 }
 
 /** Rejects a credential that this request is not for: by its scope, where the route has several, and its vault key. */
-export function authorizeCall({ scope }: Route, call: Call): void {
+export function authorizeCall({ scope }: RouteShape, call: Call): void {
   const { account } = call.ctx as RequestContext;
   if (account?.credential === undefined) {
     return;

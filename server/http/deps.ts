@@ -1,39 +1,12 @@
-import type { Accounts } from '../account/accounts.ts';
-import type { Credentials } from '../account/credential/credentials.ts';
-import type { AccountPreferences } from '../account/preferences.ts';
 import type { SignIns } from '../account/sign-in.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { AuditListing } from '../audit/listing.ts';
-import type { Certificates } from '../certificate/certificates.ts';
-import type { Compliance } from '../compliance/compliance.ts';
-import type { Connections } from '../connection/connections.ts';
-import type { Captures } from '../endpoint/captures.ts';
-import type { Endpoints } from '../endpoint/endpoints.ts';
-import type { Retrievals } from '../endpoint/retrievals.ts';
-import type { SealingKeys } from '../endpoint/sealing-keys.ts';
-import type { Exports } from '../export/exports.ts';
-import type { HostedForms } from '../form/forms.ts';
-import type { FormPages } from '../form/pages/render.ts';
-import type { JobListing } from '../job/listing.ts';
-import type { Keys } from '../key/keys.ts';
-import type { Recoveries } from '../key/recoveries.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Rates } from '../limits/rates.ts';
-import type { ProxyService } from '../proxy/proxy.ts';
-import type { Relay } from '../relay/relay.ts';
 import type { Metering } from '../request/metering.ts';
-import type { Rules } from '../rule/rules.ts';
 import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/observer.ts';
-import type { UsageReports } from '../usage/usage.ts';
-import type { Utility } from '../utility/utility.ts';
-import type { Batches } from '../vault/batch/batches.ts';
-import type { StoreBatches } from '../vault/batch/store-batch.ts';
-import type { Erasure } from '../vault/erasure.ts';
-import type { VaultTrees } from '../vault/list/list.ts';
-import type { Vault } from '../vault/vault.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 
@@ -57,44 +30,13 @@ export interface HttpConfig {
   readonly checkReplies: boolean;
 }
 
-/** The services that routes call, and the settings of the HTTP side. */
-export interface HttpServices {
+/** The part of the application around every request. */
+export interface HttpParts {
   readonly http: HttpConfig;
-  readonly vault: Vault;
-  readonly trees: VaultTrees;
-  readonly storeBatches: StoreBatches;
-  readonly batches: Batches;
-  readonly exports: Exports;
-  readonly erasure: Erasure;
-  readonly keys: Keys;
-  readonly recoveries: Recoveries;
-  readonly endpoints: Endpoints;
-  readonly captures: Captures;
-  readonly sealingKeys: SealingKeys;
-  readonly retrievals: Retrievals;
-  readonly rules: Rules;
-  readonly certificates: Certificates;
-  readonly connections: Connections;
-  readonly relay: Relay;
-  readonly forms: HostedForms;
-  readonly formPages: FormPages;
-  readonly proxy: ProxyService;
-  readonly jobListing: JobListing;
-  readonly utility: Utility;
-  readonly usage: UsageReports;
-  readonly accounts: Accounts;
   readonly signIns: SignIns;
-  readonly credentials: Credentials;
-  readonly admission: Admission;
   readonly audit: Audit;
-  readonly auditListing: AuditListing;
-  readonly preferences: AccountPreferences;
-  readonly compliance: Compliance;
+  readonly admission: Admission;
   readonly health: Pick<Health, 'ready'>;
-}
-
-/** What the application is made of: the services, and what surrounds every request. */
-export interface HttpParts extends HttpServices {
   readonly rates: Rates;
   /** One for all applications of the process. */
   readonly bodies: BodyBudget;

@@ -3,7 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import { type SecretBytes, secretBytes } from '../core/secret.ts';
 import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
-import type { Route } from './route.ts';
+import type { RouteShape } from './route.ts';
 
 /** The header that carries a passphrase outside the URL, percent-encoded UTF-8. */
 export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
@@ -42,7 +42,7 @@ function isPassphrase(text: string): boolean {
  * Rejects two that differ, one that no key can have, and on `required` routes its absence.
  */
 export function readPassphrase(
-  { passphrase: rule, passesQuery }: Pick<Route, 'passesQuery' | 'passphrase'>,
+  { passphrase: rule, passesQuery }: Pick<RouteShape, 'passesQuery' | 'passphrase'>,
   inQuery: string | undefined,
   headers: Headers,
 ): SecretBytes | undefined {

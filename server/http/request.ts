@@ -28,11 +28,12 @@ import {
 import { allowAnyOrigin, isOpen, preflightOf } from './cors.ts';
 import type { HttpConfig, HttpParts } from './deps.ts';
 import { emptyResponse, type HeaderList, headResponse, replyResponse } from './reply.ts';
-import type { Call, Reply, Route } from './route.ts';
+import type { Call, Reply, Route, RouteShape } from './route.ts';
 
 /** A route with everything compiled that can be. */
 interface MountedRoute {
-  readonly route: Route;
+  readonly route: RouteShape;
+  readonly handle: (call: Call) => Promise<Reply>;
   readonly reader: CallReader;
   readonly checkReply: ((reply: Reply) => void) | undefined;
   readonly isOpen: boolean;
@@ -43,7 +44,7 @@ interface MountedRoute {
 /** Schemas of replies are compiled once in a process, however many applications it builds. */
 const REPLY_CHECKS = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
-function compileReplyCheck(route: Route): (reply: Reply) => void {
+function compileReplyCheck(route: RouteShape): (reply: Reply) => void {
   const schema = REPLY_CHECKS.get(route.response) ?? TypeCompiler.Compile(route.response);
   REPLY_CHECKS.set(route.response, schema);
   const decoder = new TextDecoder();
@@ -58,9 +59,10 @@ function compileReplyCheck(route: Route): (reply: Reply) => void {
   };
 }
 
-function compileRoute(route: Route, parts: HttpParts): MountedRoute {
+function compileRoute<Needs>(route: Route<Needs>, parts: HttpParts, services: Needs): MountedRoute {
   return {
     route,
+    handle: (call) => route.handle(call, services),
     reader: compileCallReader(route, parts),
     checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
@@ -96,7 +98,7 @@ async function handle(
     await new Promise<void>(runAtTickEnd);
     rejectAbandoned(ctx.request);
   }
-  const reply = await route.handle(call);
+  const reply = await mounted.handle(call);
   mounted.checkReply?.(reply);
   progress.reply = reply;
   if (ctx.accountCheck !== undefined) {
@@ -250,13 +252,13 @@ export function answerUnrouted(
   return endRequest(ctx, errorReply(ctx, failure, allow === undefined ? [] : [['Allow', allow]]), parts);
 }
 
-function mountPath(app: Elysia, path: string, ofPath: readonly Route[], parts: HttpParts): void {
-  const methods = new Map(ofPath.map((route) => [route.method as string, compileRoute(route, parts)]));
+function mountPath(app: Elysia, path: string, methods: Map<string, MountedRoute>, parts: HttpParts): void {
+  const routes = [...methods.values()].map(({ route }) => route);
   const read = methods.get('GET');
   if (read !== undefined) {
     methods.set('HEAD', read);
   }
-  const preflight = preflightOf(ofPath);
+  const preflight = preflightOf(routes);
   const allow = [...methods.keys(), ...(preflight === undefined ? [] : ['OPTIONS'])].join(', ');
   const respondTo = ({ request, server, params }: Mounted): Response | Promise<Response> => {
     const mounted = methods.get(request.method);
@@ -307,9 +309,15 @@ export function mountAll(
  * A literal path has precedence over a parameter in its place. The host that is for forms alone has only the open
  * routes: nothing there ever takes the credentials of an account.
  */
-export function mountRoutes(app: Elysia, routes: readonly Route[], parts: HttpParts): void {
+export function mountRoutes<Needs>(
+  app: Elysia,
+  routes: readonly Route<Needs>[],
+  parts: HttpParts,
+  services: Needs,
+): void {
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
-    mountPath(app, path, ofPath, parts);
+    const compiled = ofPath.map((route) => [route.method, compileRoute(route, parts, services)] as const);
+    mountPath(app, path, new Map<string, MountedRoute>(compiled), parts);
   }
 }
 

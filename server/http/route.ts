@@ -5,7 +5,6 @@ import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { AccountContext, RequestContext } from '../request/context.ts';
-import type { HttpServices } from './deps.ts';
 
 /** The nouns of the service; each names a tag of the published document and a file in every layer. */
 export type Noun =
@@ -147,7 +146,6 @@ export interface Call<
   readonly query: Static<Query>;
   readonly body: BodyOf<Body>;
   readonly passphrase: PassphraseOf<Passphrase>;
-  readonly services: HttpServices;
   readonly request: Request;
 }
 
@@ -201,9 +199,9 @@ export interface RouteShape {
   readonly audit?: AuditRule;
 }
 
-/** A route of the table. */
-export interface Route extends RouteShape {
-  readonly handle: (call: Call) => Promise<Reply>;
+/** A route of the table, with the services that its handler calls. */
+export interface Route<Needs> extends RouteShape {
+  readonly handle: (call: Call, services: Needs) => Promise<Reply>;
 }
 
 /** Declares a route; its handler sees the call typed by the route's own schemas. */
@@ -212,6 +210,7 @@ export function defineRoute<
   const Body extends BodyRule,
   const Passphrase extends PassphraseRule,
   const Auth extends AuthRule,
+  Needs,
   Params extends TObject = typeof NO_PARAMS,
 >(
   route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth' | 'audit'> & {
@@ -221,11 +220,11 @@ export function defineRoute<
     readonly passphrase: Passphrase;
     readonly auth: Auth;
     readonly audit?: AuditRule<Call<Query, Body, Passphrase, Auth, Params>>;
-    readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>) => Promise<Reply>;
+    readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>, services: Needs) => Promise<Reply>;
   },
   // The shell builds each call from these very schemas, so the handler gets what it declares.
-): Route {
-  return { params: NO_PARAMS, ...route } as unknown as Route;
+): Route<Needs> {
+  return { params: NO_PARAMS, ...route } as unknown as Route<Needs>;
 }
 
 const EVERY_ROUTE: readonly ErrorCode[] = [

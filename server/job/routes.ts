@@ -2,8 +2,16 @@ import { untilClosed } from '../core/byte-stream.ts';
 import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
+import type { Admission } from '../limits/admission.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
+import type { JobListing } from './listing.ts';
 import { Job, JobList, JobPath, JobQuery } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly admission: Admission;
+  readonly jobListing: JobListing;
+}
 
 const COMMON = {
   noun: 'job',
@@ -27,7 +35,7 @@ const listJobs = defineRoute({
   response: JobList,
   errors: ['cursor_invalid', 'integrity_failed'],
   meter: ['list'],
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     const { limit, ...filter } = query;
     if (limit < 0) {
       const end = services.admission.start('list', ctx.account.aid);
@@ -55,7 +63,9 @@ const readJob = defineRoute({
   query: NO_QUERY,
   response: Job,
   errors: ['job_not_found', 'integrity_failed'],
-  handle: async ({ ctx, params, services }) => ({ json: await services.jobListing.read(ctx, params.id) }),
+  handle: async ({ ctx, params }, services: Needs) => ({
+    json: await services.jobListing.read(ctx, params.id),
+  }),
 });
 
 const redeliverJob = defineRoute({
@@ -72,7 +82,7 @@ const redeliverJob = defineRoute({
   response: Job,
   errors: ['job_not_found', 'job_not_finished', 'job_cancelled', 'jobs_full', 'integrity_failed'],
   audit: { action: 'job.redeliver', of: 'all', object: ({ params }) => objectOf('job', params.id) },
-  handle: async ({ ctx, params, services }) => ({
+  handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.jobListing.redeliver(ctx, params.id),
   }),
 });
@@ -91,7 +101,7 @@ const cancelJob = defineRoute({
   response: Message,
   errors: ['job_not_found', 'job_started', 'integrity_failed'],
   audit: { action: 'job.cancel', of: 'all', object: ({ params }) => objectOf('job', params.id) },
-  handle: async ({ ctx, params, services }) => {
+  handle: async ({ ctx, params }, services: Needs) => {
     await services.jobListing.cancel(ctx, params.id);
     return { json: { message: 'The job was cancelled.' } };
   },

@@ -5,7 +5,8 @@ import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message } from '../schema/common.ts';
-import type { NewPassphrase } from './keys.ts';
+import type { Keys, NewPassphrase } from './keys.ts';
+import type { Recoveries } from './recoveries.ts';
 import {
   ChangePassphraseBody,
   CreateKeyBody,
@@ -19,6 +20,12 @@ import {
   RecoveryQuery,
   RemoveRecoveryBody,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly keys: Keys;
+  readonly recoveries: Recoveries;
+}
 
 function shown({ user, passphrase }: NewPassphrase) {
   return { user, passphrase: passphrase.expose() };
@@ -46,7 +53,7 @@ const createKey = defineRoute({
   meter: ['key'],
   idempotent: true,
   audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const { reply, replayed } = await services.keys.create(ctx, {
       user: body.user,
       passphrase: secretOf(body.passphrase),
@@ -72,7 +79,7 @@ const listKeys = defineRoute({
   errors: ['cursor_invalid'],
   meter: ['key'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     const { keys, nextToken } = await services.keys.list(ctx, query);
     return { json: keys, headers: nextTokenHeader(nextToken) };
   },
@@ -96,7 +103,7 @@ const changePassphrase = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => ({
+  handle: async ({ ctx, body }, services: Needs) => ({
     json: shown(
       await services.keys.changePassphrase(ctx, {
         user: body.user,
@@ -125,7 +132,7 @@ const removeKey = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     await services.keys.remove(ctx, query);
     return { json: { message: 'The key was deleted.' } };
   },
@@ -149,7 +156,7 @@ const createRecovery = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.recovery.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => ({
+  handle: async ({ ctx, body }, services: Needs) => ({
     json: await services.recoveries.create(ctx, { ...body, passphrase: secretBytes(body.passphrase) }),
   }),
 });
@@ -170,7 +177,7 @@ const readRecovery = defineRoute({
   errors: ['key_not_found', 'recovery_not_found', 'integrity_failed'],
   meter: ['key'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => ({ json: await services.recoveries.read(ctx, query) }),
+  handle: async ({ ctx, query }, services: Needs) => ({ json: await services.recoveries.read(ctx, query) }),
 });
 
 const removeRecovery = defineRoute({
@@ -190,7 +197,7 @@ const removeRecovery = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.recovery.remove', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     await services.recoveries.remove(ctx, { user: body.user, passphrase: secretBytes(body.passphrase) });
     return { json: { message: 'The recovery was removed.' } };
   },
@@ -214,7 +221,7 @@ const recoverKey = defineRoute({
   meter: ['key'],
   idempotent: false,
   audit: { action: 'key.recover', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const recovered = await services.recoveries.recoverKey(ctx, {
       user: body.user,
       shares: body.shares.map(secretBytes),

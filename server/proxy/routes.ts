@@ -4,6 +4,7 @@ import { replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import { requireAlgorithm } from '../request/permission.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import type { ProxyService } from './proxy.ts';
 import {
   NetworkTokenBody,
   NetworkTokenQuery,
@@ -14,6 +15,11 @@ import {
   ProxyPostQuery,
   ProxyPostReply,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly proxy: ProxyService;
+}
 
 const COMMON = {
   method: 'POST',
@@ -71,7 +77,7 @@ const post = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, services }) => {
+  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { rules = [], ...input } = query;
     const { reply, replayed } = await services.proxy.post(ctx, {
       ...input,
@@ -105,7 +111,7 @@ const get = defineRoute({
   errors: [...OPENING, ...RULES, ...ACCEPTING, ...SENDING, 'reply_not_storable', 'test_card', 'key_changed'],
   meter: ['proxy_attempt'],
   audit: { action: 'proxy.send', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, services }) => {
+  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { rules = [], algorithm, tokenization_algorithm, ...input } = query;
     requireAlgorithm(ctx.account, algorithm, 'query.algorithm');
     requireAlgorithm(ctx.account, tokenization_algorithm, 'query.tokenization_algorithm');
@@ -138,7 +144,7 @@ const networkToken = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, services }) => {
+  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.proxy.networkToken(ctx, {
       ...query,
       passphrase,

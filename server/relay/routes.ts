@@ -4,7 +4,13 @@ import { objectOf } from '../http/audit.ts';
 import { defineRoute, type Method, type Route } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Identifier, NO_QUERY } from '../schema/common.ts';
+import type { Relay } from './relay.ts';
 import { withoutSecretsInPassing } from './relay.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly relay: Relay;
+}
 
 /** Methods of relayed requests. */
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -29,7 +35,7 @@ function userOf(headers: Headers): string {
   return user;
 }
 
-function relayBy(method: Method): Route {
+function relayBy(method: Method): Route<Needs> {
   const name = `${method.charAt(0)}${method.slice(1).toLowerCase()}`;
   return defineRoute({
     method,
@@ -76,7 +82,7 @@ function relayBy(method: Method): Route {
       of: 'errors',
       object: ({ params }) => objectOf('connection', params.connection),
     },
-    handle: async ({ ctx, params, passphrase, body, request, services }) => {
+    handle: async ({ ctx, params, passphrase, body, request }, services: Needs) => {
       const { status, secrets, ...reply } = await services.relay.relay(ctx, {
         connection: params.connection,
         ...restOf(request.url),

@@ -1,7 +1,9 @@
+import type { Connections } from '../connection/connections.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
+import type { Rules } from './rules.ts';
 import {
   OperationNames,
   Rule,
@@ -12,6 +14,12 @@ import {
   RuleTest,
   RuleTestReply,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly connections: Connections;
+  readonly rules: Rules;
+}
 
 const COMMON = {
   noun: 'rule',
@@ -35,7 +43,7 @@ const createRule = defineRoute({
   response: Rule,
   errors: ['rule_exists', 'rules_full'],
   audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ ctx, query, body, services }) => {
+  handle: async ({ ctx, query, body }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     return { json: await services.rules.create(ctx, query.id, body) };
   },
@@ -53,7 +61,7 @@ const readRules = defineRoute({
   body: { kind: 'none' },
   response: RulesReply,
   errors: ['rule_not_found', 'integrity_failed'],
-  handle: async ({ ctx, query: { id }, services }) =>
+  handle: async ({ ctx, query: { id } }, services: Needs) =>
     id === undefined
       ? { stream: await services.rules.list(ctx) }
       : { json: await services.rules.read(ctx, id) },
@@ -73,7 +81,7 @@ const removeRule = defineRoute({
   response: Message,
   errors: ['rule_not_found'],
   audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     await services.rules.remove(ctx, query.id);
     return { json: { message: 'The rule was deleted.' } };
@@ -92,7 +100,7 @@ const listOperations = defineRoute({
   body: { kind: 'none' },
   response: OperationNames,
   errors: [],
-  handle: async ({ ctx, services }) => ({ json: await services.rules.operations(ctx) }),
+  handle: async ({ ctx }, services: Needs) => ({ json: await services.rules.operations(ctx) }),
 });
 
 const testRule = defineRoute({
@@ -108,7 +116,7 @@ const testRule = defineRoute({
   body: { kind: 'stored', schema: RuleTest, bytesMax: BODY_BYTES.rule },
   response: RuleTestReply,
   errors: ['rule_not_found', 'rule_limit', 'integrity_failed'],
-  handle: async ({ ctx, body, services }) => ({ jsonBytes: await services.rules.test(ctx, body) }),
+  handle: async ({ ctx, body }, services: Needs) => ({ jsonBytes: await services.rules.test(ctx, body) }),
 });
 
 export const RULE_ROUTES = [createRule, readRules, removeRule, listOperations, testRule];

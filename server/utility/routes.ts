@@ -1,5 +1,11 @@
 import { defineRoute } from '../http/route.ts';
 import { GeneratedPassphrase, LuhnQuery, LuhnResult, PassphraseQuery } from './schema.ts';
+import type { Utility } from './utility.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly utility: Utility;
+}
 
 const checkNumber = defineRoute({
   method: 'GET',
@@ -18,7 +24,9 @@ const checkNumber = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => ({ json: await services.utility.luhn(ctx, query.number) }),
+  handle: async ({ ctx, query }, services: Needs) => ({
+    json: await services.utility.luhn(ctx, query.number),
+  }),
 });
 
 const generatePassphrase = defineRoute({
@@ -37,7 +45,7 @@ const generatePassphrase = defineRoute({
   errors: [],
   meter: ['utility'],
   idempotent: false,
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     const passphrase = await services.utility.passphrase(ctx, query.length);
     return { json: { passphrase: passphrase.expose() } };
   },

@@ -4,6 +4,8 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type ScopeRule } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
+import type { Erasure } from './erasure.ts';
+import type { VaultTrees } from './list/list.ts';
 import {
   ItemsReply,
   LogEntries,
@@ -17,6 +19,14 @@ import {
   UpdateObject,
   UpdateQuery,
 } from './schema.ts';
+import type { Vault } from './vault.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly erasure: Erasure;
+  readonly trees: VaultTrees;
+  readonly vault: Vault;
+}
 
 function needed<Value>(value: Value | undefined, field: string): Value {
   if (value === undefined) {
@@ -58,7 +68,7 @@ const storeItem = defineRoute({
   idempotent: true,
   confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
-  handle: async ({ ctx, query, passphrase, body, services }) => {
+  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.vault.store(ctx, {
       ...query,
       passphrase,
@@ -101,7 +111,7 @@ const readItems = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, services }) => {
+  handle: async ({ ctx, query, passphrase }, services: Needs) => {
     const { user, token, mask_fields, rules = [], decrypt_all, return_card_metadata, ...filter } = query;
     const view = { mask_fields, rules, return_card_metadata };
     if (token !== undefined) {
@@ -156,7 +166,7 @@ const removeItem = defineRoute({
     of: 'all',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     checkRemoval(query);
     const { user, reference, all, next_token } = query;
     if (!all) {
@@ -207,7 +217,7 @@ const updateItem = defineRoute({
     of: 'errors',
     object: ({ query }) => objectOf('item', query.user, query.token),
   },
-  handle: async ({ ctx, query, passphrase, body, services }) => {
+  handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.vault.update(ctx, {
       ...query,
       rules: query.rules ?? [],
@@ -235,7 +245,7 @@ const readLog = defineRoute({
   meter: ['log'],
   idempotent: false,
   audit: { action: 'item.log', of: 'all', object: ({ query }) => objectOf('item', query.user, query.token) },
-  handle: async ({ ctx, query, services }) => {
+  handle: async ({ ctx, query }, services: Needs) => {
     const { entries, nextToken } = await services.vault.log(ctx, query);
     return { json: entries, headers: nextTokenHeader(nextToken) };
   },

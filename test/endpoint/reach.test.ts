@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { ROUTES } from '../../server/boot/routes.ts';
-import type { Route } from '../../server/http/route.ts';
+import type { RouteShape } from '../../server/http/route.ts';
 import { type AccountClient, type Answer, basicAuth, PASSPHRASE, type Query } from '../helpers/clients.ts';
 import {
   capture,
@@ -94,7 +94,7 @@ function known(members: Readonly<Record<string, unknown>>, schemas: object): Que
 }
 
 /** What is stored may have any member, what is done only those that it knows. */
-function bodyOf({ body, operationId }: Route): object {
+function bodyOf({ body, operationId }: RouteShape): object {
   const { request, webhook, ...rest } = BODY;
   if (body.kind === 'json') {
     return known({ ...BODY, items: [{ token }] }, body.schema['properties']);
@@ -108,7 +108,7 @@ function bodyOf({ body, operationId }: Route): object {
   return operationId.startsWith('proxy') ? { request, webhook } : rest;
 }
 
-function pathsOf({ path }: Route): readonly string[] {
+function pathsOf({ path }: RouteShape): readonly string[] {
   return path.includes('{') ? ['shop', 'reader'].map((id) => path.replace(/\{\w+\}/, id)) : [path];
 }
 
@@ -150,7 +150,7 @@ const places: readonly (readonly [string, (secret: string) => Use])[] = [
   ],
 ];
 
-function sendTo({ method }: Route, path: string, { query, body = BODY, headers }: Use): Promise<Answer> {
+function sendTo({ method }: RouteShape, path: string, { query, body = BODY, headers }: Use): Promise<Answer> {
   return useEndpoint(vault, method, path, {
     query: { ...QUERY(), ...query },
     ...(method === 'POST' || method === 'PUT' ? { body } : {}),

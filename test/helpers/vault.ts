@@ -1,13 +1,14 @@
 import { randomInt } from 'node:crypto';
 import type Redis from 'ioredis';
 import type { FormBundles } from '../../forms/build.ts';
+import type { AppParts } from '../../server/boot/app.ts';
 import { createApp } from '../../server/boot/app.ts';
 import { assemble, type System } from '../../server/boot/assemble.ts';
 import { createHttpParts } from '../../server/boot/http.ts';
 import type { SystemOptions } from '../../server/boot/options.ts';
 import { Secret } from '../../server/core/secret.ts';
 import type { ServiceSettings } from '../../server/core/settings.ts';
-import type { HttpConfig, HttpParts } from '../../server/http/deps.ts';
+import type { HttpConfig } from '../../server/http/deps.ts';
 import type { RedisTarget } from '../../server/redis/connect.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
 import { createMetrics, type ServerMetrics } from '../../server/telemetry/metrics.ts';
@@ -75,7 +76,7 @@ interface NewAccount {
 /** A real vault with its HTTP application, in the tests' own process. */
 export interface TestVault {
   readonly opened: System;
-  readonly parts: HttpParts;
+  readonly parts: AppParts;
   readonly app: ReturnType<typeof createApp>;
   readonly handle: Handle;
   /** Every line that the HTTP side has logged. */

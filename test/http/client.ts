@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Elysia } from 'elysia';
+import type { AppParts } from '../../server/boot/app.ts';
 import { createApp } from '../../server/boot/app.ts';
-import type { HttpParts } from '../../server/http/deps.ts';
 import type { ErrorBody } from '../../server/schema/common.ts';
 import { ENDPOINT } from './stub-endpoints.ts';
 import { AUTHORIZATION, createStubParts, type StubParts } from './stub-parts.ts';
@@ -55,8 +55,8 @@ function getSharedApp(): Elysia {
 
 /** An application over stub services, as a client in the same process. */
 export function createClient(
-  override: Partial<HttpParts> = {},
-  makeApp?: (parts: HttpParts) => Elysia,
+  override: Partial<AppParts> = {},
+  makeApp?: (parts: AppParts) => Elysia,
 ): Client {
   const parts = createStubParts(override);
   const isOwn = makeApp !== undefined || READ_ONCE.some((name) => name in override);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { Kind, type TSchema } from '@sinclair/typebox';
 import { ROUTES } from '../../server/boot/routes.ts';
 import { ERRORS } from '../../server/core/error-table.ts';
-import type { Route } from '../../server/http/route.ts';
+import type { RouteShape } from '../../server/http/route.ts';
 import { ALIASES, QUERY_KIND } from '../../server/schema/kinds.ts';
 import { type Answer, createClient, samplePath } from './client.ts';
 
@@ -64,7 +64,7 @@ function expectRefused(answer: Answer, field: string): void {
 }
 
 interface Case {
-  readonly route: Route;
+  readonly route: RouteShape;
   readonly name: string;
   readonly schema: TSchema;
 }

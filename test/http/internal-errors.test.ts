@@ -72,7 +72,7 @@ function withFaultyRoute(): Handle {
   const routes = ROUTES.map((route) =>
     route.operationId === 'storeItem' ? { ...route, handle: faultyWork } : route,
   );
-  mountRoutes(app, routes, vault.parts);
+  mountRoutes(app, routes, vault.parts, vault.parts);
   app.compile();
   return (request) => app.handle(request);
 }

@@ -1,5 +1,6 @@
 import type { Credentials } from '../../server/account/credential/credentials.ts';
 import type { Credential } from '../../server/account/credential/schema.ts';
+import type { AppParts } from '../../server/boot/app.ts';
 import type { Certificates } from '../../server/certificate/certificates.ts';
 import type { Connections } from '../../server/connection/connections.ts';
 import type { Connection } from '../../server/connection/schema.ts';
@@ -13,7 +14,6 @@ import type { SealingKey } from '../../server/endpoint/schema.ts';
 import type { SealingKeys } from '../../server/endpoint/sealing-keys.ts';
 import type { HostedForm, HostedForms } from '../../server/form/forms.ts';
 import { FormPages } from '../../server/form/pages/render.ts';
-import type { HttpParts } from '../../server/http/deps.ts';
 import type { JobListing } from '../../server/job/listing.ts';
 import type { Job } from '../../server/job/schema.ts';
 import type { ProxyService } from '../../server/proxy/proxy.ts';
@@ -85,7 +85,7 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** The proxy and its certificates. */
-function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' | 'connections' | 'relay'> {
+function stubThirdParties(note: Note): Pick<AppParts, 'proxy' | 'certificates' | 'connections' | 'relay'> {
   return {
     proxy: stub<ProxyService>({
       post: note('proxyPost', () => ({ reply: bytesOf(PROXY_REPLY), replayed: false })),
@@ -122,7 +122,7 @@ function stubThirdParties(note: Note): Pick<HttpParts, 'proxy' | 'certificates' 
 }
 
 type StubEndpoints = Pick<
-  HttpParts,
+  AppParts,
   | 'captures'
   | 'sealingKeys'
   | 'retrievals'

@@ -4,6 +4,7 @@ import type { WhoAmI } from '../../server/account/schema.ts';
 import type { SignIns } from '../../server/account/sign-in.ts';
 import type { Audit, SecurityEvent } from '../../server/audit/audit.ts';
 import type { AuditListing } from '../../server/audit/listing.ts';
+import type { AppParts } from '../../server/boot/app.ts';
 import type { Compliance } from '../../server/compliance/compliance.ts';
 import { VaultError } from '../../server/core/errors.ts';
 import { Secret } from '../../server/core/secret.ts';
@@ -11,7 +12,6 @@ import { parseJson } from '../../server/domain/json/json.ts';
 import { toPlain } from '../../server/domain/json/plain.ts';
 import type { Exports } from '../../server/export/exports.ts';
 import { createBodyBudget } from '../../server/http/body-budget.ts';
-import type { HttpParts } from '../../server/http/deps.ts';
 import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
 import { Admission } from '../../server/limits/admission.ts';
@@ -42,7 +42,7 @@ export type Note = <Result>(
   result: () => Result,
 ) => (ctx: RequestContext, input?: unknown) => Promise<Result>;
 
-export interface StubParts extends HttpParts {
+export interface StubParts extends AppParts {
   readonly asked: Asked[];
   readonly lines: LogLine[];
   /** The internal ids of the accounts whose requests were counted. */
@@ -89,7 +89,7 @@ function streamOf(text: string) {
 function stubVault(
   note: Note,
 ): Pick<
-  HttpParts,
+  AppParts,
   'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'erasure' | 'keys' | 'recoveries'
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
@@ -139,7 +139,7 @@ function stubVault(
 }
 
 /** What an account sees and sets of its own. */
-function stubAccount(note: Note): Pick<HttpParts, 'utility' | 'usage' | 'compliance' | 'preferences'> {
+function stubAccount(note: Note): Pick<AppParts, 'utility' | 'usage' | 'compliance' | 'preferences'> {
   return {
     utility: stub<Utility>({
       luhn: note('luhn', () => ({ valid: true, brand: 'visa' })),
@@ -178,7 +178,7 @@ const WHOAMI: WhoAmI = {
 const METRICS = createMetrics();
 
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
-export function createStubParts(override: Partial<HttpParts> = {}): StubParts {
+export function createStubParts(override: Partial<AppParts> = {}): StubParts {
   const asked: Asked[] = [];
   const lines: LogLine[] = [];
   const metered: string[] = [];

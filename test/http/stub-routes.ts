@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import type { AppParts } from '../../server/boot/app.ts';
 import { VaultError } from '../../server/core/errors.ts';
-import type { HttpParts } from '../../server/http/deps.ts';
 import { nextTokenHeader } from '../../server/http/reply.ts';
 import { answerUnrouted, mountRoutes } from '../../server/http/request.ts';
 import { defineRoute, type Reply, type Route } from '../../server/http/route.ts';
@@ -73,7 +73,7 @@ const COMMON = {
 const NO_BODY = { kind: 'none' } as const;
 
 /** Routes that their caller opens with the secret of an endpoint, or with nothing. */
-function openRoutes(seen: Seen[]): readonly Route[] {
+function openRoutes(seen: Seen[]): readonly Route<unknown>[] {
   return [
     defineRoute({
       ...COMMON,
@@ -129,7 +129,7 @@ function openRoutes(seen: Seen[]): readonly Route[] {
 }
 
 /** Routes of accounts on the same paths, and plain words beside parameters. */
-function closedRoutes(seen: Seen[]): readonly Route[] {
+function closedRoutes(seen: Seen[]): readonly Route<unknown>[] {
   const closed =
     (operation: string) => async (call: { readonly params: object; readonly secret: undefined }) => {
       seen.push({ operation, params: { ...call.params } });
@@ -172,18 +172,18 @@ function closedRoutes(seen: Seen[]): readonly Route[] {
 }
 
 /** Routes as they are with endpoints: open and closed ones on one path, plain words beside parameters. */
-export function stubRoutes(seen: Seen[]): readonly Route[] {
+export function stubRoutes(seen: Seen[]): readonly Route<unknown>[] {
   return [...openRoutes(seen), ...closedRoutes(seen)];
 }
 
 /** The stub routes as an application, with what the whole one does about unknown paths. */
 export function createStubApp(seen: Seen[]) {
-  return (parts: HttpParts): Elysia => {
+  return (parts: AppParts): Elysia => {
     const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
     app.onError(({ code, error, request }) =>
       answerUnrouted(request, { route: '(none)', error: code === 'NOT_FOUND' ? undefined : error }, parts),
     );
-    mountRoutes(app, stubRoutes(seen), parts);
+    mountRoutes(app, stubRoutes(seen), parts, undefined);
     app.compile();
     return app;
   };

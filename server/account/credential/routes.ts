@@ -4,7 +4,7 @@ import { defineRoute } from '../../http/route.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../../schema/common.ts';
 import { overlapOf } from '../passwords.ts';
-import type { CredentialWithSecret as NewCredential } from './credentials.ts';
+import type { Credentials, CredentialWithSecret as NewCredential } from './credentials.ts';
 import {
   CreateCredential,
   Credential,
@@ -13,6 +13,11 @@ import {
   CredentialWithSecret,
   RollCredential,
 } from './schema.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly credentials: Credentials;
+}
 
 const COMMON = {
   noun: 'credential',
@@ -41,7 +46,7 @@ const createCredential = defineRoute({
   response: CredentialWithSecret,
   errors: ['credentials_full', 'integrity_failed'],
   audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const made = await services.credentials.create(ctx.account, body);
     ctx.change = made.change;
     return { json: shown(made), object: objectOf('credential', made.credential.id) };
@@ -58,7 +63,7 @@ const listCredentials = defineRoute({
   body: { kind: 'none' },
   response: CredentialList,
   errors: ['integrity_failed'],
-  handle: async ({ ctx, services }) => ({ json: await services.credentials.list(ctx.account.aid) }),
+  handle: async ({ ctx }, services: Needs) => ({ json: await services.credentials.list(ctx.account.aid) }),
 });
 
 const readCredential = defineRoute({
@@ -72,7 +77,7 @@ const readCredential = defineRoute({
   body: { kind: 'none' },
   response: Credential,
   errors: ['credential_not_found', 'integrity_failed'],
-  handle: async ({ ctx, params, services }) => ({
+  handle: async ({ ctx, params }, services: Needs) => ({
     json: await services.credentials.read(ctx.account.aid, params.id),
   }),
 });
@@ -94,7 +99,7 @@ const removeCredential = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('credential', params.id),
   },
-  handle: async ({ ctx, params, services }) => {
+  handle: async ({ ctx, params }, services: Needs) => {
     const removed = await services.credentials.remove(ctx.account, params.id);
     if (removed === undefined) {
       throw new VaultError('credential_not_found');
@@ -121,7 +126,7 @@ const rollCredential = defineRoute({
     of: 'all',
     object: ({ params }) => objectOf('credential', params.id),
   },
-  handle: async ({ ctx, params, body, services }) => {
+  handle: async ({ ctx, params, body }, services: Needs) => {
     const overlapMs = overlapOf(body.overlap);
     const rolled = await services.credentials.roll(ctx.account, params.id, overlapMs);
     ctx.change = rolled.change;

@@ -1,10 +1,11 @@
 import type { FormBundle, FormBundles } from '../../../forms/build.ts';
 import { VaultError } from '../../core/errors.ts';
-import type { HttpParts } from '../../http/deps.ts';
+import type { HttpConfig } from '../../http/deps.ts';
 import type { Page } from '../../http/pages/pages.ts';
 import { respondWith } from '../../http/pages/public-file.ts';
 import { IMMUTABLE, REVALIDATE, respondWithFile, staticFileOf } from '../../http/pages/static-file.ts';
 import { isOnFormsHost } from '../../http/request.ts';
+import type { FormPages } from './render.ts';
 import { bundlePath } from './render.ts';
 
 function inventory({ version, files }: FormBundles): Uint8Array<ArrayBuffer> {
@@ -28,7 +29,11 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
  * The scripts of forms and of the pages that embed them, for any origin: under a path with the version, which is
  * immutable, and under one that is always the newest. `/forms/sri.json` has the hash of each.
  */
-export function formBundlePages({ formPages: { bundles } }: Pick<HttpParts, 'formPages'>): readonly Page[] {
+export function formBundlePages({
+  formPages: { bundles },
+}: {
+  readonly formPages: FormPages;
+}): readonly Page[] {
   return [
     ...bundles.files.flatMap((file) => pagesOf(bundles, file)),
     {
@@ -68,7 +73,10 @@ function elementPage(src: string, { integrity }: FormBundle): string {
 export function elementPages({
   http,
   formPages: { bundles },
-}: Pick<HttpParts, 'http' | 'formPages'>): readonly Page[] {
+}: {
+  readonly http: HttpConfig;
+  readonly formPages: FormPages;
+}): readonly Page[] {
   const script = bundles.files.find(({ name }) => name === ELEMENT_SCRIPT);
   if (script === undefined) {
     return [];

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { compileQuery } from '../../http/decode.ts';
-import type { HttpParts } from '../../http/deps.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from '../../http/pages/html.ts';
 import type { Page } from '../../http/pages/pages.ts';
 import type { HostedForm } from '../forms.ts';
 import { scriptJson } from '../html.ts';
 import { FORM_LOCALES, FormType } from '../schema.ts';
+import type { FormPages } from './render.ts';
 
 function literal<const Literals extends readonly string[]>(list: Literals, byDefault?: Literals[number]) {
   return Type.Unsafe<Literals[number]>(
@@ -176,7 +176,7 @@ function policyOf(nonce: string): string {
 }
 
 /** Pages to preview forms: only in staging, and never on the host for forms. */
-export function formGalleryPages({ formPages }: Pick<HttpParts, 'formPages'>): readonly Page[] {
+export function formGalleryPages({ formPages }: { readonly formPages: FormPages }): readonly Page[] {
   return formPages.gallery
     ? [
         {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { version } from '../../../package.json';
 import { VaultError } from '../../core/errors.ts';
 import { prefersHtml } from '../accept.ts';
-import type { HttpParts } from '../deps.ts';
 import { BASE_STYLE, htmlPage, pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 import { REVALIDATE, respondWithFile, staticFileOf } from './static-file.ts';
@@ -56,8 +55,8 @@ ${places.join('\n')}
 }
 
 /** The page at `/`, for browsers; whoever does not ask for a page gets the error of an unknown path, as before. */
-export function landingPages({ formPages }: Pick<HttpParts, 'formPages'>): readonly Page[] {
-  const bytes = new TextEncoder().encode(pageOf(formPages.gallery));
+export function landingPages(isStaging: boolean): readonly Page[] {
+  const bytes = new TextEncoder().encode(pageOf(isStaging));
   const file = staticFileOf('text/html; charset=utf-8', bytes, true);
   return [
     {

@@ -1,8 +1,10 @@
 import { Type } from '@sinclair/typebox';
+import type { Audit } from '../../audit/audit.ts';
 import { objectOf, recordItems } from '../../http/audit.ts';
 import { replayHeader } from '../../http/reply.ts';
 import { defineRoute } from '../../http/route.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
+import type { Batches } from './batches.ts';
 import {
   DecryptBatchBody,
   DecryptBatchReply,
@@ -11,6 +13,14 @@ import {
   StoreBatchBody,
   StoreBatchReply,
 } from './schema.ts';
+import type { StoreBatches } from './store-batch.ts';
+
+/** Services of these routes. */
+interface Needs {
+  readonly audit: Audit;
+  readonly batches: Batches;
+  readonly storeBatches: StoreBatches;
+}
 
 const storeBatch = defineRoute({
   method: 'POST',
@@ -31,7 +41,7 @@ const storeBatch = defineRoute({
   idempotent: true,
   confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors' },
-  handle: async ({ ctx, passphrase, body, services }) => {
+  handle: async ({ ctx, passphrase, body }, services: Needs) => {
     const { reply, replayed } = await services.storeBatches.storeBatch(ctx, { body, passphrase });
     return { json: reply, headers: replayHeader(replayed) };
   },
@@ -63,7 +73,7 @@ const decryptBatch = defineRoute({
   idempotent: false,
   confirmsAccount: true,
   audit: { action: 'item.decrypt', of: 'errors', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, passphrase, body, services }) => ({
+  handle: async ({ ctx, passphrase, body }, services: Needs) => ({
     stream: await services.batches.decryptBatch(ctx, {
       ...body,
       passphrase,
@@ -90,7 +100,7 @@ const deleteBatch = defineRoute({
   meter: ['delete'],
   idempotent: true,
   audit: { action: 'item.delete', of: 'all', object: ({ body }) => objectOf('key', body.user) },
-  handle: async ({ ctx, body, services }) => {
+  handle: async ({ ctx, body }, services: Needs) => {
     const { reply, replayed } = await services.batches.deleteBatch(ctx, {
       ...body,
       onDone: (items) => recordItems(services, ctx, 'item.delete', body.user, items),
