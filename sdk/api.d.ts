@@ -979,6 +979,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/change-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the password of the account
+         * The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
+         *
+         *     No credential may be used.
+         */
+        post: operations["changePassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one preference, or list all
+         * With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.
+         *
+         *     A credential needs the scope `preference:write`.
+         */
+        get: operations["readPreferences"];
+        put?: never;
+        /**
+         * Set a preference
+         * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.
+         *
+         *     A credential needs the scope `preference:write`.
+         */
+        post: operations["setPreference"];
+        /**
+         * Delete a preference
+         * Deletes a preference. If the vault uses it, its default applies again.
+         *
+         *     A credential needs the scope `preference:write`.
+         */
+        delete: operations["deletePreference"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/billing": {
         parameters: {
             query?: never;
@@ -1023,28 +1079,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/change-password": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Change the password of the account
-         * The old password becomes invalid immediately, on every server; with `overlap` it can be used for so long, but not to change the password again. There are no rules for the new one; 32 characters or more are recommended, and one is generated if it is omitted. At most five changes per minute. Of two concurrent changes one fails with `password_changed`.
-         *
-         *     No credential may be used.
-         */
-        post: operations["changePassword"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/certificate": {
         parameters: {
             query?: never;
@@ -1062,40 +1096,6 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/preferences": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read one preference, or list all
-         * With `key`, returns that preference; otherwise all preferences of the account and the defaults that apply.
-         *
-         *     A credential needs the scope `preference:write`.
-         */
-        get: operations["readPreferences"];
-        put?: never;
-        /**
-         * Set a preference
-         * Sets or replaces a preference of the account. `default_algorithm`, `default_limit`, `mask_fields`, `return_card_metadata` and `webhook_max_attempts` are the defaults of the parameters of the same meaning. A credential needs `vault:read` and unmasked output to change `mask_fields` and to set a `default_algorithm` that keeps digits of the number (`partial_…`). Other names are custom preferences, up to 64 of them and 16 KB.
-         *
-         *     A credential needs the scope `preference:write`.
-         */
-        post: operations["setPreference"];
-        /**
-         * Delete a preference
-         * Deletes a preference. If the vault uses it, its default applies again.
-         *
-         *     A credential needs the scope `preference:write`.
-         */
-        delete: operations["deletePreference"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2911,6 +2911,61 @@ export interface components {
             /** The API credential that signed in, and its rights. Omitted for a password. */
             credential?: components["schemas"]["SignedInCredential"];
         };
+        ChangePassword: {
+            /**
+             * The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.
+             * @example another-long-password-Zq4-kT9
+             */
+            new_password?: string;
+            /**
+             * How long the old password can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.
+             * @example 24h
+             */
+            overlap?: string;
+        };
+        /** An account with its new password, which is shown only once. */
+        AccountPassword: {
+            /**
+             * The name of the account.
+             * @example shop
+             */
+            user: string;
+            /**
+             * The new password. Only this reply contains it.
+             * @example another-long-password-Zq4-kT9
+             */
+            password: string;
+        };
+        SetPreference: {
+            /**
+             * The name of the preference.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
+             * @example luhn
+             */
+            value: unknown;
+        };
+        Preference: {
+            /**
+             * The name of the preference.
+             * @example customers-2026
+             */
+            key: string;
+            /**
+             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
+             * @example luhn
+             */
+            value: unknown;
+            /** True if the account has not set it, and this is the default. */
+            is_default: boolean;
+        };
+        /** In ascending order of key. Preferences that the vault uses are always included. */
+        PreferenceList: components["schemas"]["Preference"][];
+        /** With `key` that preference, otherwise all of them. */
+        PreferencesReply: components["schemas"]["Preference"] | components["schemas"]["PreferenceList"];
         BillingItem: {
             /**
              * The billable operation.
@@ -2982,61 +3037,6 @@ export interface components {
             /** With `by_day`: the same for each day of the month in UTC, the first day first, up to the current one. Days before the server counted them are 0. */
             days?: number[];
         };
-        ChangePassword: {
-            /**
-             * The new password: any text of 1 to 4096 characters and at most 8192 bytes of UTF-8. Generated if omitted.
-             * @example another-long-password-Zq4-kT9
-             */
-            new_password?: string;
-            /**
-             * How long the old password can still be used: a duration such as `15m`, at most 7 days. It ends at once if omitted.
-             * @example 24h
-             */
-            overlap?: string;
-        };
-        /** An account with its new password, which is shown only once. */
-        AccountPassword: {
-            /**
-             * The name of the account.
-             * @example shop
-             */
-            user: string;
-            /**
-             * The new password. Only this reply contains it.
-             * @example another-long-password-Zq4-kT9
-             */
-            password: string;
-        };
-        SetPreference: {
-            /**
-             * The name of the preference.
-             * @example customers-2026
-             */
-            key: string;
-            /**
-             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
-             * @example luhn
-             */
-            value: unknown;
-        };
-        Preference: {
-            /**
-             * The name of the preference.
-             * @example customers-2026
-             */
-            key: string;
-            /**
-             * Any JSON value of at most 4 KB, such as a string, a number, a boolean or a list. Numbers keep their exact text. Preferences that the vault uses must have the right type.
-             * @example luhn
-             */
-            value: unknown;
-            /** True if the account has not set it, and this is the default. */
-            is_default: boolean;
-        };
-        /** In ascending order of key. Preferences that the vault uses are always included. */
-        PreferenceList: components["schemas"]["Preference"][];
-        /** With `key` that preference, otherwise all of them. */
-        PreferencesReply: components["schemas"]["Preference"] | components["schemas"]["PreferenceList"];
         /** What the credential may do, and for how long. */
         CreateCredential: {
             /**
@@ -13416,214 +13416,6 @@ export interface operations {
             };
         };
     };
-    readBilling: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** Read the cost of the current month */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Billing"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `internal`: An unexpected error occurred in the service. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readUsage: {
-        parameters: {
-            query?: {
-                /**
-                 * The month of api_requests, YYYY-MM in UTC. Default: the current month.
-                 * @example 2026-01
-                 */
-                month?: string;
-                /** Whether the reply has the requests of each day of the month, too. */
-                by_day?: boolean;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** Read the usage of the account */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Usage"];
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `internal`: An unexpected error occurred in the service.
-             *
-             *     `integrity_failed`: A stored record failed its integrity check and was not used.
-             */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     changePassword: {
         parameters: {
             query?: {
@@ -13724,118 +13516,6 @@ export interface operations {
              *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              *
              *     `too_many_changes`: The limit of five password changes per minute is reached, failed attempts included.
-             */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `internal`: An unexpected error occurred in the service.
-             *
-             *     `integrity_failed`: A stored record failed its integrity check and was not used.
-             */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
-             *
-             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    readComplianceCertificate: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** Read the certificate of compliance */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/pdf": string;
-                };
-            };
-            /**
-             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
-             *
-             *     `duplicate_parameter`: A query parameter was sent more than once.
-             *
-             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
-             */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `not_allowed`: This account or credential is not allowed to do this. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** `certificate_not_found`: The certificate does not exist. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
-             *
-             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
              */
             429: {
                 headers: {
@@ -14191,6 +13871,326 @@ export interface operations {
                 };
             };
             /** `preference_not_found`: The preference is not set and has no default. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the cost of the current month */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Billing"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `internal`: An unexpected error occurred in the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readUsage: {
+        parameters: {
+            query?: {
+                /**
+                 * The month of api_requests, YYYY-MM in UTC. Default: the current month.
+                 * @example 2026-01
+                 */
+                month?: string;
+                /** Whether the reply has the requests of each day of the month, too. */
+                by_day?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the usage of the account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `rate_limited`: The limit of requests per minute is reached. Retry after the time in Retry-After.
+             *
+             *     `too_many_failures`: Too many failed attempts. Retry after the time in Retry-After.
+             */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `internal`: An unexpected error occurred in the service.
+             *
+             *     `integrity_failed`: A stored record failed its integrity check and was not used.
+             */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * `overloaded`: The service is overloaded. Retry after the time in Retry-After.
+             *
+             *     `store_unavailable`: The data store is unavailable. Retry after the time in Retry-After.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readComplianceCertificate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** Read the certificate of compliance */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+            /**
+             * `invalid_request`: A part of the request is missing or malformed; `field` names it.
+             *
+             *     `duplicate_parameter`: A query parameter was sent more than once.
+             *
+             *     `unknown_parameter`: The request has a parameter or member that this route does not know; `field` names it.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `unauthenticated`: The name and password of the account, or the credential, are missing or wrong. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `not_allowed`: This account or credential is not allowed to do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** `certificate_not_found`: The certificate does not exist. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,36 +1,28 @@
-import type { Compliance } from '../compliance/compliance.ts';
 import { VaultError } from '../core/errors.ts';
 import { secretBytes } from '../core/secret.ts';
 import { objectOf } from '../http/audit.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import { Message, NO_QUERY } from '../schema/common.ts';
-import type { UsageReports } from '../usage/usage.ts';
 import type { Accounts } from './accounts.ts';
 import { overlapOf } from './passwords.ts';
 import type { AccountPreferences } from './preferences.ts';
 import {
   AccountPassword,
-  Billing,
   ChangePasswordBody,
   ChangePasswordQuery,
-  PdfFile,
   Preference,
   PreferenceQuery,
   PreferenceReadQuery,
   PreferencesReply,
   SetPreference,
-  Usage,
-  UsageQuery,
   WhoAmI,
 } from './schema.ts';
 
 /** Services of these routes. */
 interface Needs {
   readonly accounts: Accounts;
-  readonly compliance: Compliance;
   readonly preferences: AccountPreferences;
-  readonly usage: UsageReports;
 }
 
 const COMMON = {
@@ -55,37 +47,6 @@ const whoami = defineRoute({
   response: WhoAmI,
   errors: [],
   handle: async ({ ctx }, services: Needs) => ({ json: await services.accounts.whoami(ctx) }),
-});
-
-const readBilling = defineRoute({
-  ...COMMON,
-  method: 'GET',
-  path: '/v1/billing',
-  operationId: 'readBilling',
-  scope: 'usage:read',
-  summary: 'Read the cost of the current month',
-  description:
-    "Multiplies the operations of the account since the start of the month (UTC) by the operator's prices. Amounts are exact decimal strings.",
-  query: NO_QUERY,
-  body: { kind: 'none' },
-  response: Billing,
-  errors: [],
-  handle: async ({ ctx }, services: Needs) => ({ json: await services.usage.billing(ctx) }),
-});
-
-const readUsage = defineRoute({
-  ...COMMON,
-  method: 'GET',
-  path: '/v1/usage',
-  operationId: 'readUsage',
-  scope: 'usage:read',
-  summary: 'Read the usage of the account',
-  description: 'Counts the existing keys and tokens, and the requests of a month with a 2xx reply.',
-  query: UsageQuery,
-  body: { kind: 'none' },
-  response: Usage,
-  errors: ['integrity_failed'],
-  handle: async ({ ctx, query }, services: Needs) => ({ json: await services.usage.usage(ctx, query) }),
 });
 
 /** One value of two places. */
@@ -190,35 +151,4 @@ const removePreference = defineRoute({
   },
 });
 
-const PDF = 'application/pdf';
-
-const readCertificate = defineRoute({
-  ...COMMON,
-  method: 'GET',
-  path: '/v1/certificate',
-  operationId: 'readComplianceCertificate',
-  scope: 'usage:read',
-  summary: 'Read the certificate of compliance',
-  description:
-    "The operator's latest signed PCI DSS certificate, for paying accounts. It is confidential: share it only with those who need it.",
-  query: NO_QUERY,
-  body: { kind: 'none' },
-  file: PDF,
-  response: PdfFile,
-  errors: ['certificate_not_found', 'integrity_failed'],
-  audit: { action: 'compliance_certificate.read', of: 'all' },
-  handle: async ({ ctx }, services: Needs) => ({
-    file: { bytes: await services.compliance.read(ctx), type: PDF, name: 'pci-dss-certificate.pdf' },
-  }),
-});
-
-export const ADMIN_ROUTES = [
-  whoami,
-  readBilling,
-  readUsage,
-  changePassword,
-  readCertificate,
-  setPreference,
-  readPreferences,
-  removePreference,
-];
+export const ACCOUNT_ROUTES = [whoami, changePassword, setPreference, readPreferences, removePreference];

@@ -3,13 +3,14 @@ import type { Accounts } from '../account/accounts.ts';
 import type { Credentials } from '../account/credential/credentials.ts';
 import { CREDENTIAL_ROUTES } from '../account/credential/routes.ts';
 import type { AccountPreferences } from '../account/preferences.ts';
-import { ADMIN_ROUTES } from '../account/routes.ts';
+import { ACCOUNT_ROUTES } from '../account/routes.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AuditListing } from '../audit/listing.ts';
 import { AUDIT_ROUTES } from '../audit/routes.ts';
 import type { Certificates } from '../certificate/certificates.ts';
 import { CERTIFICATE_ROUTES } from '../certificate/routes.ts';
 import type { Compliance } from '../compliance/compliance.ts';
+import { COMPLIANCE_ROUTES } from '../compliance/routes.ts';
 import type { Connections } from '../connection/connections.ts';
 import { CONNECTION_ROUTES } from '../connection/routes.ts';
 import type { Captures } from '../endpoint/captures.ts';
@@ -39,6 +40,7 @@ import type { Relay } from '../relay/relay.ts';
 import { RELAY_ROUTES } from '../relay/routes.ts';
 import { RULE_ROUTES } from '../rule/routes.ts';
 import type { Rules } from '../rule/rules.ts';
+import { USAGE_ROUTES } from '../usage/routes.ts';
 import type { UsageReports } from '../usage/usage.ts';
 import { UTILITY_ROUTES } from '../utility/routes.ts';
 import type { Utility } from '../utility/utility.ts';
@@ -101,7 +103,9 @@ export const ROUTES: readonly Route<RouteServices>[] = [
   ...JOB_ROUTES,
   ...CONNECTION_ROUTES,
   ...CERTIFICATE_ROUTES,
-  ...ADMIN_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...USAGE_ROUTES,
+  ...COMPLIANCE_ROUTES,
   ...CREDENTIAL_ROUTES,
   ...AUDIT_ROUTES,
 ];

@@ -1,4 +1,3 @@
-import type { Billing, Usage } from '../account/schema.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSemaphore, createSharedRuns, recover } from '../core/concurrency.ts';
 import { OPERATIONS } from '../core/operations.ts';
@@ -8,6 +7,7 @@ import type { AccountContext } from '../request/context.ts';
 import { type Metering, monthOf, requestsOf } from '../request/metering.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import { addMoney, formatMoney, NO_MONEY, type PriceTable, parseMoney, timesMoney } from './price.ts';
+import type { Billing, Usage } from './schema.ts';
 
 /** Keys whose tokens are counted at once, for all accounts together, so that other requests are served in between. */
 const KEYS_AT_ONCE = 32;
