@@ -1,19 +1,117 @@
 import { randomInt } from 'node:crypto';
+import { Accounts } from '../account/accounts.ts';
+import { Credentials } from '../account/credential/credentials.ts';
+import { CredentialSignIn } from '../account/credential/sign-in.ts';
+import { CredentialStore } from '../account/credential/store.ts';
+import { Passwords } from '../account/passwords.ts';
+import { AccountPreferences } from '../account/preferences.ts';
+import { AccountRecords } from '../account/records.ts';
+import { SignIns } from '../account/sign-in.ts';
+import { AccountStore } from '../account/store.ts';
+import { Audit } from '../audit/audit.ts';
+import { AuditCheckpoints } from '../audit/checkpoints.ts';
+import { AuditListing } from '../audit/listing.ts';
+import { AuditQueue } from '../audit/queue.ts';
+import { AuditRetention } from '../audit/retention.ts';
+import { AuditStore } from '../audit/store.ts';
+import { AuditVerifier } from '../audit/verifier.ts';
+import { BinStore } from '../bin-table/store.ts';
+import { CallBounds, JobSlots } from '../call/bounds.ts';
+import { createRetryPause } from '../call/outcome.ts';
+import { CallPreparer } from '../call/prepare.ts';
+import { CallSender } from '../call/send.ts';
+import { Certificates } from '../certificate/certificates.ts';
+import { CertificateStore, CsrStore } from '../certificate/store.ts';
+import { Compliance } from '../compliance/compliance.ts';
+import { ComplianceStore } from '../compliance/store.ts';
+import { Connections } from '../connection/connections.ts';
 import { createRandomId } from '../core/clock.ts';
 import { createCursors } from '../core/cursors.ts';
 import { StartError } from '../core/errors.ts';
+import { EndpointAuth } from '../endpoint/auth.ts';
+import { Captures } from '../endpoint/captures.ts';
+import { Endpoints } from '../endpoint/endpoints.ts';
+import { Retrievals } from '../endpoint/retrievals.ts';
+import { SealingKeys } from '../endpoint/sealing-keys.ts';
+import { EndpointStore, SealingStore } from '../endpoint/store.ts';
+import { CaptureWebhooks } from '../endpoint/webhooks.ts';
+import { Exports } from '../export/exports.ts';
+import { HostedForms } from '../form/forms.ts';
+import { FormStore } from '../form/store.ts';
 import { Roots } from '../installation/roots.ts';
 import { InstallationStore } from '../installation/store.ts';
+import { ProxyJobs } from '../job/jobs.ts';
+import { JobListing } from '../job/listing.ts';
+import { JobQueue } from '../job/queue.ts';
+import { JobSteps } from '../job/steps.ts';
+import { JobStore } from '../job/store/jobs.ts';
+import { Keys } from '../key/keys.ts';
+import { type KeyDependent, KeyOpener } from '../key/opener.ts';
+import { KeyRecords } from '../key/records.ts';
+import { Recoveries } from '../key/recoveries.ts';
+import { KeyStore } from '../key/store.ts';
+import { Admission } from '../limits/admission.ts';
+import { Attempts } from '../limits/attempts.ts';
+import { Rates } from '../limits/rates.ts';
+import { LimitStore } from '../limits/store.ts';
+import { LogHeads } from '../log-heads/heads.ts';
+import { HeadsStore } from '../log-heads/store.ts';
+import { RootRotation } from '../maintenance/rotate/root.ts';
+import { KeyRotation } from '../maintenance/rotate/rotate.ts';
+import { CensusStore } from '../maintenance/store/census.ts';
+import { RecordStore } from '../maintenance/store/records.ts';
+import { SurveyStore } from '../maintenance/store/survey.ts';
+import { HeadsVerifier } from '../maintenance/verify/heads.ts';
+import { BucketVerifier } from '../maintenance/verify/items.ts';
+import { NameVerifier } from '../maintenance/verify/names.ts';
+import { Rollbacks } from '../maintenance/verify/rollback.ts';
+import { Verifier } from '../maintenance/verify/verify.ts';
+import { Walk } from '../maintenance/walk.ts';
+import { createAddressPolicy } from '../outbound/addresses.ts';
+import { createThirdParties } from '../outbound/third-parties.ts';
+import { ProxyService } from '../proxy/proxy.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { readRedisStats } from '../redis/info.ts';
 import { findRedis } from '../redis/open.ts';
+import { redisKeys } from '../redis/records/keys.ts';
+import { NamedStore } from '../redis/records/named.ts';
+import { Relay } from '../relay/relay.ts';
+import { Idempotency } from '../request/idempotency.ts';
+import { IdempotencyStore } from '../request/idempotency-store.ts';
+import { Metering } from '../request/metering.ts';
+import { UsageStore } from '../request/usage-store.ts';
+import { Rules } from '../rule/rules.ts';
+import type { SinkEvent } from '../sink/event.ts';
+import { SinkStore } from '../sink/store.ts';
+import { AuditStream } from '../sink/stream.ts';
+import { streamAll, type WantedEvents } from '../sink/stream-all.ts';
+import { openAuditSink } from '../sink/target.ts';
+import type { RecordEvent } from '../telemetry/events.ts';
 import type { GaugeSources } from '../telemetry/gauges.ts';
+import type { Observer } from '../telemetry/observer.ts';
 import { NOOP_OBSERVER } from '../telemetry/observer.ts';
+import { UsageReports } from '../usage/usage.ts';
+import { Utility } from '../utility/utility.ts';
+import { Batches } from '../vault/batch/batches.ts';
+import { StoreBatches } from '../vault/batch/store-batch.ts';
+import { BatchWriter } from '../vault/batch/write-batch.ts';
+import { CardMetadataSource } from '../vault/card-metadata.ts';
+import { Erasure } from '../vault/erasure.ts';
+import { ItemExpiry } from '../vault/expiry.ts';
+import { VaultTrees } from '../vault/list/list.ts';
+import { ItemPages } from '../vault/list/page.ts';
+import { ListPlanner } from '../vault/list/plan.ts';
+import { ItemReader } from '../vault/reader.ts';
+import { Rejections } from '../vault/rejections.ts';
+import { ItemRemover } from '../vault/remover.ts';
+import { ItemReplacer } from '../vault/replacer.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
+import { ItemStore } from '../vault/store/items.ts';
+import { RewriteStore } from '../vault/store/sad-rewrite.ts';
+import { Vault } from '../vault/vault.ts';
+import { ItemWriter } from '../vault/writer.ts';
 import { createBackground } from './background.ts';
 import type { SystemOptions } from './options.ts';
-import { createServices } from './services.ts';
-import { openStores } from './stores.ts';
 import { removeAccount, sweep } from './sweep.ts';
 import { HALF_RESTORED, openWorkers } from './workers.ts';
 
@@ -37,9 +135,6 @@ export async function assemble(options: SystemOptions) {
   });
   try {
     await options.checkRedis?.(redis);
-    if (options.restoring !== true && (await new InstallationStore(redis).isHalfRestored())) {
-      throw new StartError(HALF_RESTORED);
-    }
     return await assembleOn(redis, { ...options, redis: target, observer, recordEvent });
   } catch (error) {
     await redis.close();
@@ -47,29 +142,391 @@ export async function assemble(options: SystemOptions) {
   }
 }
 
-/** Options after the connection is open: observer and event recorder are set, as noops if the caller gave none. */
-type Connected = SystemOptions & Required<Pick<SystemOptions, 'observer' | 'recordEvent'>>;
-
 /**
- * Starts threads and services on an open connection. The order matters: the root key is read before any store is
- * used.
+ * Assembles the system on an open connection, in the order in which its parts need each other: threads and root keys,
+ * stores, services by noun, recurring work.
  */
-async function assembleOn(redis: RedisLink, options: Connected) {
-  const { settings, ring, observer, recordEvent, now = Date.now } = options;
+async function assembleOn(
+  redis: RedisLink,
+  options: SystemOptions & { readonly observer: Observer; readonly recordEvent: RecordEvent },
+) {
+  const { settings, ring, auditSink, observer, recordEvent, now = Date.now } = options;
+  const randomId = createRandomId();
+  const random = (): number => randomInt(FRACTIONS) / FRACTIONS;
+
+  // Threads, and the root keys that they hold: read before any store is used.
   const installationStore = new InstallationStore(redis);
+  if (options.restoring !== true && (await installationStore.isHalfRestored())) {
+    throw new StartError(HALF_RESTORED);
+  }
   const { pool, crypto, buckets, cell, root } = await openWorkers(installationStore, options);
   const roots = await Roots.open(installationStore, crypto, cell, now, root);
-  const stores = openStores(redis, buckets, options.auditSink !== undefined);
-  const randomId = createRandomId();
-  const services = createServices({
-    ...{ options, settings, stores, crypto, observer, recordEvent, now, randomId },
-    random: () => randomInt(FRACTIONS) / FRACTIONS,
-    cursors: createCursors(() => roots.cursorKeys()),
-    roots,
+  const cursors = createCursors(() => roots.cursorKeys());
+
+  // Stores.
+  const isStreamed = auditSink !== undefined;
+  const accountStore = new AccountStore(redis);
+  const auditStore = new AuditStore(redis);
+  const binStore = new BinStore(redis);
+  const censusStore = new CensusStore(redis);
+  const certificateStore = new CertificateStore(redis);
+  const connectionStore = new NamedStore(redis, redisKeys.connections);
+  const csrStore = new CsrStore(redis);
+  const credentialStore = new CredentialStore(redis);
+  const complianceStore = new ComplianceStore(redis);
+  const endpointStore = new EndpointStore(redis);
+  const formStore = new FormStore(redis);
+  const headsStore = new HeadsStore(redis, isStreamed);
+  const idempotencyStore = new IdempotencyStore(redis);
+  const itemStore = new ItemStore(redis, buckets, isStreamed);
+  const jobStore = new JobStore(redis);
+  const keyStore = new KeyStore(redis, buckets, isStreamed);
+  const limitStore = new LimitStore(redis);
+  const recordStore = new RecordStore(redis);
+  const rewriteStore = new RewriteStore(redis);
+  const ruleStore = new NamedStore(redis, redisKeys.rules);
+  const sealingStore = new SealingStore(redis);
+  const sinkStore = new SinkStore(redis);
+  const surveyStore = new SurveyStore(redis);
+  const usageStore = new UsageStore(redis);
+
+  // Limits and metering of requests.
+  const metering = new Metering(usageStore, observer, now);
+  const idempotency = new Idempotency(idempotencyStore, crypto, () => roots.hasOther(), randomId);
+  const attempts = new Attempts(limitStore, settings, now);
+  const rates = new Rates(limitStore, settings, now);
+  const admission = new Admission(performance.now.bind(performance));
+
+  // Security log. The walk over all records tells which accounts and keys exist.
+  const walk = new Walk(recordStore, itemStore, auditStore, crypto);
+  const accountsOfLogs = () => walk.ownedKeys();
+  const auditQueue = new AuditQueue(auditStore, crypto, recordEvent, now, randomId);
+  const audit = new Audit(auditQueue, now);
+  const auditListing = new AuditListing(auditStore, crypto, cursors);
+  const auditVerifier = new AuditVerifier(auditStore, crypto);
+  const auditCheckpoints = new AuditCheckpoints(auditStore, crypto, auditQueue, recordEvent, now);
+  const auditRetention = new AuditRetention(auditStore, crypto, audit, recordEvent, settings, now, randomId);
+
+  // Accounts and credentials.
+  const accountRecords = new AccountRecords(accountStore, auditStore, crypto, audit, now, randomId);
+  const passwords = new Passwords(crypto, accountRecords, () => roots.wantedPepper(), now);
+  const credentialSignIn = new CredentialSignIn(credentialStore, crypto, accountRecords, audit, now);
+  const credentials = new Credentials(credentialStore, crypto, credentialSignIn, randomId, now);
+  const accounts = new Accounts(
+    accountStore,
+    limitStore,
+    crypto,
+    accountRecords,
+    passwords,
+    metering,
+    settings,
+    now,
+    randomId,
+  );
+  const signIns = new SignIns(
+    crypto,
+    accountRecords,
+    passwords,
+    credentialSignIn,
+    attempts,
+    audit,
+    observer,
+    now,
+  );
+  const preferences = new AccountPreferences(accountRecords, metering);
+
+  // Keys.
+  const queue = new JobQueue(options.redis, recordEvent);
+  const jobsOfKeys: KeyDependent = {
+    async removeOfKey(aid, kid) {
+      for await (const ids of jobStore.removeOfKey(aid, kid)) {
+        // An entry that stays in the queue is an id without a job: it ends when it is due.
+        await Promise.all(ids.map((id) => queue.remove(`${aid}.${id}`).catch(() => undefined)));
+      }
+    },
+  };
+  const dependents = [endpointStore, jobsOfKeys];
+  const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
+  const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
+  const keys = new Keys(
+    keyStore,
+    crypto,
+    dependents,
+    keyOpener,
+    keyRecords,
+    metering,
+    idempotency,
+    cursors,
+    randomId,
+  );
+  const recoveries = new Recoveries(keyStore, crypto, keyOpener, keyRecords, attempts, metering);
+
+  // Certificates, connections and rules.
+  const thirdParties = createThirdParties({
+    policy: createAddressPolicy({ allow: options.proxyAllow }),
+    caPem: options.proxyCa,
   });
-  const { admission, audit, auditCheckpoints, auditStream, logHeads, jobs } = services;
-  const rewrites = new SadRewrites(stores.rewriteStore, settings, recordEvent, now, randomId);
-  const parts = { stores, services };
+  const certificates = new Certificates(csrStore, certificateStore, crypto, metering, randomId);
+  const connections = new Connections(connectionStore, crypto, thirdParties, settings, now);
+  const rules = new Rules(ruleStore, crypto, metering, settings);
+
+  // Items.
+  const cards = new CardMetadataSource(binStore, now);
+  const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
+  const replacer = new ItemReplacer(itemStore, writer);
+  const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
+  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering);
+  const rejections = new Rejections(itemStore, crypto, keyOpener, now);
+  const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
+  const pages = new ItemPages(itemStore, admission);
+  const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
+  const trees = new VaultTrees(
+    itemStore,
+    crypto,
+    admission,
+    metering,
+    keyOpener,
+    rules,
+    cards,
+    rejections,
+    planner,
+    pages,
+    now,
+  );
+  const vault = new Vault(
+    itemStore,
+    crypto,
+    metering,
+    idempotency,
+    keyOpener,
+    rules,
+    writer,
+    replacer,
+    reader,
+    remover,
+    rejections,
+    cursors,
+    now,
+  );
+  const batchWriter = new BatchWriter(itemStore, crypto, admission, writer, now);
+  const storeBatches = new StoreBatches(
+    crypto,
+    admission,
+    metering,
+    idempotency,
+    keyOpener,
+    writer,
+    batchWriter,
+    settings,
+    now,
+  );
+  const batches = new Batches(
+    itemStore,
+    crypto,
+    admission,
+    metering,
+    idempotency,
+    keyOpener,
+    rules,
+    rejections,
+    remover,
+    pages,
+    now,
+  );
+  const erasure = new Erasure(itemStore, crypto, keyOpener, remover, cursors);
+  const exports = new Exports(crypto, keyOpener, trees);
+  const rewrites = new SadRewrites(rewriteStore, settings, recordEvent, now, randomId);
+
+  // Signed heads of the logs of items, and delivery of all logs.
+  const logHeads = new LogHeads(
+    headsStore,
+    itemStore,
+    crypto,
+    accountsOfLogs,
+    auditSink && ((aid, kid, numbers) => sinkStore.name(aid, kid, numbers)),
+    recordEvent,
+    now,
+  );
+  const auditStream =
+    auditSink &&
+    new AuditStream(
+      auditStore,
+      sinkStore,
+      crypto,
+      accountsOfLogs,
+      openAuditSink(auditSink),
+      recordEvent,
+      randomId(),
+    );
+
+  // Calls to third parties: asynchronous, proxied, relayed.
+  const retryPause = createRetryPause(random, options.retryMs);
+  const { networkTokenRequesters } = options;
+  const bounds = new CallBounds();
+  const sender = new CallSender(
+    itemStore,
+    crypto,
+    thirdParties,
+    keyOpener,
+    rules,
+    writer,
+    certificates,
+    networkTokenRequesters,
+    recordEvent,
+    retryPause,
+    settings,
+    now,
+  );
+  const preparer = new CallPreparer(
+    itemStore,
+    crypto,
+    thirdParties,
+    keyOpener,
+    rules,
+    connections,
+    reader,
+    rejections,
+    metering,
+    settings,
+    now,
+  );
+  const steps = new JobSteps(
+    jobStore,
+    keyStore,
+    crypto,
+    thirdParties,
+    accounts,
+    sender,
+    recordEvent,
+    retryPause,
+    randomId,
+    now,
+  );
+  const jobs = new ProxyJobs(jobStore, steps, queue, new JobSlots(random, now), recordEvent, now);
+  const jobListing = new JobListing(
+    jobStore,
+    crypto,
+    keyOpener,
+    jobs,
+    queue,
+    networkTokenRequesters,
+    metering,
+    recordEvent,
+    cursors,
+    settings,
+    randomId,
+    now,
+  );
+  const proxy = new ProxyService(
+    crypto,
+    thirdParties,
+    keyOpener,
+    reader,
+    rejections,
+    preparer,
+    sender,
+    bounds,
+    jobs,
+    metering,
+    idempotency,
+    recordEvent,
+    randomId,
+    now,
+  );
+  const relay = new Relay(
+    itemStore,
+    crypto,
+    thirdParties,
+    keyOpener,
+    connections,
+    certificates,
+    reader,
+    rejections,
+    sender,
+    bounds,
+    metering,
+    now,
+  );
+
+  // Forms and endpoints.
+  const forms = new HostedForms(formStore, crypto, settings, randomId, now);
+  const sealingKeys = new SealingKeys(sealingStore, crypto, now);
+  const endpoints = new Endpoints(endpointStore, crypto, keyOpener, audit, metering, randomId, now);
+  const endpointAuth = new EndpointAuth(endpointStore, crypto, accounts, keyOpener, rates, audit, now);
+  const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
+  const captures = new Captures(
+    itemStore,
+    crypto,
+    keyOpener,
+    rules,
+    writer,
+    replacer,
+    reader,
+    rejections,
+    endpoints,
+    endpointAuth,
+    sealingKeys,
+    webhooks,
+    metering,
+    idempotency,
+    now,
+  );
+  const retrievals = new Retrievals(rules, reader, trees, rejections, endpoints, endpointAuth, metering);
+
+  // Reports, documents and utilities.
+  const usage = new UsageReports(itemStore, metering, keyOpener, options.prices, now);
+  const compliance = new Compliance(complianceStore, crypto, randomId);
+  const utility = new Utility(crypto, metering);
+
+  // Maintenance: verification and rotations.
+  const isRootMoving = (): boolean => roots.current().stage !== 'steady';
+  const rollbacks = new Rollbacks(recordStore, keyStore, auditStore, crypto, walk);
+  const bucketVerifier = new BucketVerifier(
+    surveyStore,
+    censusStore,
+    itemStore,
+    keyStore,
+    crypto,
+    walk,
+    isRootMoving,
+    now,
+  );
+  const headsVerifier = new HeadsVerifier(headsStore, crypto, walk);
+  const nameVerifier = new NameVerifier(recordStore, censusStore, keyStore, accountStore, walk);
+  const verifier = new Verifier(
+    recordStore,
+    keyStore,
+    walk,
+    bucketVerifier,
+    headsVerifier,
+    rollbacks,
+    nameVerifier,
+  );
+  const keyRotation = new KeyRotation(recordStore, surveyStore, itemStore, crypto, walk, ring.writeId, now);
+  const rootRotation = new RootRotation(recordStore, censusStore, crypto, walk, roots, now);
+
+  // Everything above that routes, commands, the sweep or tests use.
+  const stores = {
+    ...{ accountStore, auditStore, binStore, censusStore, certificateStore, complianceStore },
+    ...{ connectionStore, credentialStore, csrStore, endpointStore, formStore, headsStore },
+    ...{ idempotencyStore, itemStore, jobStore, keyStore, limitStore, recordStore, rewriteStore },
+    ...{ ruleStore, sealingStore, sinkStore, surveyStore, usageStore },
+  };
+  const services = {
+    ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
+    ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
+    ...{ connections, credentials, endpoints, erasure, expiry, exports, forms, idempotency },
+    ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
+    ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
+    ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },
+    /** Writes all events of logs, see `streamAll`. */
+    streamAll: (wanted: WantedEvents, write: (events: readonly SinkEvent[]) => Promise<void>) =>
+      streamAll({ ...stores, crypto, accounts: accountsOfLogs, recordEvent }, wanted, write),
+  };
+
+  // Recurring work.
+  const all = { ...stores, ...services };
+  const sweepOnce = (): Promise<void> => sweep(all);
   /** Writes the queued security log entries, then signs a checkpoint of every log that has grown, of items too. */
   const checkpoint = async (isLast = false): Promise<void> => {
     await audit.flush();
@@ -77,7 +534,11 @@ async function assembleOn(redis: RedisLink, options: Connected) {
     await (isLast ? logHeads.takeLast() : logHeads.take());
   };
   const rewriteExpired = (): Promise<number> => rewrites.round();
-  const sweepOnce = (): Promise<void> => sweep(parts);
+  const background = createBackground({
+    ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
+    writeRejections: () => audit.writeSoon(),
+    stream: auditStream && (() => auditStream.round()),
+  });
   const figures: GaugeSources = {
     threads: pool.stats,
     isRedisConnected: () => redis.isConnected(),
@@ -90,45 +551,26 @@ async function assembleOn(redis: RedisLink, options: Connected) {
   };
   return {
     ...{ settings, redis, pool, crypto, roots, stores, services, now, randomId, recordEvent },
-    ...{ installationStore, checkpoint, figures },
+    ...{ installationStore, checkpoint, rewriteExpired, background, figures },
     masterKeys: { writeId: ring.writeId, ids: [...ring.keys.keys()] },
     /** Resolves when Redis accepts a write. */
     probe: () => installationStore.probe(),
     sweep: sweepOnce,
-    removeAccount: (name: string) => removeAccount(parts, name),
-    /** Takes expired verification codes off the disk, if it is time; resolves with the ms until the next round. */
-    rewriteExpired,
-    background: createBackground({
-      ...{ startJobs: () => jobs.start(), sweep: sweepOnce, checkpoint, rewriteExpired, recordEvent },
-      writeRejections: () => audit.writeSoon(),
-      stream: auditStream && (() => auditStream.round()),
-    }),
+    removeAccount: (name: string) => removeAccount(all, name),
     /**
      * Finishes the requests in flight, flushes logs and counters, then closes threads and Redis. Usage counters that
      * cannot be written are lost.
      */
-    close: () => close({ redis, pool, services, rewrites }),
+    async close() {
+      rewrites.stop();
+      await auditStream?.stop();
+      await jobs.close();
+      keyOpener.close();
+      await rejections.flush();
+      await audit.flush(true);
+      await pool.drain();
+      await metering.flush().catch(() => undefined);
+      await redis.close();
+    },
   };
-}
-
-async function close({
-  redis,
-  pool,
-  services: { audit, auditStream, jobs, keyOpener, metering, rejections },
-  rewrites,
-}: {
-  readonly redis: RedisLink;
-  readonly pool: Awaited<ReturnType<typeof openWorkers>>['pool'];
-  readonly services: ReturnType<typeof createServices>;
-  readonly rewrites: SadRewrites;
-}): Promise<void> {
-  rewrites.stop();
-  await auditStream?.stop();
-  await jobs.close();
-  keyOpener.close();
-  await rejections.flush();
-  await audit.flush(true);
-  await pool.drain();
-  await metering.flush().catch(() => undefined);
-  await redis.close();
 }

@@ -24,7 +24,7 @@ export function settingsDigest(config: Config): string {
  * 10.2.1.2 to 10.2.1.7). Rejects when the entry cannot be queued.
  */
 export function recordServer(
-  { services, randomId }: Pick<System, 'services' | 'randomId'>,
+  { services, randomId }: System,
   action: 'server.start' | 'server.stop',
   config: Config,
 ): Promise<void> {

@@ -16,7 +16,7 @@ export interface FirstAccount {
  * Rejects with a `StartError` in production without `VAULT_BOOTSTRAP_USER`.
  */
 export async function ensureFirstAccount(
-  { services: { accounts }, settings }: Pick<System, 'services' | 'settings'>,
+  { services: { accounts }, settings }: System,
   { account, unmasked }: Config['bootstrap'],
 ): Promise<FirstAccount | undefined> {
   if (account !== undefined && isCredentialId(account.user)) {

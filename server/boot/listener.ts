@@ -54,7 +54,7 @@ async function openShared(
   place: Place,
   app: ReturnType<typeof createApp>,
   parts: AppParts,
-  { redis, randomId, roots }: Pick<System, 'redis' | 'randomId' | 'roots'>,
+  { redis, randomId, roots }: System,
 ): Promise<Opened> {
   const { host, port } = place;
   const own = { id: randomId(), address: host, port, version };
@@ -104,7 +104,7 @@ function applicationsOf(config: Config, parts: AppParts) {
 export async function openConfiguredListener(
   config: Config,
   parts: AppParts,
-  vault: Pick<System, 'redis' | 'randomId' | 'roots'>,
+  vault: System,
 ): Promise<AnnouncedListener> {
   const opened: Opened[] = [];
   for (const { place, app } of applicationsOf(config, parts)) {

@@ -1,12 +1,47 @@
-import type { AccountInfo } from '../account/records.ts';
+import type { Accounts } from '../account/accounts.ts';
+import type { Credentials } from '../account/credential/credentials.ts';
+import type { AccountInfo, AccountRecords } from '../account/records.ts';
+import type { AccountStore } from '../account/store.ts';
+import type { AuditCheckpoints } from '../audit/checkpoints.ts';
+import type { AuditRetention } from '../audit/retention.ts';
 import { asVaultError, isFault } from '../core/error-cause.ts';
-import type { Services } from './services.ts';
-import type { Stores } from './stores.ts';
+import type { Endpoints } from '../endpoint/endpoints.ts';
+import type { EndpointStore } from '../endpoint/store.ts';
+import type { HostedForms } from '../form/forms.ts';
+import type { FormStore } from '../form/store.ts';
+import type { ProxyJobs } from '../job/jobs.ts';
+import type { JobListing } from '../job/listing.ts';
+import type { JobStore } from '../job/store/jobs.ts';
+import type { Keys } from '../key/keys.ts';
+import type { LimitStore } from '../limits/store.ts';
+import type { LogHeads } from '../log-heads/heads.ts';
+import type { HeadsStore } from '../log-heads/store.ts';
+import type { RecordStore } from '../maintenance/store/records.ts';
+import type { Metering } from '../request/metering.ts';
+import type { ItemExpiry } from '../vault/expiry.ts';
 
-/** What a sweep works on. */
-interface Swept {
-  readonly stores: Stores;
-  readonly services: Services;
+/** Stores and services of a sweep and of the removal of an account. */
+interface Needs {
+  readonly accountStore: AccountStore;
+  readonly endpointStore: EndpointStore;
+  readonly formStore: FormStore;
+  readonly headsStore: HeadsStore;
+  readonly jobStore: JobStore;
+  readonly limitStore: LimitStore;
+  readonly recordStore: RecordStore;
+  readonly accountRecords: AccountRecords;
+  readonly accounts: Accounts;
+  readonly auditCheckpoints: AuditCheckpoints;
+  readonly auditRetention: AuditRetention;
+  readonly credentials: Credentials;
+  readonly endpoints: Endpoints;
+  readonly expiry: ItemExpiry;
+  readonly forms: HostedForms;
+  readonly jobListing: JobListing;
+  readonly jobs: ProxyJobs;
+  readonly keys: Keys;
+  readonly logHeads: LogHeads;
+  readonly metering: Metering;
 }
 
 /**
@@ -26,25 +61,25 @@ async function runAll(tasks: readonly (() => Promise<void>)[]): Promise<void> {
  * Deletes the data of a removed account. Each step can be repeated. Records that nothing depends on are deleted after
  * the keys, because a request in flight may still create one.
  */
-async function removeData({ stores, services }: Swept, aid: string): Promise<void> {
-  await services.accountRecords.recordRemoval(aid);
-  await stores.jobStore.removeAll(aid);
-  await stores.endpointStore.removeAll(aid);
-  await stores.formStore.removeAll(aid);
-  await services.keys.removeAll(aid);
-  await stores.headsStore.remove(aid);
-  await stores.recordStore.removeWhole(aid);
-  await services.metering.forget({ aid });
-  await stores.limitStore.removeAccount(aid);
-  await stores.accountStore.forgetGone(aid);
+async function removeData(needs: Needs, aid: string): Promise<void> {
+  await needs.accountRecords.recordRemoval(aid);
+  await needs.jobStore.removeAll(aid);
+  await needs.endpointStore.removeAll(aid);
+  await needs.formStore.removeAll(aid);
+  await needs.keys.removeAll(aid);
+  await needs.headsStore.remove(aid);
+  await needs.recordStore.removeWhole(aid);
+  await needs.metering.forget({ aid });
+  await needs.limitStore.removeAccount(aid);
+  await needs.accountStore.forgetGone(aid);
 }
 
 /** Deletes an account with all its keys and data; undefined if no account has this name. */
-export async function removeAccount(system: Swept, name: string): Promise<AccountInfo | undefined> {
+export async function removeAccount(needs: Needs, name: string): Promise<AccountInfo | undefined> {
   // Sign-in is disabled before data is deleted. A later sweep completes an interrupted deletion.
-  const account = await system.services.accounts.remove(name);
+  const account = await needs.accounts.remove(name);
   if (account) {
-    await removeData(system, account.aid);
+    await removeData(needs, account.aid);
   }
   return account;
 }
@@ -53,35 +88,22 @@ export async function removeAccount(system: Swept, name: string): Promise<Accoun
  * Completes what was interrupted on any server: deletions, passphrase changes, expiry, asynchronous requests. It can
  * run on several servers at the same time. Rejects after all tasks have run, if one failed.
  */
-export async function sweep(system: Swept): Promise<void> {
-  const {
-    accounts,
-    credentials,
-    keys,
-    endpoints,
-    forms,
-    jobs,
-    jobListing,
-    expiry,
-    auditRetention,
-    auditCheckpoints,
-    logHeads,
-  } = system.services;
-  const aids = (await accounts.list()).map(({ aid }) => aid);
-  const gone = await system.stores.accountStore.listGone();
+export async function sweep(needs: Needs): Promise<void> {
+  const aids = (await needs.accounts.list()).map(({ aid }) => aid);
+  const gone = await needs.accountStore.listGone();
   await runAll([
     ...[
-      (aid: string) => keys.sweep(aid),
-      (aid: string) => endpoints.sweep(aid),
-      (aid: string) => forms.sweep(aid),
-      (aid: string) => jobs.resume(aid),
-      (aid: string) => jobListing.trim(aid),
-      (aid: string) => expiry.sweep(aid),
+      (aid: string) => needs.keys.sweep(aid),
+      (aid: string) => needs.endpoints.sweep(aid),
+      (aid: string) => needs.forms.sweep(aid),
+      (aid: string) => needs.jobs.resume(aid),
+      (aid: string) => needs.jobListing.trim(aid),
+      (aid: string) => needs.expiry.sweep(aid),
     ].flatMap((task) => aids.map((aid) => () => task(aid))),
-    ...gone.map((aid) => () => removeData(system, aid)),
-    () => credentials.sweep(),
-    () => auditRetention.sweep(aids),
-    () => auditCheckpoints.catchUp(),
-    () => logHeads.catchUp(),
+    ...gone.map((aid) => () => removeData(needs, aid)),
+    () => needs.credentials.sweep(),
+    () => needs.auditRetention.sweep(aids),
+    () => needs.auditCheckpoints.catchUp(),
+    () => needs.logHeads.catchUp(),
   ]);
 }

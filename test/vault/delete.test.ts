@@ -202,9 +202,9 @@ describe('erasing a reference', () => {
   test('goes page by page while there is more', async () => {
     await newItems(25, 'pages');
     const { crypto, roots, services, stores } = vault.opened;
-    const { keyOpener: keys, removing, accounts } = services;
+    const { keyOpener: keys, remover, accounts } = services;
     const cursors = createCursors(() => roots.cursorKeys());
-    const small = new Erasure(stores.itemStore, crypto, keys, removing, cursors, 10);
+    const small = new Erasure(stores.itemStore, crypto, keys, remover, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {
       throw new Error('the account is gone');
