@@ -253,6 +253,15 @@ export function findViolations(sources: Sources): string[] {
   ];
 }
 
+/** Imports of files that only an entry of the exceptions allows. */
+export function findExceptions(sources: Sources): string[] {
+  return [...sources]
+    .filter(([path]) => path.startsWith('server/'))
+    .flatMap(([path, text]) => importsOf(path, text))
+    .filter(isException)
+    .map(({ from, to }) => `${from} -> ${to}`);
+}
+
 /** The imports between folders. Each layer of a noun counts as one. */
 function folderImports(imports: readonly Import[]): Import[] {
   const folderOf = (path: string): string => {

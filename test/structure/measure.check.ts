@@ -2,9 +2,11 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { commentsOf, countDialect } from './dialect.ts';
 import { measureFiles, spread } from './measure.ts';
 import {
   countComments,
+  countImports,
   exportsOf,
   type FunctionPlace,
   findCycles,
@@ -43,6 +45,25 @@ test('functions are found with their names and lines, closures inside included',
 
 test('a comment is a line without code, in a template it is text', () => {
   expect(countComments(SAMPLE)).toEqual({ filled: 13, comments: 2 });
+});
+
+test('lines of imports count, those of exports and calls do not', () => {
+  const text = `import a from './a.ts';\nimport {\n  b,\n} from './b.ts';\nexport { c } from './c.ts';\nawait import('./d.ts');\n`;
+  expect(countImports(text)).toBe(4);
+});
+
+test('dialect is found in comments of TypeScript and Lua alone', () => {
+  const text = "/** What a caller says.\n * It stands beside the item. */\nconst a = 'whoever'; // Is it?\n";
+  expect(commentsOf('a.ts', text)).toEqual(['What a caller says. It stands beside the item.', 'Is it?']);
+  const found = countDialect(
+    new Map([
+      ['a.ts', text],
+      ['b.lua', '-- Whoever asks.\nlocal whoever = 1\n'],
+    ]),
+  );
+  expect(found['begins with a question word']).toBe(2);
+  expect(found['whoever, nobody, somebody']).toBe(1);
+  expect(found['beside, behind']).toBe(1);
 });
 
 test('spread is median, 95th percentile and maximum', () => {

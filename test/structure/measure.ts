@@ -5,8 +5,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { findExceptions } from '../layers.ts';
+import { countDialect } from './dialect.ts';
 import {
   countComments,
+  countImports,
   exportsOf,
   findCycles,
   folderGraph,
@@ -18,7 +21,9 @@ import { measureStore, type StorePath } from './warm-store.ts';
 
 const GENERATED = /\/api\.d\.ts$/;
 const PRODUCT = /^(?:server|workers|sdk|forms|console)\//;
+const SERVER = /^(?:server|workers|console)\//;
 const SCOPES = [
+  'server|workers|console',
   'server|workers',
   'server',
   'workers',
@@ -55,10 +60,13 @@ function measureScope(files: Sources, scope: RegExp): Readonly<Record<string, st
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const linesOf = (ending: string): number =>
     sum(pick(files, scope, ending).map(([, text]) => countLines(text)));
-  const share = sum(counted.map(({ comments }) => comments)) / sum(counted.map(({ filled }) => filled));
+  const comments = sum(counted.map((one) => one.comments));
+  const filled = sum(counted.map((one) => one.filled));
+  const imports = sum(sources.map(([, text]) => countImports(text)));
   return {
     files: sources.length,
     '.ts': sum(lengths),
+    '.tsx': linesOf('.tsx'),
     '.lua': linesOf('.lua'),
     '.css': linesOf('.css'),
     '.js': linesOf('.js'),
@@ -67,7 +75,27 @@ function measureScope(files: Sources, scope: RegExp): Readonly<Record<string, st
     'function p50/p95/max': spread(functions),
     '> 40': functions.filter((lines) => lines > 40).length,
     '> 70': functions.filter((lines) => lines > 70).length,
-    'comments %': (share * 100).toFixed(1),
+    code: filled - comments - imports,
+    comments,
+    imports,
+    'comments %': ((comments / filled) * 100).toFixed(1),
+  };
+}
+
+/** Signs of a structure that an editor or a reader cannot follow. */
+function measureSigns(files: Sources): Readonly<Record<string, number>> {
+  const sources = pick(files, SERVER, '.ts');
+  const found = (pattern: RegExp): number =>
+    sources.reduce((sum, [, text]) => sum + [...text.matchAll(pattern)].length, 0);
+  return {
+    'Pick<': found(/\bPick</g),
+    'Omit<': found(/\bOmit</g),
+    bindParts: found(/\bbindParts\(/g),
+    'interface …Parts': found(/\binterface \w+Parts\b/g),
+    'ReturnType<typeof create…>': found(/\bReturnType<typeof (?:create|open)/g),
+    'files under 60 lines': sources.filter(([, text]) => countLines(text) < 60).length,
+    'imports by exception': findExceptions(files).length,
+    'folders of product': new Set(sources.map(([path]) => posix.dirname(path))).size,
   };
 }
 
@@ -84,6 +112,8 @@ export function measureFiles(files: Sources) {
     scopes: Object.fromEntries(
       SCOPES.map((scope) => [scope, measureScope(files, new RegExp(`^(?:${scope})/`))]),
     ),
+    signs: measureSigns(files),
+    dialect: countDialect(new Map([...sources, ...pick(files, PRODUCT, '.lua')])),
     folders: folders.slice(0, FOLDERS),
     foldersOverLimit: folders.filter(({ path, files: count }) => count > (/^test\b/.test(path) ? 40 : 20))
       .length,
@@ -107,12 +137,14 @@ export function measureFiles(files: Sources) {
 type Found = ReturnType<typeof measureFiles> & { readonly commit: string; readonly store: StorePath };
 
 function report(found: Found, withPath: boolean): string {
-  const { scopes, folders, longFiles, longest, fileCycles, folderCycles, store } = found;
+  const { scopes, signs, dialect, folders, longFiles, longest, fileCycles, folderCycles, store } = found;
   const { table } = Bun.inspect;
   const sizes = (cycles: string[][]): string => cycles.map(({ length }) => length).join(', ') || 'none';
   const called = Object.entries(store.called).map(([file, names]) => `${file}\n  ${names.join('\n  ')}`);
   return [
     `Structure of ${found.commit}\n${table(scopes)}`,
+    `Signs in server, workers and console\n${table(signs)}`,
+    `Dialect in comments of server, workers, sdk, forms and console\n${table(dialect)}`,
     `Folders with the most files; ${found.foldersOverLimit} hold over 20 (test: 40)\n${table(folders)}`,
     `Files of more than ${FILE_LINES_MAX} lines\n${table(longFiles)}`,
     `Longest functions of server, workers, sdk and forms\n${table(longest)}`,

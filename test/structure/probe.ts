@@ -30,17 +30,34 @@ function obey(order: unknown): void {
   }
 }
 
-/** Times the requests of every server that is started from now on. */
+type Handler = (...args: unknown[]) => unknown;
+
+function timed(handle: Handler): Handler {
+  return async (...args) => {
+    const from = now();
+    const response = await handle(...args);
+    recording?.requests.push([from, now()]);
+    return response;
+  };
+}
+
+/** Times the requests of every server that is started from now on: those of its routes and those of no route. */
 function interceptRequests(serve: (options: object) => unknown): void {
-  Reflect.set(Bun, 'serve', (options: { readonly fetch: (...args: unknown[]) => unknown }) => {
-    const fetch = async (...args: unknown[]): Promise<unknown> => {
-      const from = now();
-      const response = await options.fetch(...args);
-      recording?.requests.push([from, now()]);
-      return response;
-    };
-    return serve({ ...options, fetch });
-  });
+  Reflect.set(
+    Bun,
+    'serve',
+    (options: { readonly fetch: Handler; readonly routes?: Record<string, unknown> }) =>
+      serve({
+        ...options,
+        fetch: timed(options.fetch),
+        routes: Object.fromEntries(
+          Object.entries(options.routes ?? {}).map(([path, handle]) => [
+            path,
+            typeof handle === 'function' ? timed(handle as Handler) : handle,
+          ]),
+        ),
+      }),
+  );
 }
 
 /** What the server does at intervals is no part of a request: nothing is recorded while it runs. */

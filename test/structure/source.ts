@@ -68,6 +68,14 @@ export function countComments(text: string): { readonly filled: number; readonly
   return { filled: filled.length, comments: filled.filter((line) => !code.has(line)).length };
 }
 
+/** Lines of import declarations. */
+export function countImports(text: string): number {
+  const tree = parse(text);
+  return tree.statements
+    .filter(ts.isImportDeclaration)
+    .reduce((sum, one) => sum + lineAt(one.getEnd(), tree) - lineAt(one.getStart(), tree) + 1, 0);
+}
+
 /** The names that a file exports, re-exported ones included; `export *` and `export default` have none. */
 export function exportsOf(text: string): string[] {
   return parse(text).statements.flatMap((statement) => {
