@@ -68,7 +68,7 @@ import { Rollbacks } from '../maintenance/verify/rollback.ts';
 import { Verifier } from '../maintenance/verify/verify.ts';
 import { Walk } from '../maintenance/walk.ts';
 import { createAddressPolicy } from '../outbound/addresses.ts';
-import { createThirdParties } from '../outbound/third-parties.ts';
+import { ThirdParties } from '../outbound/third-parties.ts';
 import { ProxyService } from '../proxy/proxy.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { readRedisStats } from '../redis/info.ts';
@@ -262,7 +262,7 @@ async function assembleOn(
   const recoveries = new Recoveries(keyStore, crypto, keyOpener, keyRecords, attempts, metering);
 
   // Certificates, connections and rules.
-  const thirdParties = createThirdParties({
+  const thirdParties = new ThirdParties({
     policy: createAddressPolicy({ allow: options.proxyAllow }),
     caPem: options.proxyCa,
   });

@@ -33,3 +33,8 @@ export const CONNECTION_LIMITS = {
   replyMax: 64,
   replyPathMax: 255,
 } as const;
+
+/** The methods that a proxy call can send. */
+export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** One of these methods. */
+export type ProxyMethod = (typeof PROXY_METHODS)[number];

@@ -14,10 +14,10 @@ export interface ContextOptions {
   readonly keptMax?: number;
 }
 
-/** Gives what a TLS connection is made with: whom to trust, and what to show where the target asks for it. */
-export type ContextOf = (call: Pick<OutboundRequest, 'owner' | 'clientCert'>) => SecureContext;
+/** Returns the TLS context of a call: the trusted authorities, and the client certificate for targets that request one. */
+export type ContextOf = (owner: string, clientCert?: ClientCert) => SecureContext;
 
-/** How long a context with a private key is kept, from when it was made, and how many are. */
+/** The lifetime of a context with a private key, and the maximum number of them. */
 const KEPT_MS = 60_000;
 const KEPT_MAX = 64;
 
@@ -30,7 +30,7 @@ function pairOf({ certPem, keyPem }: ClientCert): { readonly cert: string; reado
   return { cert: certPem, key };
 }
 
-/** The message of an error is dropped, since it could contain a part of a key. */
+/** Drops the message of an error, since it could contain a part of a key. */
 function contextWith(authorities: readonly string[], clientCert?: ClientCert): SecureContext {
   try {
     const pair = clientCert === undefined ? {} : pairOf(clientCert);
@@ -40,16 +40,10 @@ function contextWith(authorities: readonly string[], clientCert?: ClientCert): S
   }
 }
 
-/** A name for an owner's pair of certificate and key that tells nothing of them. */
-function nameOf(owner: string, { certPem, keyPem }: ClientCert): string {
-  const texts = [owner, certPem, keyPem.expose()];
-  return createHash('sha256').update(JSON.stringify(texts)).digest('base64');
-}
-
 /**
- * Makes the contexts of a process: one without a client certificate, and one for each owner's pair of certificate and key. To
- * make one takes a millisecond, in which nothing else happens, so the last 64 are kept for a minute: for so long the memory of
- * the process holds a private key whose last call is over. A pair whose certificate was deleted is not asked for again.
+ * Creates the contexts of a process: one without a client certificate, and one for each owner's pair of certificate and key.
+ * Creating one blocks for a millisecond, so the last 64 are cached for a minute: for that time the memory of the process
+ * holds a private key after its last call.
  */
 export function createContexts({
   authorities,
@@ -58,18 +52,20 @@ export function createContexts({
 }: ContextOptions): ContextOf {
   const anonymous = contextWith(authorities);
   const kept = createMemory<SecureContext>(keptMax, keptMs, () => performance.now());
-  return ({ owner, clientCert }) => {
+  return (owner, clientCert) => {
     if (clientCert === undefined) {
       return anonymous;
     }
-    const name = nameOf(owner, clientCert);
+    // The name is a digest: it must reveal nothing of the key.
+    const texts = [owner, clientCert.certPem, clientCert.keyPem.expose()];
+    const name = createHash('sha256').update(JSON.stringify(texts)).digest('base64');
     const known = kept.get(name);
     if (known !== undefined) {
       return known;
     }
     const context = contextWith(authorities, clientCert);
     kept.set(name, context);
-    // Behind its end, for a private key must not wait to be asked for.
+    // A private key must not stay until the next lookup.
     setTimeout(kept.sweep, keptMs + 1).unref();
     return context;
   };

@@ -1,18 +1,12 @@
 /** A third party's address and credentials: how they are read, kept and shown. */
 
 import { VaultError } from '../../core/errors.ts';
-import { CONNECTION_LIMITS } from '../../core/third-party.ts';
+import { CONNECTION_LIMITS, PROXY_METHODS, type ProxyMethod } from '../../core/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseNamedPath } from '../json/named.ts';
 import { hasDotSegment, invalidAt, member, rejectOthers, textAt } from '../proxy/fields.ts';
 import { type HeaderLine, readHeaderLines } from '../proxy/headers.ts';
-import {
-  PROXY_METHODS,
-  type ProxyMethod,
-  readCertificateId,
-  readMethod,
-  splitUrl,
-} from '../proxy/request.ts';
+import { readCertificateId, readMethod, splitUrl } from '../proxy/request.ts';
 import { isIdentifier } from '../text/identifiers.ts';
 import { formatStoredAt } from '../text/time.ts';
 import { checkOwnHeader, readSigning, type Signing } from './signing.ts';

@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import type { ProxyMethod } from '../../core/third-party.ts';
 import type { JsonObject, JsonValue } from '../json/json.ts';
 import { createTextMeter, createWorkBudget, type WorkLimits } from '../rule/budget.ts';
 import { plainEscape } from '../template/escape.ts';
@@ -8,7 +9,7 @@ import { findMissing, renderTemplate, type TemplateEscape, type TemplateMeter } 
 import { isShownName } from '../text/unknown-name.ts';
 import { hasControl, hasDotSegment, invalidAt, isHeaderText } from './fields.ts';
 import { isIdempotencyKey } from './headers.ts';
-import type { ParsedRequest, ProxyMethod } from './request.ts';
+import type { ParsedRequest } from './request.ts';
 
 /** The limits for filling one request; beyond them the error is `template_limit`. */
 export const FILL_LIMITS = {

@@ -1,4 +1,4 @@
-import { WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
+import { PROXY_METHODS, type ProxyMethod, WEBHOOK_SECRET_PATTERN } from '../../core/third-party.ts';
 import { type JsonObject, type JsonValue, jsonByteLength } from '../json/json.ts';
 import type { Template } from '../template/parse.ts';
 import { isIdentifier } from '../text/identifiers.ts';
@@ -18,12 +18,6 @@ import {
   type WebhookOptions,
 } from './fields.ts';
 import { type ProxyHeader, readHeaders } from './headers.ts';
-
-/** The methods that a proxy call can send. */
-export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-
-/** One of these methods. */
-export type ProxyMethod = (typeof PROXY_METHODS)[number];
 
 /** A request to send, with its templates parsed; plain data that can be handed to a worker. */
 export interface ParsedRequest {

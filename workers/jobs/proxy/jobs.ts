@@ -206,13 +206,13 @@ export function laneByLength(...contents: readonly Uint8Array[]): Lane {
   return length <= SHORT_BYTES_MAX ? 'hot' : 'bulk';
 }
 
-/** A request for one attempt to send it, and the facts of its job. */
-const OPENED_JOB = {
-  facts: json<JobFacts>(),
-  request: concealed(
-    message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
-  ),
-};
+/** A request for one attempt to send it. */
+export const OUTGOING = concealed(
+  message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
+);
+
+/** An opened job. */
+const OPENED_JOB = { facts: json<JobFacts>(), request: OUTGOING };
 
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */
 export const PROXY_JOBS = {

@@ -1,13 +1,13 @@
 /** Handler of the job `readProxyOrder` in `jobs.ts`, and functions on orders for the jobs that fill and prepare requests. */
 import { workedMs } from '../../../server/core/cpu-budget.ts';
 import { VaultError } from '../../../server/core/errors.ts';
+import type { ProxyMethod } from '../../../server/core/third-party.ts';
 import { type JsonObject, parseStoredObject, stringifyJson } from '../../../server/domain/json/json.ts';
 import { type FilledRequest, type FillOptions, fillRequest } from '../../../server/domain/proxy/fill.ts';
 import { isIdempotencyKey } from '../../../server/domain/proxy/headers.ts';
 import {
   type ParsedRequest,
   type ParsedWebhook,
-  type ProxyMethod,
   parseCaptureOrder,
   parseNetworkTokenOrder,
   parseProxyOrder,

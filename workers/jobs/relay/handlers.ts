@@ -83,7 +83,7 @@ function outgoing(
     codings === undefined ? filled.headers : replaceHeaders(filled.headers, [['Accept-Encoding', codings]]);
   const { body } = filled;
   return {
-    head: { method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
+    ...{ method, url, headers: connectedHeaders(connection, { method, url, headers, body }, params.now) },
     body: body.length === 0 ? undefined : body,
   };
 }
