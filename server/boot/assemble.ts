@@ -40,13 +40,13 @@ import { HostedForms } from '../form/forms.ts';
 import { FormStore } from '../form/store.ts';
 import { Roots } from '../installation/roots.ts';
 import { InstallationStore } from '../installation/store.ts';
-import { ProxyJobs } from '../job/jobs.ts';
+import { KeyJobs, ProxyJobs } from '../job/jobs.ts';
 import { JobListing } from '../job/listing.ts';
 import { JobQueue } from '../job/queue.ts';
 import { JobSteps } from '../job/steps.ts';
 import { JobStore } from '../job/store/jobs.ts';
 import { Keys } from '../key/keys.ts';
-import { type KeyDependent, KeyOpener } from '../key/opener.ts';
+import { KeyOpener } from '../key/opener.ts';
 import { KeyRecords } from '../key/records.ts';
 import { Recoveries } from '../key/recoveries.ts';
 import { KeyStore } from '../key/store.ts';
@@ -237,15 +237,7 @@ async function assembleOn(
 
   // Keys.
   const queue = new JobQueue(options.redis, recordEvent);
-  const jobsOfKeys: KeyDependent = {
-    async removeOfKey(aid, kid) {
-      for await (const ids of jobStore.removeOfKey(aid, kid)) {
-        // An entry that stays in the queue is an id without a job: it ends when it is due.
-        await Promise.all(ids.map((id) => queue.remove(`${aid}.${id}`).catch(() => undefined)));
-      }
-    },
-  };
-  const dependents = [endpointStore, jobsOfKeys];
+  const dependents = [endpointStore, new KeyJobs(jobStore, queue)];
   const keyOpener = new KeyOpener(keyStore, crypto, dependents, attempts, observer, settings, now);
   const keyRecords = new KeyRecords(keyStore, keyOpener, metering);
   const keys = new Keys(

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { pause } from '../core/concurrency.ts';
 import { failureFields } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
+import type { KeyDependent } from '../key/opener.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 import type { JobQueue } from './queue.ts';
 import { ELSEWHERE_MS, type JobSteps } from './steps.ts';
@@ -17,6 +18,21 @@ const EARLY_MS = 500;
 /** The id of the job of an idempotent request: a repeat of the request finds the job of an interrupted one. */
 export function jobIdOf(kind: 'capture' | 'proxy', seed: string): string {
   return createHash('sha256').update(`${kind} ${seed}`).digest('base64url').slice(0, 22);
+}
+
+/** Jobs of vault keys. */
+export class KeyJobs implements KeyDependent {
+  constructor(
+    private readonly store: JobStore,
+    private readonly queue: JobQueue,
+  ) {}
+
+  async removeOfKey(aid: string, kid: string): Promise<void> {
+    for await (const ids of this.store.removeOfKey(aid, kid)) {
+      // An entry that stays in the queue is an id without a job: it ends when it is due.
+      await Promise.all(ids.map((id) => this.queue.remove(`${aid}.${id}`).catch(() => undefined)));
+    }
+  }
 }
 
 /**
