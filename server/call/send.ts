@@ -286,7 +286,7 @@ export class CallSender {
 }
 
 /** Names of a job in the log: the request that created it, its id and its account. */
-export function logNamesOf({ id, facts, account }: ProxyJob) {
+export function logNamesOf({ id, facts, account }: ProxyJob): LogNames {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
 
@@ -314,7 +314,7 @@ async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
 }
 
 /** Names of a request in the log. */
-type LogNames = Readonly<Record<string, unknown>>;
+export type LogNames = Readonly<Record<string, unknown>>;
 
 /** Records a fault; errors that callers may see are not faults. */
 export function recordFault(recordEvent: RecordEvent, names: LogNames, error: unknown): void {

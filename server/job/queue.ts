@@ -14,18 +14,18 @@ export interface AddOptions {
   readonly place?: number;
 }
 
-/** Settings of a queue that only its tests change. */
+/** Settings of a queue; tests change them. */
 export interface JobQueueSettings {
-  /** Ids that this process runs at the same time. */
+  /** Maximum number of ids that this process runs at once. */
   readonly concurrency: number;
-  /** The delay after a run has thrown, from and to. */
+  /** The shortest and longest delay after a run has thrown. */
   readonly thrownMs: readonly [number, number];
 }
 
 /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
 export type RunJob = (id: string) => Promise<number | undefined>;
 
-/** The connections that run ids. */
+/** The connection that runs ids. */
 interface Running {
   readonly redis: RawRedis;
   readonly worker: Worker;
@@ -38,7 +38,7 @@ interface Adding {
 }
 
 const NAME = 'run';
-/** The largest priority that the library accepts. */
+/** The largest priority of the library. */
 const PLACE_MAX = 2_097_151;
 /** The timeout of `add` and `size`. */
 const TIMEOUT_MS = 2_000;
@@ -62,7 +62,6 @@ export class JobQueue {
   private draining: Promise<void> | undefined;
   private closing: Promise<void> | undefined;
 
-  /** `recordEvent` gets names only: of disconnected and reconnected Redis, of runs that throw, and of other errors. */
   constructor(
     private readonly target: RedisTarget,
     private readonly recordEvent: RecordEvent,
@@ -80,7 +79,7 @@ export class JobQueue {
     await this.ask((queue) => queue.remove(id));
   }
 
-  /** Whether the queue has connected: at its first use. */
+  /** Tells whether the queue has connected: at its first use. */
   get isOpen(): boolean {
     return this.adding !== undefined || this.running !== undefined;
   }

@@ -4,8 +4,8 @@
 -- The longest history that is kept, in bytes; the oldest attempts go.
 local HISTORY_MAX = 4096
 
--- Writes how an attempt in flight has ended behind those before it: 'h' has the attempts to send the request, 't' those of
--- its webhook, each as `begin ms,duration ms,status,code;`. Without an entry its outcome is unknown.
+-- Appends the outcome of the attempt in flight to a history: 'h' has the attempts to send the request, 't' those of its
+-- webhook, each as `begin ms,duration ms,status,code;`. Without an entry the outcome is unknown.
 local function endOf(job, phase, entry)
   local have = redis.call('HMGET', job, 'f', 'b', phase == 'send' and 'h' or 't')
   if not have[1] or have[1] == '' or not have[2] then
