@@ -39,16 +39,20 @@ const TRIES_MAX = 40;
 const RETRY_PAUSE_MS = 50;
 const NO_BYTES = new Uint8Array(0);
 
-/** A request to a third party that is ready to be sent, by a synchronous call or an asynchronous job. */
-export interface ProxyJob {
-  readonly id: string;
-  /** The encrypted job, from which the report and the stored item are made in the end; empty as in `PreparedJob`. */
-  readonly record: Uint8Array;
+/** The part of an encrypted job that is sent. */
+export interface OpenedJob {
   readonly facts: JobFacts;
   readonly request: Secret<OutgoingRequest>;
+}
+
+/** A request to a third party that is ready to be sent, by a synchronous call or an asynchronous job. */
+export interface ProxyJob extends OpenedJob {
+  readonly id: string;
+  /** The encrypted job, from which the report and the stored item are made; empty as in `PreparedJob`. */
+  readonly record: Uint8Array;
   /** The account with its current rights. */
   readonly account: Account;
-  /** Room of a synchronous call; jobs are so few at a time that each has room. */
+  /** Only for synchronous calls: jobs are limited to a number for which there is room. */
   readonly room?: AsksForRoom | undefined;
 }
 
@@ -61,7 +65,7 @@ export interface Concluded {
   readonly bytes: Uint8Array;
 }
 
-/** Sends calls for synchronous requests and asynchronous jobs: makes an attempt, and processes its reply. */
+/** Sends synchronous and asynchronous requests: makes an attempt, and processes its reply. */
 export class CallSender {
   constructor(
     private readonly itemStore: ItemStore,
@@ -118,12 +122,8 @@ export class CallSender {
 
   /** Judges an attempt; `made` counts it. */
   judge({ facts: { attempts, repeatable } }: ProxyJob, result: OutboundResult, made: number): Verdict {
-    return judgeAttempt(
-      result.ok
-        ? { ok: true, status: result.status, retryAfter: headerIn(result.headers, 'retry-after') }
-        : result,
-      { made, attempts, repeatable, now: this.now(), pause: this.retryPause },
-    );
+    const attempt = result.ok ? { ...result, retryAfter: headerIn(result.headers, 'retry-after') } : result;
+    return judgeAttempt(attempt, { made, attempts, repeatable, now: this.now(), pause: this.retryPause });
   }
 
   /** Processes a reply by the kind of its request. Rejects as storing does, and with `reply_not_storable`. */
@@ -132,8 +132,8 @@ export class CallSender {
     const { status: statusCode, headers } = reply;
     if (what === 'post') {
       if (token !== undefined) {
-        const place = { aid: job.account.aid, kid: job.facts.kid };
-        await this.dropSad(statusCode, place, [token], logNamesOf(job));
+        const item = { aid: job.account.aid, kid: job.facts.kid, token };
+        await this.dropSad(statusCode, [item], logNamesOf(job));
       }
       return { outcome: { kind: 'reply', statusCode, headers }, bytes: reply.body };
     }
@@ -147,14 +147,9 @@ export class CallSender {
   }
 
   /** Deletes the sensitive authentication data that items keep until a payment succeeds, if this status says so. */
-  async dropSad(
-    status: number,
-    place: Pick<ItemName, 'aid' | 'kid'>,
-    tokens: readonly string[],
-    logNames: LogNames,
-  ): Promise<void> {
+  async dropSad(status: number, items: readonly ItemName[], logNames: LogNames): Promise<void> {
     if (this.settings.sadAfterProxy && isSuccess(status)) {
-      await Promise.all(tokens.map((token) => this.dropSadOf({ ...place, token }, logNames)));
+      await Promise.all(items.map((item) => this.dropSadOf(item, logNames)));
     }
   }
 
@@ -224,12 +219,10 @@ export class CallSender {
     }
     const certId = requester ? requester.client_cert_id : facts.clientCertId;
     const clientCert = certId === undefined ? undefined : await this.certificates.find(account.aid, certId);
-    const { aid, hosts } = account;
-    const owner = senderOf(aid, facts.credentialId);
-    const ownMs = Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs);
     return this.thirdParties.send({
-      ...{ owner, id, request, requester, hosts, clientCert },
-      ...{ deadlineMs: ownMs, room },
+      ...{ owner: senderOf(account.aid, facts.credentialId), hosts: account.hosts },
+      ...{ id, request, requester, clientCert, room },
+      deadlineMs: Math.min(deadlineMs, facts.timeoutMs ?? deadlineMs),
     });
   }
 
@@ -290,7 +283,7 @@ export function logNamesOf({ id, facts, account }: ProxyJob): LogNames {
   return { request_id: facts.requestId, job: id, account: account.name };
 }
 
-/** A job acts for its account, as the request that has asked for it; earlier versions kept only the job's own id. */
+/** The context of a job: that of its creating request. Jobs of earlier versions have only their id. */
 function contextOf({ id, facts, account }: ProxyJob): AccountContext {
   const { ip, ua: userAgent, requestId = id, credentialId } = facts;
   const ctx = actFor(createContext({ requestId, ip, userAgent, source: 'proxy' }), account);
@@ -316,7 +309,7 @@ async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
 /** Names of a request in the log. */
 export type LogNames = Readonly<Record<string, unknown>>;
 
-/** Records a fault; errors that callers may see are not faults. */
+/** Records a fault; errors of callers are not faults. */
 export function recordFault(recordEvent: RecordEvent, names: LogNames, error: unknown): void {
   if (isFault(asVaultError(error))) {
     recordEvent('job_failed', { ...names, ...failureFields(error) });

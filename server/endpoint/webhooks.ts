@@ -1,7 +1,7 @@
-import type { CallPreparer } from '../call/prepare.ts';
 import type { RandomId } from '../core/clock.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
+import type { CallPreparer } from '../proxy/prepare.ts';
 import type { Account, AccountContext } from '../request/context.ts';
 import type { OpenEndpoint } from './auth.ts';
 import type { CaptureWebhook } from './schema.ts';

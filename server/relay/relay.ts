@@ -18,7 +18,7 @@ import { findPlaceholders, tokensOf } from '../domain/relay/placeholder.ts';
 import type { Showing } from '../domain/relay/sight.ts';
 import { done, type KeyOpener, type KeyRef } from '../key/opener.ts';
 import type { AsksForRoom } from '../outbound/call.ts';
-import type { RelayedRequest, ThirdParties } from '../outbound/third-parties.ts';
+import type { ThirdParties } from '../outbound/third-parties.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, actorOf, confirmAccount, senderOf } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
@@ -27,10 +27,10 @@ import type { ItemReader, ReadParts } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 
-/** Takes the secrets of a connection out of a reply, for the layer that may see them. */
+/** Removes the secrets of a connection from a reply, in the layer that may read them. */
 export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 
-/** A request to be sent on through a connection. */
+/** A request to be forwarded through a connection. */
 export interface RelayInput extends RelayRequest {
   /** The id of the connection. */
   readonly connection: string;
@@ -39,12 +39,12 @@ export interface RelayInput extends RelayRequest {
   readonly body: Uint8Array;
 }
 
-/** The reply of a third party, as its caller gets it. */
+/** The reply of a third party for the caller. */
 export interface Relayed {
   readonly status: number;
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
-  /** The connection's own values, which must still be hidden in it. */
+  /** Secrets of the connection, which must still be removed from it. */
   readonly secrets?: Secret<readonly string[]>;
 }
 
@@ -74,10 +74,10 @@ const DEADLINE_MS = 20_000;
 /** Escapes in a path that a third party may decode twice, or that may end a line of its log. */
 const NOT_IN_PATH = /%(?:25|[01][\da-f]|7f)/i;
 
-/** `Retry-After` in one of the forms that RFC 9110 has: seconds, or a date. */
+/** `Retry-After` as seconds or a date (RFC 9110). */
 const RETRY_AFTER = /^(?:\d{1,10}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-/** Requests that pass through: a payment service's own, with placeholders that become stored values on the way. */
+/** Forwards requests of payment services, and replaces their placeholders by stored values. */
 export class Relay {
   constructor(
     private readonly itemStore: ItemStore,
@@ -95,13 +95,13 @@ export class Relay {
   ) {}
 
   /**
-   * Sends a request on, once, with the headers of its connection and with stored values for its placeholders; the use of
-   * each item is logged before. Returns the reply with the numbers that were sent masked. Rejects with
-   * `connection_not_found`, `not_allowed`, `placeholder_unknown`, and as the proxy does.
+   * Forwards a request once, with the headers of its connection and with stored values for its placeholders, after logging
+   * the use of each item. Returns the reply with the sent numbers masked. Rejects with `connection_not_found`,
+   * `not_allowed`, `placeholder_unknown`, and as the proxy does.
    */
   async relay(ctx: AccountContext, given: RelayInput): Promise<Relayed> {
     const { account } = ctx;
-    // Headers that are not sent on are not searched for placeholders.
+    // Headers that are not forwarded are not searched for placeholders.
     const input = { ...given, headers: headersToSend(given.headers) };
     requireKey(account, input.user);
     const tokens = namedTokens(input);
@@ -130,7 +130,7 @@ export class Relay {
     }
   }
 
-  /** Fills a request, and logs the use of its items; an error is in the log of each item that the request names. */
+  /** Fills a request, and logs the use of its items; an error is logged for each item that the request names. */
   private async fill(
     ctx: AccountContext,
     filling: Filling,
@@ -155,7 +155,7 @@ export class Relay {
     }
   }
 
-  /** Fills a request under its key. The result may be an error, too, whose entries are in the logs. */
+  /** Fills a request under its key. The result may be an error, which is logged. */
   private async fillUnder(
     ctx: AccountContext,
     { input, tokens, record, readParts }: Filling,
@@ -184,7 +184,7 @@ export class Relay {
     return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
   }
 
-  /** Fills by all items as they were read, as `ItemReader.readAndOpen` does of one. Items that do not exist are undefined. */
+  /** Fills with all items as they were read, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
   private async readAndFill<T>(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -203,7 +203,7 @@ export class Relay {
     return fenced ?? fillBy(again.map((item) => (item?.kind === 'item' ? item : undefined)));
   }
 
-  /** Logs the use of the items that were opened; returns why that must be tried again. An item that has gone is unknown. */
+  /** Logs the use of the opened items; returns a reason to retry. Rejects if an item is gone. */
   private async logUses(
     { kid, gen }: KeyRef,
     tokens: readonly string[],
@@ -232,22 +232,30 @@ export class Relay {
   private async send(ctx: AccountContext, sending: Sending): Promise<Relayed> {
     const { crypto } = this;
     const { aid } = ctx.account;
-    const { input, key, tokens, ready } = sending;
+    const { input, key, tokens, ready, clientCert, room } = sending;
     const { showing } = ready;
     const names = { request_id: ctx.requestId, account: ctx.account.name, connection: input.connection };
     const startedAt = performance.now();
-    const result = await this.thirdParties.relay(this.requestOf(ctx.account, sending));
+    // A reply that must be read to be shown is read whole.
+    const stream = crypto.passes(showing, isPassedOn);
+    const result = await this.thirdParties.relay({
+      ...{ owner: senderOf(aid, ctx.account.credential?.id), hosts: ctx.account.hosts },
+      ...{ request: ready.request, clientCert, room, stream },
+      deadlineMs: sending.shown.timeout_ms ?? DEADLINE_MS,
+      decodes: stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0),
+    });
     this.sender.recordAttempt(names, 1, startedAt, result);
     if (!result.ok) {
       throw errorOf(result.code, isOutcomeUnknown(result));
     }
     const { status, headers: given, body } = result;
-    await this.sender.dropSad(status, { aid, kid: key.kid }, tokens, names);
+    const items = tokens.map((token) => ({ aid, kid: key.kid, token }));
+    await this.sender.dropSad(status, items, names);
     const back = headersToReturn(given);
     // Without a body, a length is that of the reply to GET.
     const length = input.method === 'HEAD' ? headerIn(given, 'content-length') : undefined;
     const headers: HeaderEntries = length === undefined ? back : [...back, ['Content-Length', length]];
-    if (!(body instanceof Uint8Array) || crypto.passes(showing, isPassedOn)) {
+    if (!(body instanceof Uint8Array) || stream) {
       return { status, headers, body, secrets: showing.map(({ secrets }) => secrets) };
     }
     if (crypto.passes(showing, (by) => staysAsItIs({ status, headers, body }, by))) {
@@ -257,19 +265,6 @@ export class Relay {
     return shown.withheld
       ? { status, headers: withheldHeaders(headers, shown.body), body: shown.body }
       : { status, headers: shown.headers, body: shown.body };
-  }
-
-  private requestOf(
-    { aid, credential, hosts }: Account,
-    { ready: { request, showing }, shown, clientCert, room }: Sending,
-  ): RelayedRequest {
-    const { crypto } = this;
-    const owner = senderOf(aid, credential?.id);
-    const deadlineMs = shown.timeout_ms ?? DEADLINE_MS;
-    // A reply that must be read to be shown is read whole.
-    const stream = crypto.passes(showing, isPassedOn);
-    const decodes = stream && crypto.passes(showing, ({ secrets }) => secrets.length > 0);
-    return { owner, hosts, request, clientCert, deadlineMs, room, stream, decodes };
   }
 }
 
@@ -297,7 +292,7 @@ function requireAllowed(
   }
 }
 
-/** The tokens that a request names. Rejects a path that could be read in two ways, and placeholders in the path, where logs of third parties would have the value. */
+/** The tokens that a request names. Rejects an ambiguous path, and placeholders in the path, which third parties would log. */
 function namedTokens(input: RelayInput): readonly string[] {
   if (NOT_IN_PATH.test(input.path)) {
     throw new VaultError('path_invalid', { field: 'path' });
@@ -319,7 +314,7 @@ function leaveWhenRead(body: ReadableStream<Uint8Array>, leave: () => void): Rea
   return readable;
 }
 
-/** The headers of a reply of which only named members are shown. */
+/** The headers of a reply whose caller sees named members only. */
 function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntries {
   const retryAfter = headerIn(headers, 'retry-after')?.trim();
   return [
@@ -331,7 +326,7 @@ function withheldHeaders(headers: HeaderEntries, body: Uint8Array): HeaderEntrie
   ];
 }
 
-/** Whether a reply goes through as it comes, but for the secrets of its connection. */
+/** Tells whether a reply is passed on unread, except for the secrets of its connection. */
 function isPassedOn({ sight, sent }: Showing): boolean {
   return sight === 'all' && sent.length === 0;
 }

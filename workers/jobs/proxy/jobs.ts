@@ -29,7 +29,7 @@ import {
   type StoreParams,
 } from '../vault/jobs.ts';
 
-/** Sends stored data, fetches data to be stored, or asks for a network token. */
+/** Sends stored data, fetches data to be stored, or requests a network token. */
 export type ProxyKind = 'post' | 'get' | 'network_token';
 
 /** Options of reading an order. */
@@ -37,7 +37,7 @@ export interface OrderParams {
   readonly what: ProxyKind | 'capture';
   /** Maximum number of calls of a webhook where the order has none, 1 to 8. */
   readonly webhookAttempts: number;
-  /** Whether members that are not known are errors. */
+  /** Unknown members are errors. */
   readonly refuseUnknown: boolean;
 }
 
@@ -51,9 +51,9 @@ export interface OrderFacts {
   readonly connection?: string | undefined;
   /** The webhook's URL, and its place in the body. */
   readonly webhook?: { readonly url: string; readonly field: string } | undefined;
-  /** Whether the request may be sent again after an unknown outcome. */
+  /** The request may be sent again after an unknown outcome. */
   readonly repeatable: boolean;
-  /** Whether a template has sections, whose work may be a multiple of the bytes that they are given. */
+  /** A template has sections, whose CPU time is not bounded by the length of their input. */
   readonly hasSections: boolean;
 }
 
@@ -63,40 +63,41 @@ export interface JobPlace {
   readonly id: string;
 }
 
-/** The owner of a proxy job, by name. */
-interface JobOwner extends JobPlace {
+/** The owner of a proxy job, by name, and the rights of its caller. */
+interface JobOwner extends JobPlace, ActorParams {
   readonly account: string;
   readonly user: string;
   readonly attempts: number;
   /** The caller, as the security log names it. */
   readonly actor?: string | undefined;
+  /** The key keeps a summary of each card. */
+  readonly summary: boolean;
+  /** The caller sees numbers masked: then no error may reveal the content of an item. */
+  readonly forcedMask: boolean;
+  readonly sight: Sight;
+}
+
+/** A request to be filled from an item, without its order. */
+export interface FillRequest {
+  readonly id: string;
+  readonly what: 'post' | 'network_token';
+  readonly attempts: number;
+  /** The form in which `debug` shows the request. */
+  readonly debug: 'none' | 'masked' | 'plain';
+  /** Fills an unknown name with an empty text. */
+  readonly allowMissing: boolean;
+  readonly requesterId?: string | undefined;
 }
 
 /** Parameters of filling a request from an item. */
-export interface FillProxyParams extends JobOwner, ItemName, ActorParams {
+export interface FillProxyParams extends FillRequest, JobOwner, ItemName {
   readonly seen: number;
-  /** Whether the key keeps a summary of each card. */
-  readonly summary: boolean;
-  readonly what: 'post' | 'network_token';
-  /** The form in which `debug` shows the request. */
-  readonly debug: 'none' | 'masked' | 'plain';
-  /** Whether an unknown name is filled with an empty text. */
-  readonly allowMissing: boolean;
   /** As in its order. */
   readonly hasSections: boolean;
-  readonly requesterId?: string | undefined;
-  /** Whether the caller sees numbers masked: then no error may reveal what an item holds. */
-  readonly forcedMask: boolean;
-  readonly sight: Sight;
 }
 
 /** Parameters of preparing a fetch. */
-export interface PrepareFetchParams extends JobOwner, KeyName, ActorParams {
-  /** Whether the key keeps a summary of each card. */
-  readonly summary: boolean;
-  /** Whether the caller sees numbers masked. */
-  readonly forcedMask: boolean;
-  readonly sight: Sight;
+export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly algorithm: string;
   readonly smartParse: boolean;
   /** Ids of the rules that will run before storage. */
@@ -123,7 +124,7 @@ export interface JobFacts {
   readonly actor?: string | undefined;
   /** The API credential of the caller. */
   readonly credentialId?: string | undefined;
-  /** Whether the credential sees numbers masked, whatever the account sees. */
+  /** The credential sees numbers masked, even if the account does not. */
   readonly forcedMask?: boolean | undefined;
   /** The id of the request that created it, for the log; jobs of earlier versions have none. */
   readonly requestId?: string | undefined;
@@ -145,7 +146,7 @@ export interface JobFacts {
 export interface StoreFetchedParams extends StoreParams {
   readonly id: string;
   readonly bytesMax: number;
-  /** Whether the account sees numbers masked, and so do the rules that it has made. */
+  /** The account, and its rules, see numbers masked. */
   readonly forcedMask: boolean;
 }
 
@@ -197,7 +198,7 @@ export interface ReplyName extends KeyName {
   readonly digest: string;
 }
 
-/** The most bytes of an order or a reply whose job takes so little time that others may wait for it. */
+/** Maximum bytes of an order or a reply in the lane of short jobs. */
 const SHORT_BYTES_MAX = 16_384;
 
 /** The lane of a job that takes time in proportion to its bytes. */
@@ -224,8 +225,8 @@ export const PROXY_JOBS = {
     output: message({ facts: json<OrderFacts>(), order: bytes }),
   }),
   /**
-   * Fills the request from an item. `ready`: it is sent while its caller waits, and nothing of it is kept; `filled`: it is
-   * sealed as a job. `showing`: what its reply is shown by, `shown`: the request for `debug` as JSON text, else empty. `rejected`: why there is no job; the item was read all the same, and the reading must be logged.
+   * Fills the request from an item. `ready`: for a synchronous call, with the settings for `showing` its reply; `filled`: sealed
+   * as a job; `rejected`: the item was read, which must be logged. `shown`: the request for `debug` as JSON text, else empty.
    */
   fillProxy: defineJob({
     lane: ({ params, rules, order }) =>
@@ -260,8 +261,8 @@ export const PROXY_JOBS = {
     output: message(OPENED_JOB),
   }),
   /**
-   * Seals the reply of a fetch or of a requester as an item; token and rules are those of the job. `extra`: what is
-   * reported of it, the reply with tags or the network token; `headers`: those of the reply as its caller sees them. `reply_not_storable` when it holds no number.
+   * Seals the reply of a fetch or of a requester as an item, by token format and rules of the job. `extra`: the reported part,
+   * the reply with tags or the network token; `headers`: as the caller sees them. `reply_not_storable` without a number.
    */
   storeFetched: defineJob({
     lane: ({ rules, body }) => (rules.length > 0 ? 'bulk' : laneByLength(body)),
@@ -276,8 +277,8 @@ export const PROXY_JOBS = {
     output: message({ parts: STORED_PARTS, extra: bytes, headers: json<HeaderEntries>() }),
   }),
   /**
-   * The synchronous reply as JSON text. `job`: empty for a `reply`, `showing` for all else, which the job has. `content`: the
-   * body of a `reply`, the `extra` of what was `stored`.
+   * Returns the synchronous reply as JSON text. `job` is empty for a `reply`, which alone uses `showing`. `content`: the body
+   * of a `reply`, the `extra` of a stored item.
    */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
