@@ -232,12 +232,12 @@ export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
     if (webhook === undefined) {
       throw new VaultError('internal');
     }
-    const { metadata, ...target } = webhook;
+    const { url, maxAttempts, secret, metadata } = webhook;
     const parts = { kind: 'capture', captured: parseStoredObject(toJsonBytes(captured)) } as const;
     const added = metadata === undefined ? undefined : parseStoredObject(utf8(metadata));
     const { token, reference } = captured;
-    const summary = { actor: `endpoint/${place.id}`, host: hostOf(target.url), token, reference };
-    const facts = { account, requestId, summary };
-    return sealReport(context, { aid: place.aid, id }, facts, target, webhookBody(parts, added));
+    const summary = { actor: `endpoint/${place.id}`, host: hostOf(url), token, reference };
+    const facts = { url, maxAttempts, account, requestId, summary };
+    return sealReport(context, { aid: place.aid, id }, facts, secret, webhookBody(parts, added));
   },
 };

@@ -1,4 +1,3 @@
-/** Proxied calls: read, filled or prepared, sealed as a proxy job, opened for each attempt, stored and reported. */
 import type { ErrorCode } from '../../../server/core/errors.ts';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
@@ -32,12 +31,10 @@ import {
 /** Sends stored data, fetches data to be stored, or requests a network token. */
 export type ProxyKind = 'post' | 'get' | 'network_token';
 
-/** Options of reading an order. */
 export interface OrderParams {
   readonly what: ProxyKind | 'capture';
   /** Maximum number of calls of a webhook where the order has none, 1 to 8. */
   readonly webhookAttempts: number;
-  /** Unknown members are errors. */
   readonly refuseUnknown: boolean;
 }
 
@@ -89,14 +86,11 @@ export interface FillRequest {
   readonly requesterId?: string | undefined;
 }
 
-/** Parameters of filling a request from an item. */
 export interface FillProxyParams extends FillRequest, JobOwner, ItemName {
   readonly seen: number;
-  /** As in its order. */
   readonly hasSections: boolean;
 }
 
-/** Parameters of preparing a fetch. */
 export interface PrepareFetchParams extends JobOwner, KeyName {
   readonly algorithm: string;
   readonly smartParse: boolean;
@@ -107,7 +101,6 @@ export interface PrepareFetchParams extends JobOwner, KeyName {
 /** Facts of an accepted proxy job, sealed with it. */
 export interface JobFacts {
   readonly what: ProxyKind;
-  /** Name of the account. */
   readonly account: string;
   readonly user: string;
   readonly kid: string;
@@ -142,7 +135,6 @@ export interface JobFacts {
   readonly rules: readonly string[];
 }
 
-/** Parameters of storing the reply to a fetch. */
 export interface StoreFetchedParams extends StoreParams {
   readonly id: string;
   readonly bytesMax: number;
@@ -168,7 +160,6 @@ export type ProxyOutcome =
 export interface ReportFacts {
   readonly url: string;
   readonly maxAttempts: number;
-  /** Name of the account. */
   readonly account: string;
   readonly requestId?: string | undefined;
   /** Reports of earlier versions have none. */
@@ -212,7 +203,6 @@ export const OUTGOING = concealed(
   message({ method: text, url: text, headers: json<HeaderEntries>(), body: optional(bytes) }),
 );
 
-/** An opened job. */
 const OPENED_JOB = { facts: json<JobFacts>(), request: OUTGOING };
 
 /** Jobs of proxied calls. Card data and webhook secrets never leave the threads unsealed but for sending. */

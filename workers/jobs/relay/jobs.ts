@@ -1,4 +1,3 @@
-/** Requests that pass through a connection: filled from items, and the numbers in their replies masked. */
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import type { Showing, Sight } from '../../../server/domain/relay/sight.ts';
 import { bytes, concealed, failure, json, list, message, oneOf, revealed, text } from '../codec.ts';
@@ -7,9 +6,7 @@ import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByLength, OUTGOING } from '../proxy/jobs.ts';
 import { type ActorParams, SEALED_ITEM } from '../vault/jobs.ts';
 
-/** Parameters of filling a request. */
 export interface FillRelayParams extends KeyName, ActorParams {
-  /** The id of the connection. */
   readonly connection: string;
   readonly method: string;
   /** Path after the connection's name, as in `RelayRequest`. */
