@@ -40,7 +40,6 @@ export class JobSlots {
     private readonly now: Clock,
   ) {}
 
-  /** Returns the number of jobs that have a slot. */
   running(): number {
     return this.taken;
   }
@@ -83,11 +82,9 @@ const BYTES_EACH_MAX = 32 * MIB;
 const LONG_REPLIES_MAX = 32;
 const LONG_REPLIES_EACH_MAX = 8;
 
-/** A call in flight. */
 export interface EnteredCall {
   /** Requests room for a long reply, once for all replies of the call. */
   readonly room: AsksForRoom;
-  /** Releases everything. */
   readonly leave: () => void;
 }
 

@@ -1,12 +1,10 @@
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { OutboundFailure } from '../outbound/call.ts';
 
-/** The result of an attempt to send a request. */
 export type AttemptResult =
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined }
   | OutboundFailure;
 
-/** State of a request when an attempt is judged. */
 export interface AttemptState {
   /** Attempts made, this one included. */
   readonly made: number;
@@ -18,7 +16,6 @@ export interface AttemptState {
   readonly pause: RetryPause;
 }
 
-/** The next step after an attempt. */
 export type Verdict =
   /** The reply is final, with any status. */
   | { readonly kind: 'reply' }
@@ -34,7 +31,6 @@ export function isOutcomeUnknown({ code, sent }: OutboundFailure): boolean {
   return sent && (code === 'target_unreachable' || code === 'target_timeout');
 }
 
-/** The error of a call whose last attempt has failed. */
 export function errorOf(code: ErrorCode, isUnknown: boolean): VaultError {
   return new VaultError(isUnknown && code !== 'target_timeout' ? 'outcome_unknown' : code);
 }

@@ -29,7 +29,6 @@ import type { ItemStore, StoredItem } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
 
-/** A requester of network tokens that the operator has configured. */
 export interface ProxyRequester extends Requester {
   readonly id: string;
   readonly client_cert_id: string | undefined;
@@ -56,7 +55,6 @@ export interface ProxyJob extends OpenedJob {
   readonly room?: AsksForRoom | undefined;
 }
 
-/** A reply of a third party. */
 export type TargetReply = Extract<OutboundResult, { readonly ok: true }>;
 
 /** The outcome of a request, and the bytes that belong to it. */
@@ -112,7 +110,6 @@ export class CallSender {
     }
   }
 
-  /** Makes an attempt, counted by `made`, and records its outcome. */
   async attempt(job: ProxyJob, made: number, deadlineMs: number): Promise<OutboundResult> {
     const startedAt = performance.now();
     const result = await this.send(job, deadlineMs);
@@ -244,7 +241,6 @@ export class CallSender {
     }
   }
 
-  /** Stores a fetched reply, as a store request would. */
   private async store(job: ProxyJob, { status: statusCode, headers, body }: TargetReply): Promise<Concluded> {
     const { id, record, facts, account } = job;
     const { reference, algorithm, user, kid, gen, summary = false } = facts;
@@ -306,7 +302,6 @@ async function untilDone<T>(step: () => Promise<T | undefined>): Promise<T> {
   throw new VaultError('overloaded');
 }
 
-/** Names of a request in the log. */
 export type LogNames = Readonly<Record<string, unknown>>;
 
 /** Records a fault; errors of callers are not faults. */

@@ -15,7 +15,6 @@ const CACHED_MS = 60_000;
 /** Attempts to replace a connection while other requests change it. */
 const REPLACE_TRIES_MAX = 8;
 
-/** A stored connection: its encrypted record, and its public part. */
 export interface SealedConnection {
   readonly id: string;
   readonly record: Buffer;
@@ -24,7 +23,6 @@ export interface SealedConnection {
 
 /** Manages connections: addresses and credentials of third parties, which only worker threads decrypt. */
 export class Connections {
-  /** Connections that were read recently, by account and id. */
   private readonly cache: Memory<SealedConnection>;
 
   constructor(

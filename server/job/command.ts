@@ -3,7 +3,6 @@ import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors
 import type { JobListing } from './listing.ts';
 import type { Job } from './schema.ts';
 
-/** The needs of commands about jobs. */
 interface Needs extends OperatorNeeds {
   readonly jobListing: JobListing;
 }
@@ -121,5 +120,4 @@ const cancelJob = defineCommand({
   },
 });
 
-/** The commands `job list`, `show`, `redeliver` and `cancel`. */
 export const jobCommands = [listJobs, showJob, redeliverJob, cancelJob];

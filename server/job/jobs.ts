@@ -20,7 +20,6 @@ export function jobIdOf(kind: 'capture' | 'proxy', seed: string): string {
   return createHash('sha256').update(`${kind} ${seed}`).digest('base64url').slice(0, 22);
 }
 
-/** Jobs of vault keys. */
 export class KeyJobs implements KeyDependent {
   constructor(
     private readonly store: JobStore,
@@ -90,12 +89,10 @@ export class ProxyJobs {
     return this.queue.isOpen ? this.queue.size() : undefined;
   }
 
-  /** Returns the number of jobs that this server works on. */
   inFlight(): number {
     return this.slots.running();
   }
 
-  /** Starts to take steps of jobs. */
   start(): void {
     this.queue.start((name) => this.run(name));
   }

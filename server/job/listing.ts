@@ -77,7 +77,6 @@ export class JobListing {
     return { jobs, nextToken: place && this.cursors.sign(scope, place) };
   }
 
-  /** Returns all jobs, newest first, as the JSON text of a list. */
   async listAll(ctx: AccountContext, query: JobQuery): Promise<ReadableStream<Uint8Array>> {
     const stream = await listStreamOf(this.readAll(ctx.account, query));
     this.metering.count(ctx, 'list');
@@ -137,7 +136,6 @@ export class JobListing {
     return shown;
   }
 
-  /** Removes expired jobs of an account. */
   async trim(aid: string): Promise<void> {
     if (this.settings.jobRetentionMs > 0) {
       await this.store.trim(aid, this.now() - this.settings.jobRetentionMs);
@@ -260,7 +258,6 @@ export class JobListing {
     return new Set((await Promise.all(found)).flatMap((key) => (key === undefined ? [] : [key.kid])));
   }
 
-  /** Tells whether an ended job is no longer listed. */
   private isExpired({ hasEnded, endedMs }: JobState): boolean {
     const { jobRetentionMs } = this.settings;
     return hasEnded && jobRetentionMs !== 0 && (endedMs ?? 0) + jobRetentionMs <= this.now();
@@ -272,7 +269,6 @@ function isWithin(kids: ReadonlySet<string> | undefined, { kid }: JobState): boo
   return kids === undefined || (kid !== undefined && kids.has(kid));
 }
 
-/** A job as callers see it. */
 function shownOf(
   requesters: readonly ProxyRequester[],
   state: JobState,

@@ -7,7 +7,6 @@ import { openRawRedis, type RawRedis, type RedisTarget } from '../redis/connect.
 import { redisKeys } from '../redis/records/keys.ts';
 import type { RecordEvent } from '../telemetry/events.ts';
 
-/** Time and order of a run. */
 export interface AddOptions {
   readonly delayMs?: number;
   /** From 1. Of the ids that can run, those with a smaller place run first. */
@@ -25,13 +24,11 @@ export interface JobQueueSettings {
 /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
 export type RunJob = (id: string) => Promise<number | undefined>;
 
-/** The connection that runs ids. */
 interface Running {
   readonly redis: RawRedis;
   readonly worker: Worker;
 }
 
-/** The connection that adds ids. */
 interface Adding {
   readonly redis: RawRedis;
   readonly queue: Queue;
@@ -55,7 +52,6 @@ const STORED = { removeOnComplete: true, removeOnFail: true } as const;
 /** A queue of ids in Redis. Each id is run by one process at a time; ids have no meaning for the queue. */
 export class JobQueue {
   private readonly watch = watchConnections((event) => this.report(event));
-  /** Runs in flight. */
   private readonly runs = new Set<Promise<unknown>>();
   private adding: Adding | undefined;
   private running: Running | undefined;
@@ -89,7 +85,6 @@ export class JobQueue {
     return this.ask((queue) => queue.getJobCountByTypes('waiting', 'delayed', 'active', 'prioritized'));
   }
 
-  /** Starts to run ids. */
   start(run: RunJob): void {
     if (this.running !== undefined || this.draining !== undefined) {
       return;
@@ -115,7 +110,6 @@ export class JobQueue {
     return this.draining;
   }
 
-  /** Drains, and closes the connections. */
   close(): Promise<void> {
     this.closing ??= Promise.resolve().then(async () => {
       await this.drain();
@@ -165,7 +159,6 @@ export class JobQueue {
     }
   }
 
-  /** The library's handler of a job. */
   private async handle(run: RunJob, job: Job, token: string | undefined): Promise<void> {
     const running = this.runOnce(run, job.id ?? '');
     this.runs.add(running);

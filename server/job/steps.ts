@@ -39,11 +39,9 @@ interface Step {
   readonly place: JobPlace;
   readonly stored: StoredJob;
   readonly names: LogNames;
-  /** The kind of a request; a call of a webhook has none. */
   readonly what?: ProxyKind;
 }
 
-/** The outcome of a request, and its report. */
 interface Report {
   readonly record: Uint8Array;
   readonly outcome: Concluded['outcome'];

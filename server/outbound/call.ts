@@ -11,7 +11,6 @@ export type AsksForRoom = () => Promise<void> | undefined;
 /** Maximum bytes of a reply that is read whole without requesting room. */
 export const SHORT_REPLY_BYTES = 65_536;
 
-/** Terms of one attempt to call a third party. */
 export interface CallTerms {
   /** The sending credential or account. Its connections are reused for its own requests only. */
   readonly owner: string;
@@ -25,7 +24,6 @@ export interface CallTerms {
   readonly deadlineMs: number;
 }
 
-/** One request to a third party. */
 export interface OutboundRequest extends CallTerms {
   readonly method: ProxyMethod;
   readonly url: string;
@@ -59,7 +57,6 @@ export interface OutboundFailure {
   readonly reason?: FailureReason | undefined;
 }
 
-/** The result of a request. */
 export type OutboundResult = ({ readonly ok: true } & OutboundReply) | OutboundFailure;
 
 /** The result of a streaming request: a failure before the head of its reply, or a reply whose body may still fail. */
@@ -72,7 +69,6 @@ export interface OutboundLimits extends ReplyLimits {
   readonly connectMs: number;
 }
 
-/** The oldest TLS version for third parties. */
 export const MIN_VERSION = 'TLSv1.2';
 
 /** Creates a failure; `sent` tells whether a byte of the request may have been sent. */

@@ -8,7 +8,6 @@ const IDLE_MS = 1_000;
 /** Maximum number of idle connections of one name. */
 const IDLE_MAX = 64;
 
-/** Events of a connection for its request. */
 export interface ConnectionUser {
   /** The handshake is done. */
   onOpen(): void;
@@ -24,7 +23,6 @@ export interface Connection {
   /** Owner, target and addresses of the requests that may reuse it; undefined for one that is used once. */
   readonly name: string | undefined;
   readonly socket: TLSSocket;
-  /** An earlier request has used it. */
   isUsed: boolean;
   user: ConnectionUser | undefined;
   /** Ends it while it is idle. */

@@ -6,7 +6,6 @@ import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
 
-/** Options of contexts; tests set the limits. */
 export interface ContextOptions {
   /** PEM of the authorities to trust. */
   readonly authorities: readonly string[];

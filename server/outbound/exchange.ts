@@ -47,7 +47,6 @@ function wireBytes({ call, destination }: HttpExchange): Buffer {
   return bytes;
 }
 
-/** The peer of a TLS connection. */
 type PeerSocket = Pick<TLSSocket, 'authorized' | 'getPeerCertificate' | 'remoteAddress'>;
 
 /**
@@ -71,7 +70,6 @@ export function isTrusted(
   );
 }
 
-/** The checked input of one exchange. */
 export interface HttpExchange {
   readonly call: OutboundRequest | StreamingRequest;
   readonly destination: Destination;
@@ -140,7 +138,6 @@ class Exchange implements ConnectionUser, ReplySink {
   private readonly connection: Connection;
   private readonly parser: ReplyParser;
   private readonly timers: NodeJS.Timeout[] = [];
-  /** Receiver of the body, from the head of the reply on. */
   private body: BodySink | undefined;
   private bytes = 0;
   private pieces = 0;

@@ -16,7 +16,6 @@ import { checkDestination } from './destination.ts';
 import { exchange } from './exchange.ts';
 import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
 
-/** Sends requests to third parties. */
 export interface Outbound {
   /**
    * Sends one request and reads the reply, over a new connection or the idle one of an earlier request of the same owner to

@@ -1,13 +1,11 @@
 import { HEADER_NAME, type HeaderEntries, joinedValues } from '../core/headers.ts';
 
-/** The first part of a reply. */
 export interface ReplyHead {
   readonly status: number;
   /** In the received order and spelling, including duplicates. */
   readonly headers: HeaderEntries;
 }
 
-/** Maximum sizes of a reply. */
 export interface ReplyLimits {
   readonly replyHeaderBytes: number;
   readonly replyBodyBytes: number;
@@ -22,7 +20,6 @@ export interface ReplySink {
   onEnd(isReusable: boolean): void;
 }
 
-/** The reason for which reading a reply stops. */
 export type ReplyFault = 'reply_too_large' | 'target_unreachable';
 
 type State =

@@ -19,7 +19,6 @@ export interface StreamedReply extends ReplyHead {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** Receiver of the body of a reply. */
 export interface BodySink {
   readonly add: (piece: Uint8Array) => void;
   readonly end: () => void;

@@ -3,11 +3,9 @@ import { createMemory, type Memory } from '../core/cache.ts';
 import { type AddressPolicy, normalAddress } from './addresses.ts';
 import type { OutboundFailure } from './call.ts';
 
-/** Finds the addresses of names. */
 export interface Resolve {
   /** All addresses of a name; undefined without an answer in time. Rejects if the name has none. */
   (name: string): Promise<readonly string[] | undefined>;
-  /** Drops the cached answer of a name. */
   readonly forget?: (name: string) => void;
 }
 
@@ -26,7 +24,6 @@ export interface SystemResolverOptions {
   /** `address:port` of name servers to use instead of the configured ones of the system. */
   readonly servers?: readonly string[] | undefined;
   readonly timeoutMs?: number;
-  /** Maximum number of lookups in flight. */
   readonly lookupsMax?: number;
   readonly now?: () => number;
 }

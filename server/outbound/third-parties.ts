@@ -12,7 +12,6 @@ import { isDelivered, type WebhookMessage, webhookHeaders } from './webhook.ts';
 const VET_MS = 2_000;
 const REQUEST_ID = 'X-Vault-Request-Id';
 
-/** A request that is ready to be sent. */
 export interface OutgoingRequest {
   readonly method: string;
   readonly url: string;
@@ -26,7 +25,6 @@ export interface Requester {
   readonly headers: Secret<Readonly<Record<string, string>>>;
 }
 
-/** One attempt to send a filled request. */
 export interface ProxiedRequest extends CallTerms {
   /** The value of `X-Vault-Request-Id`, the same in every attempt. */
   readonly id: string;
@@ -40,11 +38,9 @@ export interface RelayedRequest extends CallTerms {
   readonly request: Secret<OutgoingRequest>;
   /** Returns the reply with its head; otherwise it is read whole, and decoded. */
   readonly stream: boolean;
-  /** See `StreamingRequest`. */
   readonly decodes: boolean;
 }
 
-/** One attempt to deliver a webhook. */
 export interface WebhookRequest extends WebhookMessage, CallTerms {
   readonly url: string;
 }
@@ -90,7 +86,6 @@ export class ThirdParties {
     }
   }
 
-  /** Tells whether the host of a URL is one of these. */
   isListed(url: string, hosts: readonly string[]): boolean {
     return isListedUrl(url, hosts);
   }
@@ -106,7 +101,6 @@ export class ThirdParties {
     return Buffer.concat([Buffer.from(JSON.stringify(head)), body ?? Buffer.alloc(0)]);
   }
 
-  /** Returns the length of a request's body. */
   lengthOf(request: Secret<OutgoingRequest>): number {
     return request.expose().body?.length ?? 0;
   }

@@ -9,7 +9,6 @@ export interface WebhookMessage {
   readonly id: string;
   /** The time of this attempt, in whole seconds since 1970. */
   readonly timestampSeconds: number;
-  /** The bytes that are sent. */
   readonly body: Uint8Array;
   /** Matches `WEBHOOK_SECRET_PATTERN`; without a secret the webhook is not signed. */
   readonly secret?: Secret<string> | undefined;
@@ -59,7 +58,6 @@ function keyOf(secret: string): Buffer {
     : Buffer.from(secret, 'utf8');
 }
 
-/** Tells whether a reply with this status means that the webhook was delivered. */
 export function isDelivered(status: number): boolean {
   return status === DELIVERED_STATUS;
 }

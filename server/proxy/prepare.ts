@@ -20,7 +20,6 @@ import type { Rejections } from '../vault/rejections.ts';
 import type { ItemParts, ItemStore } from '../vault/store/items.ts';
 import type { NetworkTokenQuery, ProxyPostQuery } from './schema.ts';
 
-/** Passphrase and body of a proxied request. */
 interface ProxyInput {
   readonly passphrase: SecretBytes;
   /** The order as JSON text, not parsed yet. */
@@ -40,7 +39,6 @@ export interface ProxyGetInput extends ProxyInput {
   readonly smart_parse: boolean;
 }
 
-/** A request for a network token of an item. */
 export type NetworkTokenInput = ProxyInput & Static<typeof NetworkTokenQuery>;
 
 /** A filled request, whose log entry must be written first. */
@@ -56,13 +54,11 @@ export interface PreparedJob {
   readonly showing: Secret<Showing>;
 }
 
-/** One order, parsed and checked. */
 export interface CheckedOrder {
   readonly facts: OrderFacts;
   readonly bytes: Uint8Array;
   /** The connection that it goes through, sealed. */
   readonly connection?: Uint8Array | undefined;
-  /** The rules of the connection. */
   readonly rules?: readonly string[] | undefined;
 }
 
@@ -213,7 +209,6 @@ export class CallPreparer {
   }
 }
 
-/** The owner and the key of a request. */
 function ownerOf(ctx: AccountContext, { aid, kid, summary, user }: KeyRef, nowMs: number) {
   const { account } = ctx;
   const owner = { aid, kid, summary, user, account: account.name, actor: actorNameOf(account) };

@@ -43,7 +43,6 @@ const ACCEPTED = 'The request was accepted; its outcome goes to the webhook.';
 
 const encoder = new TextEncoder();
 
-/** The JSON text of a reply. */
 type Reply = Repeatable<Uint8Array>;
 
 /** The result of all attempts of a request, with those of earlier calls under its Idempotency-Key. */
@@ -121,7 +120,6 @@ export class ProxyService {
     });
   }
 
-  /** Records a rejected use in the item's log. */
   private async recordingRejection(
     ctx: AccountContext,
     item: ItemAddress,
@@ -211,7 +209,6 @@ export class ProxyService {
     }
   }
 
-  /** Sends a request now. Returns the reply for its caller. */
   private async callNow(
     ctx: AccountContext,
     job: ProxyJob,

@@ -182,7 +182,6 @@ export const ProxyOrder = Type.Object(
   },
 );
 
-/** The body of a request for a capture endpoint. */
 export const CaptureOrder = Type.Object(
   {
     webhook: Type.Optional(ProxyWebhook),

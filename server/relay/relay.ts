@@ -32,7 +32,6 @@ export { withoutSecretsInPassing } from '../domain/relay/sight.ts';
 
 /** A request to be forwarded through a connection. */
 export interface RelayInput extends RelayRequest {
-  /** The id of the connection. */
   readonly connection: string;
   readonly user: string;
   readonly passphrase: SecretBytes;
@@ -48,14 +47,11 @@ export interface Relayed {
   readonly secrets?: Secret<readonly string[]>;
 }
 
-/** A filled request. */
 type Ready = Extract<Awaited<ReturnType<Crypto['fillRelay']>>, { readonly kind: 'ready' }>;
 
-/** A request to be filled from the items of its tokens. */
 interface Filling {
   readonly input: RelayInput;
   readonly tokens: readonly string[];
-  /** The connection, sealed. */
   readonly record: Uint8Array;
   readonly readParts: ReadParts;
 }
@@ -228,7 +224,6 @@ export class Relay {
     return undefined;
   }
 
-  /** Makes the one attempt, and returns its reply. */
   private async send(ctx: AccountContext, sending: Sending): Promise<Relayed> {
     const { crypto } = this;
     const { aid } = ctx.account;

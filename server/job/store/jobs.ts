@@ -37,7 +37,6 @@ const removeJob = script(removeJobText);
 const removeKeyJobs = script(removeKeyJobsText);
 const removeJobs = script(removeJobsText);
 
-/** Maximum number of jobs of one account. */
 export const JOBS_MAX = 100_000;
 
 /** The time for which the id of a removed job stays reserved: the lifetime of an Idempotency-Key. */
@@ -85,7 +84,6 @@ export interface JobState extends JobPosition {
   /** Undefined for jobs of earlier versions. */
   readonly kind: JobKind | undefined;
   readonly kid: string | undefined;
-  /** Attempts that were begun in this phase. */
   readonly attempts: number;
   readonly isInFlight: boolean;
   /** Its report was requested again after it had ended. */
@@ -97,7 +95,6 @@ export interface JobState extends JobPosition {
   readonly nextMs: number | undefined;
 }
 
-/** Details of a job. */
 export interface JobDetails {
   /** The phase of the record, which may have begun after the state was read. */
   readonly phase: JobPhase;
@@ -293,7 +290,6 @@ export class JobStore {
     return Promise.all(jobs.map(read));
   }
 
-  /** Returns the lengths of the records of jobs in bytes, in the same order. */
   lengths(aid: string, jobs: readonly JobState[]): Promise<readonly number[]> {
     return Promise.all(
       jobs.map(async ({ id, hasEnded }) =>
@@ -302,7 +298,6 @@ export class JobStore {
     );
   }
 
-  /** Removes jobs that ended before a time. */
   async trim(aid: string, beforeMs: number): Promise<void> {
     const [directory, prefix] = [redisKeys.endedJobDirectory(aid), redisKeys.endedJob(aid, '')];
     for (let kept = 0; ; ) {
