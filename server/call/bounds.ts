@@ -88,10 +88,7 @@ export interface EnteredCall {
   readonly leave: () => void;
 }
 
-/**
- * Bounds the memory of proxied and relayed calls in flight. A call without room is `overloaded` before anything is sent; a
- * long reply is read when earlier ones have ended.
- */
+/** Bounds the memory of proxied and relayed calls in flight. A call without room is `overloaded` before anything is sent. */
 export class CallBounds {
   private readonly held = new Map<string, number>();
   private readonly longReplies = createFairSemaphore(LONG_REPLIES_MAX);

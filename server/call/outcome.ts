@@ -23,10 +23,7 @@ export type Verdict =
   /** `unknown`: the target may have processed the request. */
   | { readonly kind: 'failure'; readonly code: OutboundFailure['code']; readonly unknown: boolean };
 
-/**
- * Tells whether the outcome of a failed request is unknown: it may have been sent, and there is no reply. That of a too large
- * reply, or a rejected destination, is known.
- */
+/** Tells whether a failed request may have been sent, and has no reply; a too large or rejected one has a known outcome. */
 export function isOutcomeUnknown({ code, sent }: OutboundFailure): boolean {
   return sent && (code === 'target_unreachable' || code === 'target_timeout');
 }

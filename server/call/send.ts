@@ -96,10 +96,7 @@ export class CallSender {
     await this.thirdParties.vet(requester.url, [], field);
   }
 
-  /**
-   * Admits an attempt; `made` counts those before it. From the second attempt on it logs the use of the item once more.
-   * Rejects with `token_not_found`, `key_not_found` or `key_changed` when the item or the key is gone.
-   */
+  /** Admits an attempt after `made` others, and logs a repeated use of the item. Rejects if the item or the key is gone. */
   async admit(job: ProxyJob, made: number): Promise<void> {
     const { what, token, kid } = job.facts;
     if (what !== 'post') {
@@ -223,10 +220,7 @@ export class CallSender {
     });
   }
 
-  /**
-   * Drops the data of one item. A failure is recorded, not thrown: the reply counts more than the deletion, and the next
-   * payment with this card tries again.
-   */
+  /** Drops the data of one item. A failure is recorded, not thrown: the next payment with this card tries again. */
   private async dropSadOf(name: ItemName, logNames: LogNames): Promise<void> {
     const { kid, token } = name;
     try {

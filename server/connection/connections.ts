@@ -35,10 +35,7 @@ export class Connections {
     this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
   }
 
-  /**
-   * Creates a connection from JSON text. Rejects with `connection_exists`, `connections_full`, at an invalid field, or if its
-   * host may not be reached.
-   */
+  /** Creates a connection from JSON text. Rejects with `connection_exists`, `connections_full` or `destination_refused`. */
   async create({ account }: AccountContext, body: Uint8Array): Promise<Connection> {
     const { id, shown, record } = await this.seal(account, body);
     const outcome = await this.store.create(account.aid, id, record);
@@ -99,10 +96,7 @@ export class Connections {
     return found;
   }
 
-  /**
-   * Rejects the creation or deletion of a rule that a connection names, unless the caller may see data unmasked: the rule is
-   * applied to all requests through that connection.
-   */
+  /** Rejects a change of a rule that a connection applies to all its requests, unless the caller may see data unmasked. */
   async requireRuleChange({ account }: AccountContext, ruleId: string): Promise<void> {
     if (mayReveal(account)) {
       return;

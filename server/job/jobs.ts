@@ -34,10 +34,7 @@ export class KeyJobs implements KeyDependent {
   }
 }
 
-/**
- * Asynchronous requests of a server, from acceptance to the last call of the webhook. They are stored; the queue decides
- * which server takes the next step of which job.
- */
+/** Accepts stored jobs and runs them to the last call of the webhook; the queue assigns their steps to servers. */
 export class ProxyJobs {
   private isClosed = false;
 
@@ -109,10 +106,7 @@ export class ProxyJobs {
     await this.queue.close();
   }
 
-  /**
-   * Takes the next steps of the job `aid.id`. Returns the ms until the one after them, undefined when there is none. Throws
-   * errors after which the queue should retry.
-   */
+  /** Runs the steps of the job `aid.id` that are due. Returns the ms until the next one; throws if the queue should retry. */
   private async run(name: string): Promise<number | undefined> {
     const [aid = '', id = ''] = name.split('.');
     if (this.isClosed) {

@@ -111,10 +111,7 @@ export class JobListing {
     await this.queue.remove(`${aid}.${id}`).catch(() => undefined);
   }
 
-  /**
-   * Delivers the report of an ended job again: the same body under the same id. Rejects with `job_not_found`,
-   * `job_not_finished`, `job_cancelled` and `jobs_full`.
-   */
+  /** Delivers the same report again. Rejects with `job_not_found`, `job_not_finished`, `job_cancelled` and `jobs_full`. */
   async redeliver({ account }: AccountContext, id: string): Promise<Job> {
     const { aid } = account;
     if (!(await this.find(account, id)).hasEnded) {

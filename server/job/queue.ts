@@ -24,16 +24,6 @@ export interface JobQueueSettings {
 /** Runs an id; returns the ms until it runs again, or undefined if it is done. */
 export type RunJob = (id: string) => Promise<number | undefined>;
 
-interface Running {
-  readonly redis: RawRedis;
-  readonly worker: Worker;
-}
-
-interface Adding {
-  readonly redis: RawRedis;
-  readonly queue: Queue;
-}
-
 const NAME = 'run';
 /** The largest priority of the library. */
 const PLACE_MAX = 2_097_151;
@@ -53,8 +43,8 @@ const STORED = { removeOnComplete: true, removeOnFail: true } as const;
 export class JobQueue {
   private readonly watch = watchConnections((event) => this.report(event));
   private readonly runs = new Set<Promise<unknown>>();
-  private adding: Adding | undefined;
-  private running: Running | undefined;
+  private adding: { readonly redis: RawRedis; readonly queue: Queue } | undefined;
+  private running: { readonly redis: RawRedis; readonly worker: Worker } | undefined;
   private draining: Promise<void> | undefined;
   private closing: Promise<void> | undefined;
 
@@ -128,7 +118,7 @@ export class JobQueue {
   }
 
   /** Connects at the first use, so that a command line that sends no requests opens no second connection. */
-  private connect(): Adding {
+  private connect() {
     if (this.adding === undefined) {
       const redis = openRawRedis(this.target, false);
       this.watch.add(redis);

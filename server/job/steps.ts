@@ -65,10 +65,7 @@ export class JobSteps {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Executes the step of phase `send`: an attempt to send the request, or its end. Returns the ms until the next step,
-   * undefined when there is none. Throws transient errors, and `integrity_failed`.
-   */
+  /** Executes the step of phase `send`. Returns the ms until the next one, undefined for none. Throws transient errors. */
   async send(place: JobPlace, stored: StoredJob): Promise<number | undefined> {
     const { record, attempts: made, flight } = stored;
     const opened = await this.crypto.openJob({ place, job: record });

@@ -53,19 +53,13 @@ function parseAddress(text: string): Address | undefined {
   return ipaddr.process(family === 6 ? withoutDots(text) : text);
 }
 
-/**
- * The normal form of an address; for an IPv4-mapped IPv6 address, the IPv4 address. Undefined for other text, and for an
- * address with a zone.
- */
+/** The normal form of an address, IPv4 for an IPv4-mapped IPv6 address. Undefined for other text, and with a zone. */
 export function normalAddress(text: string): string | undefined {
   // The runtime accepts four decimal numbers without leading zeros as IPv4, and nothing else.
   return isIP(text) === 4 ? text : parseAddress(text)?.toString();
 }
 
-/**
- * Creates the policy. `allow` contains CIDRs as in the settings (`10.0.0.0/8`, `fd00::/8`); an IPv4 block includes its
- * IPv4-mapped IPv6 addresses.
- */
+/** Creates the policy. `allow` contains CIDRs; an IPv4 block includes its IPv4-mapped IPv6 addresses. */
 export function createAddressPolicy({ allow }: { readonly allow: readonly string[] }): AddressPolicy {
   const allowed = allow.map((cidr) => ipaddr.parseCIDR(cidr));
   const judge = (text: string): boolean => {

@@ -1,9 +1,6 @@
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 
-/**
- * The lifetime of an idle connection: shorter than that of usual servers, so that none is closed at the very moment at which a
- * request is written to it, whose outcome would be unknown.
- */
+/** The lifetime of an idle connection: below that of usual servers, which could close it while a request is written. */
 const IDLE_MS = 1_000;
 /** Maximum number of idle connections of one name. */
 const IDLE_MAX = 64;

@@ -6,13 +6,6 @@ import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
 type ClientCert = NonNullable<OutboundRequest['clientCert']>;
 
-export interface ContextOptions {
-  /** PEM of the authorities to trust. */
-  readonly authorities: readonly string[];
-  readonly keptMs?: number;
-  readonly keptMax?: number;
-}
-
 /** Returns the TLS context of a call: the trusted authorities, and the client certificate for targets that request one. */
 export type ContextOf = (owner: string, clientCert?: ClientCert) => SecureContext;
 
@@ -39,16 +32,12 @@ function contextWith(authorities: readonly string[], clientCert?: ClientCert): S
   }
 }
 
-/**
- * Creates the contexts of a process: one without a client certificate, and one for each owner's pair of certificate and key.
- * Creating one blocks for a millisecond, so the last 64 are cached for a minute: for that time the memory of the process
- * holds a private key after its last call.
- */
-export function createContexts({
-  authorities,
+/** Creates the contexts of a process. One blocks for a millisecond, so the last 64 with a private key are cached for a minute. */
+export function createContexts(
+  authorities: readonly string[],
   keptMs = KEPT_MS,
   keptMax = KEPT_MAX,
-}: ContextOptions): ContextOf {
+): ContextOf {
   const anonymous = contextWith(authorities);
   const kept = createMemory<SecureContext>(keptMax, keptMs, () => performance.now());
   return (owner, clientCert) => {

@@ -81,10 +81,7 @@ export interface HttpExchange {
   readonly remainingMs: number;
 }
 
-/**
- * Tells whether the owner's next request may reuse the connection: not with a client certificate, nor after a body that the
- * target may leave unread, and would take for the next request.
- */
+/** Tells whether the connection is reusable: not with a client certificate, nor after a body that the target may not read. */
 function isKept({ clientCert, method, body = NO_BYTES }: HttpExchange['call']): boolean {
   return clientCert === undefined && (body.length === 0 || WITH_BODY.has(method));
 }
@@ -132,8 +129,8 @@ function connectTo(given: HttpExchange, user: ConnectionUser): Connection {
 /** The most chunks of a body: with more, 1 MB would have chunks of less than 16 bytes, which only wastes CPU time. */
 const PIECES_MAX = 65_536;
 
-/** One request and its reply. Its connection is destroyed at the end, unless both were whole and it is kept. */
-class Exchange implements ConnectionUser, ReplySink {
+/** One request over a connection of the pool, and its reply. The connection is reused only if both were complete. */
+export class Exchange implements ConnectionUser, ReplySink {
   private readonly settled = Promise.withResolvers<OutboundResult | StreamingResult>();
   private readonly connection: Connection;
   private readonly parser: ReplyParser;
@@ -281,9 +278,4 @@ class Exchange implements ConnectionUser, ReplySink {
       this.body?.fail?.(new VaultError(code === 'target_unreachable' ? 'outcome_unknown' : code));
     }
   }
-}
-
-/** Sends one request over a connection of the pool, and reads the reply. */
-export function exchange(given: HttpExchange): Promise<OutboundResult | StreamingResult> {
-  return new Exchange(given).run();
 }

@@ -13,7 +13,7 @@ import {
 import { ConnectionPool } from './connections.ts';
 import { createContexts } from './contexts.ts';
 import { checkDestination } from './destination.ts';
-import { exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import { type Resolve, resolveBySystem, resolveVetted } from './resolve.ts';
 
 export interface Outbound {
@@ -85,7 +85,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const { policy, resolve = resolveBySystem } = options;
   const limits = { ...LIMITS, ...options.limits };
   const authorities = [...rootCertificates, ...(options.caPem?.match(PEM_CERTIFICATE) ?? [])];
-  const contextOf = createContexts({ authorities });
+  const contextOf = createContexts(authorities);
   const pool = new ConnectionPool();
 
   function send(call: StreamingRequest): Promise<StreamingResult>;
@@ -110,7 +110,15 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return outboundFailure('target_timeout', false);
     }
     const { addresses } = found;
-    const result = await exchange({ call, destination, addresses, context, limits, remainingMs, pool });
+    const result = await new Exchange({
+      call,
+      destination,
+      addresses,
+      context,
+      limits,
+      remainingMs,
+      pool,
+    }).run();
     if (!result.ok && !result.sent) {
       // The target may have moved.
       resolve.forget?.(destination.host);

@@ -105,10 +105,7 @@ function hexDigit(byte: number): number {
   return Number.parseInt(String.fromCharCode(byte), 16);
 }
 
-/**
- * Incremental parser of one HTTP/1.1 reply (RFC 9112). Ambiguous syntax is a fault: two lengths, a length and chunks, a lone
- * CR or LF, an invalid name.
- */
+/** Incremental parser of one HTTP/1.1 reply (RFC 9112). Ambiguous syntax is a fault, such as two lengths or a lone CR. */
 export class ReplyParser {
   private state: State = 'head';
   private wireBytes = 0;

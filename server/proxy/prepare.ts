@@ -121,10 +121,7 @@ export class CallPreparer {
       : [...(await this.rules.find(aid, order.rules, 'body.request.connection')), ...own];
   }
 
-  /**
-   * Fills a request from an item, whose use is logged before the request can be sent; a synchronous attempt is counted at the
-   * same time. Rejects with `token_not_found`, and with the error of a template or a rule.
-   */
+  /** Fills a request from an item, after logging its use. Rejects with `token_not_found` and errors of templates and rules. */
   async fill(
     ctx: AccountContext,
     input: ItemAddress & { readonly passphrase: SecretBytes },

@@ -11,7 +11,7 @@ const [one, two] = [await newPair(), await newPair()];
 
 describe('a context with a client certificate', () => {
   test('is that of the owner’s pair, and of no other owner or pair', () => {
-    const contextOf = createContexts({ authorities });
+    const contextOf = createContexts(authorities);
     const first = contextOf('a', one);
     expect(contextOf('a', { ...one })).toBe(first);
     const others = [contextOf('b', one), contextOf('a', two), contextOf('a')];
@@ -20,7 +20,7 @@ describe('a context with a client certificate', () => {
   });
 
   test('is not made of the certificate of one pair and the key of another', () => {
-    const contextOf = createContexts({ authorities });
+    const contextOf = createContexts(authorities);
     contextOf('a', one);
     contextOf('a', two);
     const mixed = { certPem: one.certPem, keyPem: two.keyPem };
@@ -28,7 +28,7 @@ describe('a context with a client certificate', () => {
   });
 
   test('is forgotten after its time, used or not', async () => {
-    const contextOf = createContexts({ authorities, keptMs: 100 });
+    const contextOf = createContexts(authorities, 100);
     const first = contextOf('a', one);
     while (contextOf('a', one) === first) {
       await Bun.sleep(10);
@@ -36,7 +36,7 @@ describe('a context with a client certificate', () => {
   });
 
   test('makes room for newer ones, the oldest first', () => {
-    const contextOf = createContexts({ authorities, keptMax: 2 });
+    const contextOf = createContexts(authorities, undefined, 2);
     const of = (owner: string) => contextOf(owner, one);
     const [a, b] = [of('a'), of('b')];
     of('c');

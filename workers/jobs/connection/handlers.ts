@@ -14,10 +14,7 @@ import type { CONNECTION_JOBS } from './jobs.ts';
 
 const KIND = 'connection';
 
-/**
- * Opens a connection with its credentials, which stay in this thread; that of the previous job is cached. Throws an
- * `IntegrityError` for a damaged or misplaced record.
- */
+/** Opens a connection with its credentials, which stay in this thread; that of the previous job is cached. */
 export function openConnection(
   { sealer, openings }: ThreadContext,
   { aid, id }: { readonly aid: string; readonly id: string },

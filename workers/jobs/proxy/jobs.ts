@@ -266,10 +266,7 @@ export const PROXY_JOBS = {
     }),
     output: message({ parts: STORED_PARTS, extra: bytes, headers: json<HeaderEntries>() }),
   }),
-  /**
-   * Returns the synchronous reply as JSON text. `job` is empty for a `reply`, which alone uses `showing`. `content`: the body
-   * of a `reply`, the `extra` of a stored item.
-   */
+  /** Returns the synchronous reply as JSON text. `job` is empty for a `reply`. `content`: its body, or the `extra` of an item. */
   reportProxy: defineJob({
     lane: ({ content, shown }) => laneByLength(content, shown),
     share: ({ place }) => singlesOf(place.aid),
