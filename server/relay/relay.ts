@@ -9,7 +9,7 @@ import { recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret, SecretBytes } from '../core/secret.ts';
-import type { Crypto, WarmBlob } from '../crypto/client.ts';
+import type { Crypto } from '../crypto/client.ts';
 import { takesPath } from '../domain/connection/connection.ts';
 import { type RelayRequest, textsOf } from '../domain/relay/fill.ts';
 import { staysAsItIs } from '../domain/relay/glance.ts';
@@ -48,13 +48,6 @@ export interface Relayed {
 }
 
 type Ready = Extract<Awaited<ReturnType<Crypto['fillRelay']>>, { readonly kind: 'ready' }>;
-
-interface Filling {
-  readonly input: RelayInput;
-  readonly tokens: readonly string[];
-  readonly record: Uint8Array;
-  readonly readParts: ReadParts;
-}
 
 interface Sending {
   readonly input: RelayInput;
@@ -112,7 +105,7 @@ export class Relay {
     }
     const { room, leave } = this.bounds.enter(account.aid, input.body.length);
     try {
-      const { key, ready } = await this.fill(ctx, { input, tokens, record, readParts });
+      const { key, ready } = await this.fill(ctx, input, tokens, record, readParts);
       await this.metering.settleAhead(ctx, 'proxy_attempt');
       const reply = await this.send(ctx, { input, key, tokens, ready, shown, clientCert, room });
       if (reply.body instanceof ReadableStream) {
@@ -129,14 +122,37 @@ export class Relay {
   /** Fills a request, and logs the use of its items; an error is logged for each item that the request names. */
   private async fill(
     ctx: AccountContext,
-    filling: Filling,
+    input: RelayInput,
+    tokens: readonly string[],
+    sealedConnection: Uint8Array,
+    readParts: ReadParts,
   ): Promise<{ readonly key: KeyRef; readonly ready: Ready }> {
-    const { input, tokens } = filling;
-    const { user, passphrase } = input;
+    const { user, passphrase, connection, method, path, query, headers, body } = input;
+    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
     try {
-      const filled = await this.keys.withUnlocked(ctx, user, passphrase, (key, blob) =>
-        this.fillUnder(ctx, filling, key, blob),
-      );
+      const filled = await this.keys.withUnlocked(ctx, user, passphrase, async (key, blob) => {
+        const opening = { kind: 'warm', blob, secret: passphrase } as const;
+        const made = await this.readAndFill(key, tokens, readParts, (found) => {
+          const existing = tokens.flatMap((token, at) => {
+            const item = found[at];
+            return item === undefined ? [] : [{ token, item }];
+          });
+          const seen = existing.map(({ token, item }) => ({ token, seen: item.logLength }));
+          const { aid, kid } = key;
+          const params = { ...actorOf(ctx, this.now()), aid, kid, ...request, items: seen };
+          const items = existing.map(({ item }) => item);
+          return this.crypto.fillRelay({ params, opening, connection: sealedConnection, items, body });
+        });
+        if (!('logEntries' in made)) {
+          return made;
+        }
+        await confirmAccount(ctx);
+        if (made.kind === 'ready') {
+          this.metering.countAhead(ctx, 'proxy_attempt');
+        }
+        const logged = await this.logUses(key, tokens, made.logEntries);
+        return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
+      });
       if (filled instanceof VaultError) {
         this.rejections.ignore(filled);
         throw filled;
@@ -149,35 +165,6 @@ export class Relay {
       const isUnknownKey = error instanceof VaultError && error.code === 'key_not_found';
       throw isUnknownKey ? new VaultError(error.code, { field: 'header.X-Vault-User' }) : error;
     }
-  }
-
-  /** Fills a request under its key. The result may be an error, which is logged. */
-  private async fillUnder(
-    ctx: AccountContext,
-    { input, tokens, record, readParts }: Filling,
-    key: KeyRef,
-    blob: WarmBlob,
-  ) {
-    const { connection, method, path, query, headers, body } = input;
-    const { aid, kid } = key;
-    const request = { connection, method, path, query, headers, sight: sightOf(ctx.account) };
-    const opening = { kind: 'warm', blob, secret: input.passphrase } as const;
-    const made = await this.readAndFill(key, tokens, readParts, (found) => {
-      const stored = found.flatMap((item) => (item === undefined ? [] : [item]));
-      const existing = tokens.filter((_, at) => found[at] !== undefined);
-      const items = existing.map((token, at) => ({ token, seen: stored[at]?.logLength ?? 0 }));
-      const params = { ...actorOf(ctx, this.now()), aid, kid, ...request, items };
-      return this.crypto.fillRelay({ params, opening, connection: record, items: stored, body });
-    });
-    if (!('logEntries' in made)) {
-      return made;
-    }
-    await confirmAccount(ctx);
-    if (made.kind === 'ready') {
-      this.metering.countAhead(ctx, 'proxy_attempt');
-    }
-    const logged = await this.logUses(key, tokens, made.logEntries);
-    return logged ?? done(made.kind === 'ready' ? { key, ready: made } : made.error);
   }
 
   /** Fills with all items as they were read, as `ItemReader.readAndOpen` does with one. Unknown items are undefined. */
