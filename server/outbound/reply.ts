@@ -37,10 +37,6 @@ const DECODERS = new Map<string, Decode | undefined>([
   ['br', promisify(brotliDecompress)],
 ]);
 
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-}
-
 /** A complete reply with its body decoded; a fault where it cannot be, or is too large. */
 async function decodeReply(
   head: ReplyHead,
@@ -54,7 +50,8 @@ async function decodeReply(
     const body = (await decode?.(encoded, { maxOutputLength: bytesMax })) ?? encoded;
     return { ...head, headers, body };
   } catch (error) {
-    return isTooLarge(error) ? 'reply_too_large' : 'target_unreachable';
+    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+    return isTooLarge ? 'reply_too_large' : 'target_unreachable';
   }
 }
 

@@ -68,12 +68,6 @@ function shownOf(params: FillProxyParams, order: ParsedOrder, viewOf: View): Uin
   return encodeJson(filledRequestJson(fillOrder(order, view, params)));
 }
 
-function showingOf({ params: { sight } }: Input, viewOf: View, connection: Connection | undefined): Showing {
-  const secrets = connection === undefined ? [] : secretTexts(connection);
-  const numbers = sight === 'all' ? [] : storedNumbers(viewOf('stored'));
-  return { sight, numbers, sent: [], paths: connection?.reply ?? [], secrets };
-}
-
 /** Applies the base URL of its connection to an order. */
 function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
   const { request } = order;
@@ -86,8 +80,11 @@ function placeOrder(order: ParsedOrder, { baseUrl }: Connection): ParsedOrder {
   return { ...order, request: { ...request, origin, target: { firstCharacter, parts: [text, ...parts] } } };
 }
 
-/** Adds the headers of its connection to a request. Rejects with `not_allowed` a method or path that it does not allow. */
-function connect(connection: Connection, filled: FilledRequest, now: number): FilledRequest {
+/** Adds the headers of its connection to a request. Rejects with `not_allowed` a method or path that is not allowed. */
+function connect(connection: Connection | undefined, filled: FilledRequest, now: number): FilledRequest {
+  if (connection === undefined) {
+    return filled;
+  }
   const { method, url, body } = filled;
   const [path = ''] = url.slice(connection.baseUrl.length).split(/[?#]/, 1);
   if (connection.methods?.includes(method) === false) {
@@ -100,26 +97,15 @@ function connect(connection: Connection, filled: FilledRequest, now: number): Fi
   return { ...filled, headers: connectedHeaders(connection, sent, now) };
 }
 
-function fillRequestOf(
-  { params }: Input,
-  order: ParsedOrder,
-  viewOf: View,
-  connection: Connection | undefined,
-) {
-  if (params.what === 'network_token') {
-    return tokenOrder(viewOf('ruled'));
-  }
-  const filled = fillOrder(order, viewOf('ruled'), params);
-  return outgoing(connection === undefined ? filled : connect(connection, filled, params.now));
-}
-
 function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: UnlockedKey, viewOf: View) {
   const { params } = input;
-  const { what, token, reference, requesterId } = params;
+  const { what, token, reference, requesterId, sight, now } = params;
   const { connection: id = '' } = given.facts;
   const connection = input.connection && openConnection(context, { aid: params.aid, id }, input.connection);
   const order = connection === undefined ? given : placeOrder(given, connection);
-  const out = fillRequestOf(input, order, viewOf, connection);
+  const view = viewOf('ruled');
+  const isToken = what === 'network_token';
+  const out = isToken ? tokenOrder(view) : outgoing(connect(connection, fillOrder(order, view, params), now));
   const own = connection && { clientCertId: connection.clientCertId, timeoutMs: connection.timeoutMs };
   const facts = {
     what,
@@ -131,7 +117,13 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     rules: [],
   };
   const shown = shownOf(params, order, viewOf);
-  const showing = showingOf(input, viewOf, connection);
+  const showing: Showing = {
+    sight,
+    numbers: sight === 'all' ? [] : storedNumbers(viewOf('stored')),
+    sent: [],
+    paths: connection?.reply ?? [],
+    secrets: connection === undefined ? [] : secretTexts(connection),
+  };
   if (facts.synchronous) {
     return { kind: 'ready', facts, request: attemptOf(out), shown, showing } as const;
   }
@@ -139,7 +131,7 @@ function fillJob(context: ThreadContext, input: Input, given: ParsedOrder, key: 
     facts,
     ...out,
     ...reportOf(order),
-    publicHalf: what === 'network_token' ? publicHalfOf(generationOf(key)) : EMPTY,
+    publicHalf: isToken ? publicHalfOf(generationOf(key)) : EMPTY,
     tokenKey: EMPTY,
     showing,
   });
