@@ -5,17 +5,15 @@ import { createThreadContext, type ThreadContext } from '../../workers/jobs/cont
 import { metadataDigests, metadataOf, metaOf, referenceMember } from '../../workers/jobs/vault/records.ts';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
-import { eachOf } from '../core/concurrency.ts';
-import { VaultError } from '../core/errors.ts';
+import { eachOf, recover } from '../core/concurrency.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { RecordStore } from '../maintenance/store/records.ts';
 import { redisKeys } from '../redis/records/keys.ts';
 import type { Bucket } from '../redis/records/name.ts';
-import { type CopySink, fieldsOf } from './kinds.ts';
-import { recordOf } from './record.ts';
-import type { BackupStore, CopiedItem, CopiedPage } from './store.ts';
+import { type CopySink, fieldsOf, recordOf } from './record.ts';
+import type { BackupStore, CopiedItem } from './store.ts';
 
 /** Buckets of a key that are read concurrently. */
 const BUCKETS_AT_ONCE = 8;
@@ -41,12 +39,15 @@ export function openContext(config: Config, ring: MasterKeyRing, root: Uint8Arra
 /** An item as it is written to a backup. `member` is its entry in the reference index, empty without a reference. */
 interface KeptItem {
   readonly token: string;
+  readonly storedAt: string;
+  /** False if nothing but its log is left. */
+  readonly isLive: boolean;
   readonly parts: readonly Uint8Array[];
   readonly sad: Uint8Array;
   readonly member: Uint8Array;
   /** Its digests in the metadata index, 8 bytes each. */
   readonly digests: Uint8Array;
-  /** Its score among the expiries, if it has one: negative if its log alone is left. */
+  /** Its score among the expiries or ''; negative if its log alone is left. */
   readonly expiry: string;
 }
 
@@ -90,9 +91,9 @@ export class KeyCopy {
     }
     const { record = before, recovery } = pair;
     // Both as of one moment: a recovery opens the generations of its key.
-    await (recovery
-      ? this.sink.add(recordOf('string', redisKeys.recovery(aid, user), [recovery]))
-      : undefined);
+    if (recovery) {
+      await this.sink.add(recordOf('string', redisKeys.recovery(aid, user), [recovery]));
+    }
     await this.sink.add(recordOf('string', redisKeys.keyRecord(aid, user), [record]));
     await this.sink.add(recordOf('zset', redisKeys.keyDirectory(aid), [user, '0']));
     return true;
@@ -100,40 +101,51 @@ export class KeyCopy {
 
   /** Returns the id of a key, from its record; undefined for a damaged record. */
   private async kidOf(aid: string, user: string, record: Uint8Array): Promise<string | undefined> {
-    try {
-      return (await this.crypto.describeKey({ place: { aid, user }, record })).kid;
-    } catch (error) {
-      if (error instanceof VaultError && error.code === 'integrity_failed') {
-        this.sink.countDamaged();
-        return undefined;
-      }
-      throw error;
-    }
+    const describing = this.crypto.describeKey({ place: { aid, user }, record });
+    const facts = await recover(describing, 'integrity_failed', undefined);
+    this.sink.damaged += facts === undefined ? 1 : 0;
+    return facts?.kid;
   }
 
   /** Copies the items, identity tags and the fence of one bucket. */
   private async copyBucket(aid: string, bucket: Bucket): Promise<void> {
-    for await (const page of this.backupStore.items(bucket)) {
-      await (page.items.length > 0 ? this.copyPage(aid, bucket, page) : undefined);
+    for await (const { items, isAgain } of this.backupStore.items(bucket)) {
+      if (items.length > 0) {
+        await this.copyPage(aid, bucket, items, isAgain);
+      }
     }
     for (const { name, backup } of Object.values(this.recordStore.kinds)) {
       if (name.scope === 'bucket' && backup === 'whole') {
         const key = name.make(bucket, '');
         for await (const fields of this.backupStore.fields(key)) {
-          await (fields.length > 0 ? this.sink.add(recordOf('hash', key, fields)) : undefined);
+          await this.addPart('hash', key, fields);
         }
       }
     }
     const [fence] = await this.backupStore.keys([redisKeys.fence(bucket)]);
     // A closed bucket is restored open: the deletion that closed it does not run in the restored vault.
-    const kept = [...((fence && fieldsOf(fence)) ?? [])].filter(([name]) => name === 'g' || name === 'l');
-    await (kept.length > 0
-      ? this.sink.add(recordOf('hash', redisKeys.fence(bucket), kept.flat()))
-      : undefined);
+    const kept = [...fieldsOf(fence?.parts ?? [])].filter(([name]) => name === 'g' || name === 'l');
+    await this.addPart('hash', redisKeys.fence(bucket), kept.flat());
+  }
+
+  /** Adds a part of a key, if it is not empty. */
+  private async addPart(
+    kind: 'hash' | 'zset',
+    key: string,
+    values: readonly (Uint8Array | string)[],
+  ): Promise<void> {
+    if (values.length > 0) {
+      await this.sink.add(recordOf(kind, key, values));
+    }
   }
 
   /** Copies a page of items with their index entries, the entries last. */
-  private async copyPage(aid: string, bucket: Bucket, { items, isAgain }: CopiedPage): Promise<void> {
+  private async copyPage(
+    aid: string,
+    bucket: Bucket,
+    items: readonly CopiedItem[],
+    isAgain: boolean,
+  ): Promise<void> {
     const kept = items.map((item) => this.keptItem(aid, bucket.kid, item));
     if (isAgain) {
       const pairs = kept.flatMap(({ token, member }) => [token, member]);
@@ -145,29 +157,20 @@ export class KeyCopy {
         await this.sink.add(recordOf('string', redisKeys.sad(bucket, token), [sad]));
       }
     }
-    const addIndex = async (key: string, members: readonly (Uint8Array | string)[]): Promise<void> => {
-      await (members.length > 0 ? this.sink.add(recordOf('zset', key, members)) : undefined);
-    };
-    const live = items.filter(({ expired }) => expired === '');
-    const tokens = new Set(live.map(({ token }) => token));
+    const live = kept.filter(({ isLive }) => isLive);
     const metadata = kept.flatMap(({ digests, token }) => metadataMembers(digests, token));
-    await addIndex(
+    const expiries = kept.flatMap(({ token, expiry }) => (expiry === '' ? [] : [token, expiry]));
+    const references = live.flatMap(({ member }) => (member.length > 0 ? [member, '0'] : []));
+    const times = live.flatMap(({ token, storedAt }) => [token, storedAt]);
+    await this.addPart(
+      'zset',
       redisKeys.metadata(bucket),
       metadata.flatMap((member) => [member, '0']),
     );
-    await addIndex(
-      redisKeys.expiries(bucket),
-      kept.flatMap(({ token, expiry }) => (expiry === '' ? [] : [token, expiry])),
-    );
-    await addIndex(
-      redisKeys.references(bucket),
-      kept.flatMap(({ token, member }) => (member.length > 0 && tokens.has(token) ? [member, '0'] : [])),
-    );
+    await this.addPart('zset', redisKeys.expiries(bucket), expiries);
+    await this.addPart('zset', redisKeys.references(bucket), references);
     // The time index is last: an item is found only when it is complete.
-    await addIndex(
-      redisKeys.times(bucket),
-      live.flatMap(({ token, storedAt }) => [token, storedAt]),
-    );
+    await this.addPart('zset', redisKeys.times(bucket), times);
     this.sink.countItems(live.length);
   }
 
@@ -176,30 +179,31 @@ export class KeyCopy {
    * years, and nothing in it expires (PCI DSS 3.3.1). Metadata that cannot be decrypted is copied unchanged.
    */
   private keptItem(aid: string, kid: string, item: CopiedItem): KeptItem {
-    const { token } = item;
+    const { token, storedAt, expired } = item;
     // Data that expires is not copied, also not with a remaining lifetime.
     const isKept = item.sadExpiresAt === 0 && !this.settings.sadAfterProxy;
-    const sad = isKept ? item.sad : EMPTY;
-    const fields = new Map<string, Uint8Array>(fieldsOf({ kind: 'hash', parts: item.parts }));
+    const fields = new Map<string, Uint8Array>(fieldsOf(item.parts));
     fields.delete(RECORDED_FIELD);
-    const partsNow = (): Uint8Array[] => [...fields].flatMap(([name, value]) => [Buffer.from(name), value]);
+    let [member, digests, expiry]: [Uint8Array, Uint8Array, string] = [EMPTY, EMPTY, expired];
     try {
-      const { sad: expiring, ...rest } = metaOf(this.context, { aid, kid }, token, fields.get('m') ?? EMPTY);
+      const { sad: _, ...meta } = metaOf(this.context, { aid, kid }, token, fields.get('m') ?? EMPTY);
       if (!isKept && item.sad.length > 0) {
-        fields.set('m', sealMeta(this.context.sealer, { env: this.context.env, aid, kid, token }, rest));
+        fields.set('m', sealMeta(this.context.sealer, { env: this.context.env, aid, kid, token }, meta));
       }
-      const { reference, expiresAtMs } = rest;
-      // Of the root that is in the file: while it is rotated, those of the item may be of another.
-      const digests = item.expired ? EMPTY : metadataDigests(this.context, aid, metadataOf(rest));
+      if (expired === '') {
+        // Of the root that is in the file: while it is rotated, those of the item may be of another.
+        digests = metadataDigests(this.context, aid, metadataOf(meta));
+        expiry = String(meta.expiresAtMs ?? '');
+      }
       if (digests.length > 0) {
         fields.set('y', digests);
       }
-      const expiry = item.expired || String(expiresAtMs ?? '');
-      const member = referenceMember(this.context, aid, reference, token);
-      return { token, parts: partsNow(), sad, member, digests, expiry };
+      member = referenceMember(this.context, aid, meta.reference, token);
     } catch {
-      this.sink.countDamaged();
-      return { token, parts: partsNow(), sad, member: EMPTY, digests: EMPTY, expiry: item.expired };
+      this.sink.damaged += 1;
     }
+    const parts = [...fields].flatMap(([name, value]) => [Buffer.from(name), value]);
+    const sad = isKept ? item.sad : EMPTY;
+    return { token, storedAt, isLive: expired === '', parts, sad, member, digests, expiry };
   }
 }

@@ -11,13 +11,8 @@ const COMMAND_PARTS = 2_000;
 /** The name and arguments of a Redis command. */
 type Command = readonly [string, readonly (string | number | Uint8Array)[]];
 
-/** Exchanges members and scores, as ZADD expects them. */
-function swapPairs(parts: readonly Uint8Array[]): Uint8Array[] {
-  return parts.map((_, at) => parts[at ^ 1] ?? new Uint8Array(0));
-}
-
-/** The Redis commands that write a record. Running them again changes nothing. */
-export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): readonly Command[] {
+/** Returns the Redis commands that write a record. Running them again changes nothing. */
+function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): readonly Command[] {
   const write = (name: string, values: readonly Uint8Array[] = parts): Command[] =>
     Array.from({ length: Math.ceil(values.length / COMMAND_PARTS) }, (_, at) => [
       name,
@@ -29,7 +24,14 @@ export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): reado
     case 'hash':
       return [...write('HSET'), ...expiry];
     case 'zset':
-      return [...write('ZADD', swapPairs(parts)), ...expiry];
+      // ZADD expects each score before its member.
+      return [
+        ...write(
+          'ZADD',
+          parts.map((part, at) => parts[at ^ 1] ?? part),
+        ),
+        ...expiry,
+      ];
     case 'set':
       return [...write('SADD'), ...expiry];
     case 'list':
@@ -42,48 +44,40 @@ export function commandsOf({ kind, key, expiresAt, parts }: BackupRecord): reado
   }
 }
 
-/** Writes records to Redis, many at the same time. */
-export interface RestoreWriter {
-  /** Resolves when another record can be added. */
-  readonly add: (record: BackupRecord) => Promise<void>;
-  /** Resolves when all records are written. */
-  readonly finish: () => Promise<void>;
-}
-
-/** Removes items that were copied again, as earlier records have written them. */
-async function forget(redis: RedisLink, { key, parts }: BackupRecord): Promise<void> {
-  const [kid, ...pairs] = parts;
-  const items = pairs.flatMap((part, at) =>
-    at % 2 === 0 ? [{ token: String(part), member: pairs[at + 1] ?? new Uint8Array(0) }] : [],
-  );
-  await new BackupStore(redis).forget({ kid: String(kid), number: Number(key) }, items);
-}
-
 async function write(redis: RedisLink, record: BackupRecord): Promise<void> {
   for (const [name, args] of commandsOf(record)) {
     await redis.write(name, args);
   }
 }
 
-/** Creates the writer of a restore. Rejects with the error of the first failed command. */
-export function createRestoreWriter(redis: RedisLink): RestoreWriter {
-  let inFlight: Promise<void>[] = [];
-  let bytes = 0;
-  const finish = async (): Promise<void> => {
-    const writes = inFlight;
-    [inFlight, bytes] = [[], 0];
+/** Writes records to Redis, many at the same time. Rejects with the error of the first failed command. */
+export class RestoreWriter {
+  private inFlight: Promise<void>[] = [];
+  private bytes = 0;
+
+  constructor(private readonly redis: RedisLink) {}
+
+  /** Resolves when another record can be added. */
+  async add(record: BackupRecord): Promise<void> {
+    const { kind, key, parts } = record;
+    if (kind === 'again') {
+      // Removes items that were copied again, as earlier records have written them.
+      await this.finish();
+      const [kid, ...pairs] = parts;
+      await new BackupStore(this.redis).forget({ kid: String(kid), number: Number(key) }, pairs);
+      return;
+    }
+    this.inFlight.push(write(this.redis, record));
+    this.bytes += parts.reduce((sum, part) => sum + part.length, 0);
+    if (this.inFlight.length >= IN_FLIGHT_MAX || this.bytes >= IN_FLIGHT_BYTES) {
+      await this.finish();
+    }
+  }
+
+  /** Resolves when all records are written. */
+  async finish(): Promise<void> {
+    const writes = this.inFlight;
+    [this.inFlight, this.bytes] = [[], 0];
     await Promise.all(writes);
-  };
-  return {
-    async add(record) {
-      if (record.kind === 'again') {
-        await finish();
-        return forget(redis, record);
-      }
-      inFlight.push(write(redis, record));
-      bytes += record.parts.reduce((sum, part) => sum + part.length, 0);
-      await (inFlight.length >= IN_FLIGHT_MAX || bytes >= IN_FLIGHT_BYTES ? finish() : undefined);
-    },
-    finish,
-  };
+  }
 }
