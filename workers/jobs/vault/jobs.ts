@@ -42,29 +42,33 @@ export interface SentFacts {
   readonly metadata?: string | undefined;
 }
 
+/** Options of an item to store, as they were sent. */
+export interface StoreOptions extends SentFacts {
+  readonly number?: string | undefined;
+  readonly reference?: string | undefined;
+}
+
 /** The number of log entries that a new one follows. */
 export interface Seen {
   readonly seen: number;
 }
 
 /** Options of one or several items that are stored. */
-interface StoreSettings extends KeyName, ActorParams {
+export interface StoreSettings extends KeyName, ActorParams {
   readonly algorithm: string;
   /** The first candidate to try, after a clash. */
   readonly candidate: number;
   readonly rejectTestCards: boolean;
   readonly wantsCard: boolean;
   readonly wantsFingerprint: boolean;
-  /** Whether a summary of the card is kept. */
+  /** True if a summary of the card is kept. */
   readonly wantsSummary: boolean;
   /** ms since 1970; 0 = kept. */
   readonly sadExpiresAt: number;
 }
 
 /** Facts of an item to store, in addition to its data. */
-export interface StoreParams extends StoreSettings, SentFacts, Seen {
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
+export interface StoreParams extends StoreSettings, StoreOptions, Seen {
   /** Of a request that may be repeated: makes the same `uuid` token each time. */
   readonly seed?: string | undefined;
   /** The expiry of an item of another vault, ms since 1970, if no `ttl` was sent. */
@@ -76,8 +80,8 @@ export interface StoreParams extends StoreSettings, SentFacts, Seen {
 /** Options that a batch has for all its items. */
 export interface BatchHead {
   readonly user: string;
-  readonly return_fingerprint?: boolean;
-  readonly return_card_metadata?: boolean;
+  readonly return_fingerprint?: boolean | undefined;
+  readonly return_card_metadata?: boolean | undefined;
 }
 
 /** Options of the items of a batch; `algorithm` is the default of items without one. */
@@ -101,24 +105,27 @@ export interface ItemFailure {
 
 /** Changes of an item before its reader gets it. */
 export interface ViewParams {
-  /** Whether the account sees numbers masked. */
+  /** True if the account sees numbers masked. */
   readonly forcedMask: boolean;
   readonly maskFields: readonly string[];
   readonly wantsCard: boolean;
 }
 
-/** Names an item. A reference that the item has must be given, and be the same. */
-export interface ItemName extends KeyName {
+/** Names an item of a key. A reference that the item has must be given, and be the same. */
+export interface ItemRef {
   readonly token: string;
   readonly reference?: string | undefined;
 }
+
+/** Names an item. */
+export interface ItemName extends KeyName, ItemRef {}
 
 /** Options of an update. */
 export interface UpdateParams extends ItemName, ActorParams, SentFacts, Seen {
   readonly wantsSummary: boolean;
   readonly sadExpiresAt: number;
   readonly bytesMax: number;
-  /** Whether the account sees numbers masked, and so do its rules. */
+  /** True if the account sees numbers masked, and so do its rules. */
   readonly forcedMask: boolean;
 }
 
@@ -164,27 +171,31 @@ export interface CardFacts {
   readonly brand?: string;
 }
 
-/** Facts of a sealed item that the server writes. */
-export interface StoredFacts {
-  readonly token: string;
-  readonly gen: number;
-  readonly candidate: number;
-  /** ms since 1970; 0 = kept, or nothing to keep. */
-  readonly sadExpiresAt: number;
+/** Facts of an item that follow from its data and from its request. */
+export interface ItemFacts {
   readonly card?: CardFacts | undefined;
-  readonly reference?: string | undefined;
   /** ms since 1970. */
   readonly expiresAt?: number | undefined;
   readonly metadata?: ItemMetadata | undefined;
   /** 32 hex digits, if wanted. */
   readonly fingerprint?: string | undefined;
+}
+
+/** Facts of a sealed item that the server writes. */
+export interface StoredFacts extends ItemFacts {
+  readonly token: string;
+  readonly gen: number;
+  readonly candidate: number;
+  /** ms since 1970; 0 = kept, or nothing to keep. */
+  readonly sadExpiresAt: number;
+  readonly reference?: string | undefined;
   /** The bytes that both parts have in common with each other and with other items of the same minute. */
   readonly shared?: readonly [from: number, to: number] | undefined;
 }
 
 /** Facts of a sealed item of a batch. */
 export interface BatchFacts extends StoredFacts {
-  /** Whether the caller has chosen the token. */
+  /** Set if the caller has chosen the token. */
   readonly isKept?: true;
 }
 

@@ -26,10 +26,9 @@ import { parseOwn, type ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type {
   ActorParams,
-  CardFacts,
+  ItemFacts,
   Seen,
   SentFacts,
-  StoredFacts,
   StoredParts,
   StoreParams,
   UpdateParams,
@@ -55,7 +54,7 @@ export function metaOf(
   return openMeta(sealer, { env, aid, kid, token }, record);
 }
 
-/** Whether an item has expired. */
+/** Returns true if an item has expired. */
 export function isOver({ expiresAtMs }: OpenedMeta, now: number): boolean {
   return expiresAtMs !== undefined && expiresAtMs <= now;
 }
@@ -126,14 +125,14 @@ export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
   return metadata === undefined ? undefined : parseOwn(utf8(metadata));
 }
 
-/** Facts of an item as parsed: undefined if not sent, `null` if removed. */
-interface ReadFacts {
+/**
+ * Parses the facts that were sent: undefined if not sent, `null` if removed. `invalid_request` and `metadata_sensitive` at
+ * `query.ttl` and `query.metadata`.
+ */
+function readFacts({ ttl, metadata: text, now }: SentFacts & ActorParams): {
   readonly expiresAt?: number | null | undefined;
   readonly metadata?: ItemMetadata | null | undefined;
-}
-
-/** Parses the facts that were sent. `invalid_request` and `metadata_sensitive` at `query.ttl` and `query.metadata`. */
-function readFacts({ ttl, metadata: text, now }: SentFacts & Pick<ActorParams, 'now'>): ReadFacts {
+} {
   const expiresAt = ttl === undefined ? undefined : endOf(ttl, now);
   if (ttl !== undefined && expiresAt === undefined) {
     throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
@@ -142,22 +141,13 @@ function readFacts({ ttl, metadata: text, now }: SentFacts & Pick<ActorParams, '
     return { expiresAt };
   }
   const field = 'query.metadata';
-  return { expiresAt, metadata: readMetadata(parseParameter(text, field), field) ?? null };
-}
-
-function parseParameter(text: string, field: string): JsonValue {
+  let value: JsonValue;
   try {
-    return parseJson(utf8(text));
+    value = parseJson(utf8(text));
   } catch {
     throw new VaultError('invalid_request', { field, expected: 'must be the JSON text of an object' });
   }
-}
-
-/** An item with its metadata opened; `sad` may be empty. */
-interface ItemRecords {
-  readonly item: Uint8Array;
-  readonly meta: OpenedMeta;
-  readonly sad: Uint8Array;
+  return { expiresAt, metadata: readMetadata(value, field) ?? null };
 }
 
 /** Returns an item's sensitive authentication data as it was read, and the time that decides its expiry. */
@@ -169,33 +159,31 @@ function joined({ part0, part1 }: OpenedItem): Uint8Array {
   return part1 ? joinSad(part0, part1) : part0;
 }
 
-/** Parses the object of a layer, whose bytes are wiped. */
-function takeObject(layer: OpenedItem): JsonObject {
-  const text = joined(layer);
-  try {
-    return parseStoredObject(text);
-  } finally {
-    wipe(text, layer.part0, layer.part1);
-  }
-}
-
 /**
  * Returns the exact JSON text that was stored, with sensitive authentication data in its place while it is kept. The text
- * of an item with patches is encoded again.
+ * of an item with patches is encoded again. `sad` may be empty.
  */
 export function openText(
   { env }: ThreadContext,
   { aid, kid }: KeyName,
   token: string,
   key: UnlockedKey,
-  { item, meta, sad }: ItemRecords,
+  { item, meta, sad }: { readonly item: Uint8Array; readonly meta: OpenedMeta; readonly sad: Uint8Array },
   now: number,
 ): Uint8Array {
   const request = { env, aid, kid, token, key, item, meta, ...sadAt(sad, now) };
   if (!isPatched(item)) {
     return joined(openItem(request));
   }
-  return encodeJson(openPatched(request).map(takeObject).reduce(mergeFirstLevel));
+  const layers = openPatched(request).map((layer) => {
+    const text = joined(layer);
+    try {
+      return parseStoredObject(text);
+    } finally {
+      wipe(text, layer.part0, layer.part1);
+    }
+  });
+  return encodeJson(layers.reduce(mergeFirstLevel));
 }
 
 /**
@@ -239,26 +227,26 @@ export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
 
 interface SealRequest {
   readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
-  readonly facts: Pick<StoredFacts, 'expiresAt' | 'fingerprint' | 'metadata'>;
-  readonly summary?: CardSummary | undefined;
+  readonly facts: ItemFacts;
+  readonly summary: CardSummary | undefined;
   readonly owner: ItemOwner;
   readonly object: JsonObject;
   readonly chosen: ChosenToken;
   readonly sadExpiresAt: number;
   readonly tail: Uint8Array;
-  readonly card?: CardFacts | undefined;
 }
 
 /** Seals an item with its log entry. */
 export function sealStored(context: ThreadContext, request: SealRequest): StoredParts {
-  const { params, facts, summary, owner, object, chosen, sadExpiresAt, card } = request;
+  const { params, facts, summary, owner, object, sadExpiresAt } = request;
   const { part0, part1 } = splitSad(object);
   const { aid, kid, reference } = params;
-  const sealed = sealItem({
+  const { token, candidate, identity } = request.chosen;
+  const { gen, item, meta, sad } = sealItem({
     env: context.env,
     aid,
     kid,
-    token: chosen.token,
+    token,
     reference,
     expiresAtMs: facts.expiresAt,
     metadata: facts.metadata && JSON.stringify(facts.metadata),
@@ -271,23 +259,17 @@ export function sealStored(context: ThreadContext, request: SealRequest): Stored
   return {
     kind: 'stored',
     facts: {
-      token: chosen.token,
-      candidate: chosen.candidate,
-      gen: sealed.gen,
+      ...{ token, candidate, gen, reference },
+      ...facts,
       sadExpiresAt: part1 ? sadExpiresAt : 0,
-      card,
-      reference,
-      expiresAt: facts.expiresAt,
-      metadata: facts.metadata,
-      fingerprint: facts.fingerprint,
-      shared: longEncOf(sealed.item),
+      shared: longEncOf(item),
     },
-    item: sealed.item,
-    meta: sealed.meta,
-    sad: sealed.sad ?? EMPTY,
-    refMember: referenceMember(context, aid, reference, chosen.token),
-    logEntry: logEntry(context, params, chosen.token, 'encrypt', request.tail),
-    identity: chosen.identity,
+    item,
+    meta,
+    sad: sad ?? EMPTY,
+    refMember: referenceMember(context, aid, reference, token),
+    logEntry: logEntry(context, params, token, 'encrypt', request.tail),
+    identity,
     digests: metadataDigests(context, aid, facts.metadata),
   };
 }
@@ -316,6 +298,7 @@ export function sealNew(
       fingerprint: params.wantsFingerprint
         ? Buffer.from(fingerprintOf(tokenKey, number)).toString('hex')
         : undefined,
+      card: params.wantsCard ? cardFacts(number) : undefined,
     },
     summary: params.wantsSummary ? cardSummary(object, params.number) : undefined,
     owner: writer,
@@ -323,26 +306,20 @@ export function sealNew(
     chosen: chooseToken(tokenKey, number, params),
     sadExpiresAt: params.sadExpiresAt,
     tail: NO_TAIL,
-    card: params.wantsCard ? cardFacts(number) : undefined,
   });
 }
 
-/** Returns the facts of an updated item: those that were sent, else its former ones. */
-export function updatedFacts(
-  params: UpdateParams,
-  meta: OpenedMeta,
-  object: JsonObject,
-): Pick<SealRequest, 'facts' | 'summary'> {
+/** Returns the facts of an updated item, those that were sent, else its former ones, and its summary, if it has one. */
+export function updatedFacts(params: UpdateParams, meta: OpenedMeta, object: JsonObject) {
   const { expiresAt, metadata } = readFacts(params);
   const facts = {
     expiresAt: (expiresAt === undefined ? meta.expiresAtMs : expiresAt) ?? undefined,
     metadata: (metadata === undefined ? metadataOf(meta) : metadata) ?? undefined,
   };
-  return { facts, summary: params.wantsSummary ? updatedSummary(meta, object) : undefined };
-}
-
-/** Updates the summary, which alone has a number that was not sent in the data. */
-function updatedSummary({ summary }: OpenedMeta, object: JsonObject): CardSummary {
-  const before: CardSummary = summary === undefined ? {} : parseOwn(utf8(summary));
-  return { ...before, ...cardSummary(object) };
+  if (!params.wantsSummary) {
+    return { facts, summary: undefined };
+  }
+  // The former summary alone has a number that was not sent in the data.
+  const before: CardSummary = meta.summary === undefined ? {} : parseOwn(utf8(meta.summary));
+  return { facts, summary: { ...before, ...cardSummary(object) } };
 }

@@ -21,19 +21,6 @@ export interface ChosenToken {
   readonly identity: Uint8Array;
 }
 
-/** Keeps a token that another vault made, such that no token of this vault can take its place. */
-function keepToken(tokenKey: Uint8Array, number: string, token: string, reference?: string): ChosenToken {
-  const algorithm = keptAlgorithm(token, number);
-  if (algorithm === undefined) {
-    throw new VaultError('invalid_request', {
-      field: 'query.token',
-      expected: 'must have the form of a token that a vault makes of this number',
-    });
-  }
-  const identity = isClashProne(algorithm, number) ? identityTag(tokenKey, number, reference) : EMPTY;
-  return { token, candidate: 0, identity };
-}
-
 /** Returns a random token, or the same one for the same seed. */
 function uuidOf(seed: string | undefined): string {
   return formatUuid(
@@ -41,29 +28,35 @@ function uuidOf(seed: string | undefined): string {
   );
 }
 
+function invalidAt(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
+}
+
+/** Chooses the token of a number. A token that another vault made is kept, such that no token of this vault takes its place. */
 export function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
-  if (params.token !== undefined) {
-    return keepToken(tokenKey, number, params.token, params.reference);
+  const { token: kept, reference, seed } = params;
+  const algorithm = kept === undefined ? parseAlgorithm(params.algorithm) : keptAlgorithm(kept, number);
+  if (algorithm === undefined) {
+    throw kept === undefined
+      ? invalidAt('query.algorithm', 'must be a format of tokens')
+      : invalidAt('query.token', 'must have the form of a token that a vault makes of this number');
   }
-  const parsed = parseAlgorithm(params.algorithm);
-  if (!parsed) {
-    throw new VaultError('invalid_request', {
-      field: 'query.algorithm',
-      expected: 'must be a format of tokens',
-    });
+  const identityOf = () =>
+    isClashProne(algorithm, number) ? identityTag(tokenKey, number, reference) : EMPTY;
+  if (kept !== undefined) {
+    return { token: kept, candidate: 0, identity: identityOf() };
   }
-  if (parsed.kind === 'uuid') {
-    return { token: uuidOf(params.seed), candidate: 0, identity: EMPTY };
+  if (algorithm.kind === 'uuid') {
+    return { token: uuidOf(seed), candidate: 0, identity: EMPTY };
   }
-  // Without a token key the tokens could be guessed by anybody.
+  // Without a token key the tokens could be guessed.
   if (tokenKey.length === 0) {
     throw new IntegrityError('key');
   }
   for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
-    const token = formatToken(parsed, number, tokenDigest(tokenKey, number, params.reference, candidate));
+    const token = formatToken(algorithm, number, tokenDigest(tokenKey, number, reference, candidate));
     if (token !== undefined) {
-      const identity = isClashProne(parsed, number) ? identityTag(tokenKey, number, params.reference) : EMPTY;
-      return { token, candidate, identity };
+      return { token, candidate, identity: identityOf() };
     }
   }
   throw new VaultError('internal');
