@@ -94,7 +94,6 @@ import { UsageReports } from '../usage/usage.ts';
 import { Utility } from '../utility/utility.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
-import { BatchWriter } from '../vault/batch/write-batch.ts';
 import { CardMetadataSource } from '../vault/card-metadata.ts';
 import { Erasure } from '../vault/erasure.ts';
 import { ItemExpiry } from '../vault/expiry.ts';
@@ -104,7 +103,6 @@ import { ListPlanner } from '../vault/list/plan.ts';
 import { ItemReader } from '../vault/reader.ts';
 import { Rejections } from '../vault/rejections.ts';
 import { ItemRemover } from '../vault/remover.ts';
-import { ItemReplacer } from '../vault/replacer.ts';
 import { SadRewrites } from '../vault/sad-rewrite.ts';
 import { ItemStore } from '../vault/store/items.ts';
 import { RewriteStore } from '../vault/store/sad-rewrite.ts';
@@ -273,12 +271,11 @@ async function assembleOn(
   // Items.
   const cards = new CardMetadataSource(binStore, now);
   const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
-  const replacer = new ItemReplacer(itemStore, writer);
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
   const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
-  const pages = new ItemPages(itemStore, admission);
+  const pages = new ItemPages(itemStore, crypto, admission, metering, now);
   const planner = new ListPlanner(itemStore, crypto, keyOpener, cursors);
   const trees = new VaultTrees(
     itemStore,
@@ -301,30 +298,25 @@ async function assembleOn(
     keyOpener,
     rules,
     writer,
-    replacer,
     reader,
     remover,
     rejections,
     cursors,
     now,
   );
-  const batchWriter = new BatchWriter(itemStore, crypto, admission, writer, now);
   const storeBatches = new StoreBatches(
+    itemStore,
     crypto,
     admission,
     metering,
     idempotency,
     keyOpener,
     writer,
-    batchWriter,
     settings,
-    now,
   );
   const batches = new Batches(
     itemStore,
-    crypto,
     admission,
-    metering,
     idempotency,
     keyOpener,
     rules,
@@ -460,7 +452,6 @@ async function assembleOn(
     keyOpener,
     rules,
     writer,
-    replacer,
     reader,
     rejections,
     endpoints,

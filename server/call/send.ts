@@ -256,7 +256,7 @@ export class CallSender {
     const { id, record, facts, account } = job;
     const { reference, algorithm, user, kid, gen, summary = false } = facts;
     const { aid } = account;
-    const request = { reference, algorithm, return_card_metadata: false, seed: id };
+    const request = { reference, algorithm, seed: id };
     const own = { id, bytesMax: BODY_BYTES.item, forcedMask: facts.forcedMask === true || !account.unmasked };
     const rules = await this.rules.find(aid, facts.rules);
     let reported: { readonly extra: Uint8Array; readonly headers: HeaderEntries } = {

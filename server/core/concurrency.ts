@@ -207,12 +207,13 @@ export function recover<T, const Instead>(
 export async function withRetries<T>(
   work: () => Promise<T>,
   mayPass: (error: unknown) => boolean = () => true,
+  triesMax = RETRY_TRIES_MAX,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
-      if (tries === RETRY_TRIES_MAX || !mayPass(error)) {
+      if (tries === triesMax || !mayPass(error)) {
         throw error;
       }
       await pause(RETRY_PAUSE_MS);

@@ -18,10 +18,9 @@ import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
 import type { Rejections } from '../vault/rejections.ts';
-import type { ItemReplacer, Replaced } from '../vault/replacer.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore } from '../vault/store/items.ts';
-import type { ItemWriter } from '../vault/writer.ts';
+import type { ItemWriter, Replaced } from '../vault/writer.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import {
   type CreateEndpointInput,
@@ -81,7 +80,6 @@ export class Captures {
     private readonly keys: KeyOpener,
     private readonly rules: Rules,
     private readonly storing: ItemWriter,
-    private readonly replacing: ItemReplacer,
     private readonly reading: ItemReader,
     private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
@@ -237,7 +235,7 @@ export class Captures {
       number: input.number,
       reference,
       algorithm: input.algorithm ?? policy.algorithm,
-      return_card_metadata: input.return_card_metadata ?? policy.wantsCard,
+      wantsCard: input.return_card_metadata ?? policy.wantsCard,
       ttl: input.ttl,
       metadata: input.metadata,
       seed,
@@ -253,7 +251,7 @@ export class Captures {
     );
   }
 
-  /** Patches the endpoint's item. Rejects with `endpoint_out_of_scope` for another reference, and as `ItemReplacer` does. */
+  /** Patches the endpoint's item. Rejects with `endpoint_out_of_scope` for another reference, and as `ItemWriter.untilWritten` does. */
   private patch(
     ctx: AccountContext,
     endpoint: OpenEndpoint,
@@ -267,7 +265,8 @@ export class Captures {
       throw new VaultError('endpoint_out_of_scope');
     }
     rejectTokenOptions({ number, algorithm, ttl, metadata });
-    return this.replacing.untilWritten(endpoint.key, token, () =>
+    const { aid, user } = endpoint.key;
+    return this.storing.untilWritten(aid, user, token, () =>
       this.auth.whileLive(endpoint, () => this.patchOnce(ctx, endpoint, token, input, given, seed)),
     );
   }
@@ -295,7 +294,7 @@ export class Captures {
     const patched = await this.crypto.patchItem({ params, records, secret, ...given, item, body });
     await confirmAccount(ctx);
     this.metering.countAhead(ctx, 'capture');
-    return this.replacing.writeOver(key, item, patched, seed);
+    return this.storing.writeOver(key, item, patched, seed);
   }
 }
 

@@ -109,15 +109,15 @@ export class Retrievals {
     const { reference_prefix, next_token, decrypt_all } = input;
     const limit = preferredLimit(ctx.account.preferences, input.limit, LIMIT);
     const filter = { user: key.user, token: policy.token, reference, reference_prefix, limit, next_token };
-    const request = { ctx, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter, only: key };
+    const request = { ctx, route: `GET /v1/retrieve ${nonce} ${decrypt_all}`, filter };
     if (!decrypt_all) {
-      const tree = await this.trees.listTree(request);
+      const tree = await this.trees.listTree({ ...request, only: key });
       this.metering.count(ctx, 'retrieve');
       return tree;
     }
     const view = await this.viewOf(ctx, endpoint);
     const opening = openingOf(endpoint, input);
-    return this.trees.openTree({ ...request, opening, view, operation: 'retrieve' });
+    return this.trees.openTree({ ...request, key, opening, view, operation: 'retrieve' });
   }
 
   private async viewOf({ account }: AccountContext, { key, policy }: OpenEndpoint) {

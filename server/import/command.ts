@@ -5,19 +5,16 @@ import {
   defineCommand,
   type Progress,
   type Result,
-  type Table,
   type Values,
 } from '../cli/command.ts';
 import { PASSPHRASE_FILE, readPassphrase } from '../cli/file.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import type { StoreBatches } from '../vault/batch/store-batch.ts';
 import { parseMap } from './columns.ts';
-import { checkRows, importRows, type Target } from './importer.ts';
-import type { RefusedRow } from './rows.ts';
+import { checkRows, importRows } from './importer.ts';
 import { openSource, type SourceOptions, STANDARD_INPUT } from './source.ts';
-import { openJournal } from './state.ts';
+import { openJournal, type RejectedRow } from './state.ts';
 
-/** The needs of the command. */
 interface Needs extends OperatorNeeds {
   readonly storeBatches: StoreBatches;
 }
@@ -89,36 +86,23 @@ function digestOf({ path: _, identity: __, ...source }: SourceOptions, options: 
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
-async function targetOf(needs: Needs, options: Options): Promise<Target> {
-  const passphrase = await readPassphrase(options['passphrase-file']);
-  const ctx = await contextOf(needs, options);
-  const imported = { keepsTokens: options.tokens === 'keep' };
-  return { batches: needs.storeBatches, ctx, input: { user: options.user ?? '', passphrase, imported } };
-}
-
 function counted(count: number, what: string): string {
   return `${count.toLocaleString('en-GB')} ${what}${count === 1 ? '' : 's'}`;
 }
 
-function tableOf(refused: readonly RefusedRow[]): Table {
-  return {
+function checkResult(rows: number, rejected: readonly RejectedRow[]): Result {
+  const more = rejected.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
+  const table = {
     columns: ['Line', 'Code', 'Reason'],
-    rows: refused.slice(0, SHOWN_MAX).map(({ line, refusal }) => [String(line), refusal.code, refusal.error]),
+    rows: rejected.slice(0, SHOWN_MAX).map(({ line, code, error }) => [String(line), code, error]),
   };
-}
-
-function checkResult({ rows, refused }: Awaited<ReturnType<typeof checkRows>>): Result {
-  const more = refused.length > SHOWN_MAX ? `, of which the first ${SHOWN_MAX} are` : '';
   return {
-    data: { rows, refused: refused.length },
+    data: { rows, refused: rejected.length },
     shown:
-      refused.length === 0
+      rejected.length === 0
         ? `All ${counted(rows, 'row')} can be imported. Nothing was stored.`
-        : [
-            `${counted(refused.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`,
-            tableOf(refused),
-          ],
-    failed: refused.length > 0,
+        : [`${counted(rejected.length, 'row')} of ${counted(rows, 'row')} would be refused${more}:`, table],
+    failed: rejected.length > 0,
   };
 }
 
@@ -135,34 +119,38 @@ async function runImport(
   needs: Needs,
 ): Promise<Result> {
   const asked = readOptions(path, options);
-  const target = await targetOf(needs, options);
+  const passphrase = await readPassphrase(options['passphrase-file']);
+  const ctx = await contextOf(needs, options);
+  const input = {
+    user: options.user ?? '',
+    passphrase,
+    imported: { keepsTokens: options.tokens === 'keep' },
+  };
+  const target = { batches: needs.storeBatches, ctx, input };
   const { rows, end, share } = await openSource(asked);
   if (options['dry-run']) {
     const shown = progress('Checking', 'rows');
     const checked = await checkRows(target, rows, reporter(shown, share));
     shown.end();
-    return checkResult(checked);
+    return checkResult(checked.rows, checked.rejected);
   }
   // A wrong key or passphrase is reported before there is a file with the options of this command line.
-  await target.batches.checkMany(target.ctx, { ...target.input, items: [] });
-  const beside = options.state ?? path;
-  const journal = await openJournal(beside, digestOf(asked, options));
+  await needs.storeBatches.checkMany(ctx, input, []);
+  const statePath = options.state ?? path;
+  const journal = await openJournal(statePath, digestOf(asked, options));
   const shown = progress('Importing', 'rows');
   await importRows(target, rows, journal, reporter(shown, share));
   shown.end();
   const { items, replaced, refused } = journal.state;
   const replacedText =
     replaced === 0 ? '' : `, ${replaced.toLocaleString('en-GB')} of them in place of another`;
-  const note =
-    asked.format !== 'csv' && !end.isWhole
-      ? ['FILE has no last line with a count: it may have been cut.']
-      : [];
+  const complete = asked.format === 'csv' || end.isWhole;
   return {
-    data: { items, replaced, refused, complete: asked.format === 'csv' || end.isWhole },
+    data: { items, replaced, refused, complete },
     shown: [
       `Imported ${counted(items, 'item')}${replacedText}.`,
-      ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${beside}.errors.`]),
-      ...note,
+      ...(refused === 0 ? [] : [`${counted(refused, 'row')} refused: see ${statePath}.errors.`]),
+      ...(complete ? [] : ['FILE has no last line with a count: it may have been cut.']),
     ].join('\n'),
     failed: refused > 0,
   };

@@ -8,7 +8,6 @@ import { CardMetadata } from './schema.ts';
 
 const ISSUERS_KNOWN_MAX = 10_000;
 const ISSUERS_KNOWN_MS = 60_000;
-const encoder = new TextEncoder();
 
 /** Issuer data of cards, from the operator's BIN table. */
 export class CardMetadataSource {
@@ -62,6 +61,6 @@ export function withCardMetadata(text: Uint8Array, metadata: CardMetadata | unde
   const comma = text.length > 2 ? ',' : '';
   return Buffer.concat([
     text.subarray(0, -1),
-    encoder.encode(`${comma}"card_metadata":${JSON.stringify(metadata)}}`),
+    Buffer.from(`${comma}"card_metadata":${JSON.stringify(metadata)}}`),
   ]);
 }

@@ -15,12 +15,6 @@ interface EraseInput {
   readonly next_token?: string | undefined;
 }
 
-/** The number of deleted items; with a token there are more. */
-interface Erased {
-  readonly deleted: number;
-  readonly nextToken?: string | undefined;
-}
-
 /** Deletes all items of a reference. */
 export class Erasure {
   constructor(
@@ -34,14 +28,17 @@ export class Erasure {
 
   /**
    * Deletes the items of a reference, each as a single deletion would. Keeps no state between calls: each begins with the
-   * items that are left. An item that is stored meanwhile may stay. Rejects with `key_not_found` and `cursor_invalid`, and
-   * with `integrity_failed` when only damaged items are left.
+   * items that are left. An item that is stored meanwhile may stay. Returns the number of deleted items; with a token there are
+   * more. Rejects with `key_not_found` and `cursor_invalid`, and with `integrity_failed` when only damaged items are left.
    */
-  async erase(ctx: AccountContext, { user, reference, next_token: nextToken }: EraseInput): Promise<Erased> {
+  async erase(
+    ctx: AccountContext,
+    { user, reference, next_token }: EraseInput,
+  ): Promise<{ readonly deleted: number; readonly nextToken?: string }> {
     const { aid } = ctx.account;
     const scope = [aid, 'DELETE /v1/vault all', user, reference];
-    if (nextToken !== undefined) {
-      this.cursors.verify(scope, nextToken);
+    if (next_token !== undefined) {
+      this.cursors.verify(scope, next_token);
     }
     const { kid } = await this.keys.find(ctx.account, user);
     const prefixes = await this.crypto.encodeReference({ aid, reference, exact: true });
@@ -59,8 +56,8 @@ export class Erasure {
       isDamaged ||= outcomes.includes('integrity_failed');
       if (deleted >= this.erasedMax) {
         const more = await take(tokens, 1);
-        await tokens.return();
-        return { deleted, ...(more.length > 0 ? { nextToken: this.cursors.sign(scope, kid) } : {}) };
+        await tokens.return(undefined);
+        return more.length > 0 ? { deleted, nextToken: this.cursors.sign(scope, kid) } : { deleted };
       }
     }
     if (isDamaged) {
@@ -73,10 +70,7 @@ export class Erasure {
    * Yields the tokens that the reference index has under any of these prefixes, including those of other references with the
    * same encoding. While the root is rotated, entries move from the first prefix to the second.
    */
-  private async *candidates(
-    kid: string,
-    prefixes: readonly Uint8Array[],
-  ): AsyncGenerator<string, void, undefined> {
+  private async *candidates(kid: string, prefixes: readonly Uint8Array[]): AsyncGenerator<string, void> {
     for (let number = 0; number < this.store.buckets; number++) {
       for (const prefix of prefixes) {
         for await (const positions of this.store.positionsByMember({ kid, number }, 'references', prefix)) {

@@ -21,7 +21,6 @@ import {
 } from './schema.ts';
 import type { Vault } from './vault.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly erasure: Erasure;
   readonly trees: VaultTrees;
@@ -35,7 +34,7 @@ function needed<Value>(value: Value | undefined, field: string): Value {
   return value;
 }
 
-/** Whether a request for items decrypts, or only lists. */
+/** The scope of a request for items, which decrypts or only lists. */
 const READING: ScopeRule = {
   anyOf: ['vault:list', 'vault:read'],
   of: ({ query: { token, decrypt_all: decryptAll }, passphrase }) =>
@@ -69,11 +68,7 @@ const storeItem = defineRoute({
   confirmsAccount: true,
   audit: { action: 'item.store', of: 'errors', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query, passphrase, body }, services: Needs) => {
-    const { reply, replayed } = await services.vault.store(ctx, {
-      ...query,
-      passphrase,
-      body,
-    });
+    const { reply, replayed } = await services.vault.store(ctx, { ...query, passphrase, body });
     return { json: reply, headers: replayHeader(replayed) };
   },
 });

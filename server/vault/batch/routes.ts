@@ -15,7 +15,6 @@ import {
 } from './schema.ts';
 import type { StoreBatches } from './store-batch.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly audit: Audit;
   readonly batches: Batches;
@@ -77,7 +76,7 @@ const decryptBatch = defineRoute({
     stream: await services.batches.decryptBatch(ctx, {
       ...body,
       passphrase,
-      onRefused: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
+      onRejected: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
     }),
   }),
 });

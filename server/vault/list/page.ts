@@ -1,8 +1,15 @@
-import type { Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import type { Opening } from '../../../workers/jobs/key/jobs.ts';
+import type { ItemFilter, Packed, PageFields } from '../../../workers/jobs/vault/jobs.ts';
+import type { Clock } from '../../core/clock.ts';
+import { recover } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
+import type { Crypto } from '../../crypto/client.ts';
 import type { KeyRef } from '../../key/opener.ts';
 import type { Admission } from '../../limits/admission.ts';
 import type { Bucket } from '../../redis/records/name.ts';
+import { type AccountContext, actorOf } from '../../request/context.ts';
+import type { Metering } from '../../request/metering.ts';
+import type { ReadView } from '../reader.ts';
 import type { ItemStore } from '../store/items.ts';
 import { mergePositions, type Placed, type Range } from './range.ts';
 
@@ -39,11 +46,24 @@ interface BucketItems {
   readonly tokens: readonly string[];
 }
 
+/** The opening of pages of items of one key. */
+export interface PageOpening {
+  readonly ctx: AccountContext;
+  readonly key: KeyRef;
+  readonly opening: Opening;
+  readonly view: ReadView;
+  /** The operation that each item is counted as. */
+  readonly operation: 'decrypt' | 'retrieve';
+}
+
 /** Reads items page by page under fair queueing, so that requests of other accounts come between. */
 export class ItemPages {
   constructor(
     private readonly store: ItemStore,
+    private readonly crypto: Crypto,
     private readonly admission: Admission,
+    private readonly metering: Metering,
+    private readonly now: Clock,
   ) {}
 
   /**
@@ -94,8 +114,45 @@ export class ItemPages {
     return { fields, places, buckets };
   }
 
+  /**
+   * Opens a page, then logs and counts the items that still exist. Returns the texts, for each item whether it was logged, and
+   * the named items that failed. If items seem to be damaged, all are read again, each in one step.
+   */
+  async open(
+    { ctx, key, opening, view: { rules, ...masks }, operation }: PageOpening,
+    page: ItemPage,
+    select: ItemFilter & { readonly named?: readonly (string | null)[] },
+  ) {
+    const { aid, kid } = key;
+    const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...select };
+    const decrypt = async (fields: PageFields) => {
+      const result = await this.crypto.decryptItems({ params, opening, rules, page: fields });
+      if (result.kind === 'warm_miss') {
+        throw new VaultError('key_changed');
+      }
+      return result;
+    };
+    const first = await recover(decrypt(page.fields), 'integrity_failed', undefined);
+    const isWhole = first?.failed.every(({ code }) => code !== 'integrity_failed');
+    const { texts, cards, failed, logEntries } =
+      first && isWhole ? first : await decrypt(await this.readAgain(key, page));
+    const isLogged: boolean[] = page.places.map(() => false);
+    const present = await this.log(key, page.buckets, logEntries);
+    for (const [n, { indexes }] of page.buckets.entries()) {
+      for (const [i, index] of indexes.entries()) {
+        isLogged[index] = present[n]?.[i] === true;
+      }
+    }
+    const logged = isLogged.filter(Boolean).length;
+    if (logged > 0) {
+      this.metering.count(ctx, operation, logged);
+      await this.metering.settle(ctx);
+    }
+    return { texts, cards, failed, isLogged, logged };
+  }
+
   /** Reads a page whose items do not open once more, each item in one step (see `ItemStore.readMany`). */
-  async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
+  private async readAgain({ aid, kid, gen }: KeyRef, { fields, places }: ItemPage): Promise<PageFields> {
     const found = await this.admission.piece(aid, () => this.store.readManyAgain(kid, places, gen));
     if (found.kind !== 'items') {
       throw new VaultError('key_changed');

@@ -1,16 +1,15 @@
 import type { MetadataPair } from '../../domain/mask/metadata.ts';
 import type { KeyRef } from '../../key/opener.ts';
 import type { Bucket } from '../../redis/records/name.ts';
-import type { MemberIndex } from '../../redis/records/scan.ts';
 import type { ItemStore, Place, Position } from '../store/items.ts';
 
 /** Positions that are read from a bucket at once: few at first, so that the reply begins soon, and twice as many each time. */
 const STEP_FIRST = 16;
-const STEP_MAX = 1_024;
+export const STEP_MAX = 1_024;
 /** Picked items that are yielded at once. */
 const PICKED_STEP = 4_096;
 
-/** The items that a listing covers. `limit` -1 means no limit; times are milliseconds since 1970. */
+/** The items that a listing covers. Without `limit`, or with -1, there is no limit; times are milliseconds since 1970. */
 export interface ListFilter {
   readonly user?: string | undefined;
   readonly token?: string | undefined;
@@ -20,7 +19,7 @@ export interface ListFilter {
   readonly stored_before?: number | undefined;
   readonly metadata?: readonly MetadataPair[] | undefined;
   readonly expires_before?: number | undefined;
-  readonly limit: number;
+  readonly limit?: number | undefined;
   readonly next_token?: string | undefined;
 }
 
@@ -40,12 +39,6 @@ export interface Range {
   readonly picked?: readonly Placed[];
 }
 
-/** The items of a key that a listing selects: all, none, or those that an index names, which may name too many. */
-export type Selection =
-  | { readonly kind: 'all' | 'none' }
-  | { readonly kind: 'indexed'; readonly index: MemberIndex; readonly prefixes: readonly Uint8Array[] }
-  | { readonly kind: 'expiring'; readonly before: number };
-
 /** Progress in one bucket of a range. */
 interface BucketWalk {
   readonly number: number;
@@ -58,12 +51,8 @@ interface BucketWalk {
   done: boolean;
 }
 
-function bucketsOf({ buckets }: ItemStore, kid: string): readonly Bucket[] {
-  return Array.from({ length: buckets }, (_, number) => ({ kid, number }));
-}
-
 /** The order of every listing within a key. */
-function compare(a: Placed, b: Placed): number {
+export function comparePlaces(a: Placed, b: Placed): number {
   return a.storedAt - b.storedAt || (a.token < b.token ? -1 : 1);
 }
 
@@ -103,7 +92,7 @@ function takeKnown(walks: readonly BucketWalk[]): Placed[] {
     }
     walk.waiting = waiting.slice(taken);
   }
-  return known.sort(compare);
+  return known.sort(comparePlaces);
 }
 
 /**
@@ -138,101 +127,4 @@ export async function* mergePositions(
       return;
     }
   }
-}
-
-/**
- * The items within the bounds that an index names, in order. While the root is rotated the reference index has two prefixes,
- * and entries move from the first to the second: each bucket is read under one after the other.
- */
-async function pickIndexed(
-  itemStore: ItemStore,
-  { key, after, until }: Range,
-  readAll: (bucket: Bucket) => AsyncIterable<readonly Position[]>,
-): Promise<readonly Placed[]> {
-  const picked: Placed[] = [];
-  const pick = async (bucket: Bucket): Promise<void> => {
-    const { number } = bucket;
-    const seen = new Set<string>();
-    for await (const positions of readAll(bucket)) {
-      for (const { token, storedAt } of positions) {
-        if (storedAt > (after[number] ?? 0) && storedAt <= until && !seen.has(token)) {
-          seen.add(token);
-          picked.push({ token, storedAt, bucket: number });
-        }
-      }
-    }
-  };
-  await Promise.all(bucketsOf(itemStore, key.kid).map(pick));
-  return picked.sort(compare);
-}
-
-/** Returns the selected items of a key that exist now; with `floor`, those after this position in each bucket. */
-export async function rangeOf(
-  itemStore: ItemStore,
-  key: KeyRef,
-  { stored_after = 1, stored_before = Number.MAX_SAFE_INTEGER }: ListFilter,
-  selection: Selection,
-  floor: readonly number[] = [],
-): Promise<Range> {
-  const buckets = bucketsOf(itemStore, key.kid);
-  const range = {
-    key,
-    after: buckets.map(({ number }) => Math.max(stored_after - 1, floor[number] ?? 0)),
-    start: await Promise.all(buckets.map((bucket) => itemStore.newest(bucket))),
-    until: stored_before - 1,
-  };
-  switch (selection.kind) {
-    case 'all':
-      return range;
-    case 'none':
-      return { ...range, picked: [] };
-    case 'expiring': {
-      const { before } = selection;
-      const picked = await pickIndexed(itemStore, range, (bucket) =>
-        itemStore.positionsByExpiry(bucket, before),
-      );
-      return { ...range, picked };
-    }
-    default: {
-      const { index, prefixes } = selection;
-      const readAll = async function* (bucket: Bucket) {
-        for (const prefix of prefixes) {
-          yield* itemStore.positionsByMember(bucket, index, prefix);
-        }
-      };
-      return { ...range, picked: await pickIndexed(itemStore, range, readAll) };
-    }
-  }
-}
-
-/** Returns the range of one item, empty if it does not exist. */
-export async function rangeOfOne(itemStore: ItemStore, key: KeyRef, token: string): Promise<Range> {
-  const read = await itemStore.read(key.kid, token);
-  const bucket = itemStore.bucketOf(key.kid, token).number;
-  const picked = read?.kind === 'item' ? [{ token, storedAt: read.storedAt, bucket }] : [];
-  return { key, after: [], start: [], until: Number.MAX_SAFE_INTEGER, picked };
-}
-
-/** Returns the first `limit` items of a range, in order. */
-export async function firstOf(itemStore: ItemStore, range: Range, limit: number): Promise<readonly Placed[]> {
-  const places: Placed[] = [];
-  // Tokens are spread evenly: a bucket's share and three standard deviations are seldom too little.
-  const share = limit / itemStore.buckets;
-  const step = Math.min(STEP_MAX, Math.ceil(share + 3 * Math.sqrt(share)) + 2);
-  for await (const some of mergePositions(itemStore, range, step)) {
-    places.push(...some.slice(0, limit - places.length));
-    if (places.length === limit) {
-      break;
-    }
-  }
-  return places;
-}
-
-/** Returns the position in each bucket after these items of a range: that of the last one. */
-export function positionsAfter(range: Range, places: readonly Placed[]): readonly number[] {
-  const after = [...range.after];
-  for (const { bucket, storedAt } of places) {
-    after[bucket] = Math.max(after[bucket] ?? 0, storedAt);
-  }
-  return after;
 }
