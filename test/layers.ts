@@ -183,7 +183,7 @@ export const LAYERS: readonly Layer[] = [
 /** Imports that the table does not allow, each with its reason. */
 const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonly why: string }[] = [
   {
-    from: /^server\/(?:installation\/roots|backup\/(?:key|file)|import\/source|cli\/argon2-command)\.ts$/,
+    from: /^server\/(?:installation\/roots|backup\/(?:copy|file)|import\/source|cli\/argon2-command)\.ts$/,
     to: /^workers\//,
     why: 'they do the work of a thread in their own process',
   },

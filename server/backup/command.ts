@@ -6,14 +6,13 @@ import type { MasterKeyRing } from '../config/ring.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
-import type { Installation, InstallationStore } from '../installation/store.ts';
+import type { InstallationStore } from '../installation/store.ts';
 import type { KeyStore } from '../key/store.ts';
 import type { RecordStore } from '../maintenance/store/records.ts';
 import type { RedisLink } from '../redis/client.ts';
 import { VaultCopy } from './copy.ts';
 import { createBackupWriter } from './file.ts';
-import { KeyCopy, openContext } from './key.ts';
-import { CopySink } from './record.ts';
+import type { BackupRecord } from './record.ts';
 import { BackupStore } from './store.ts';
 
 interface Needs {
@@ -54,11 +53,26 @@ export const backupCommand = defineCommand({
     const shown = progress('Copying', 'items');
     const writer = await createBackupWriter(file, config, ring, installation.root, madeAt);
     // A stopped command leaves no partial file: an output that is not committed is removed.
-    const sink = new CopySink(async (record) => {
+    const add = async (record: BackupRecord): Promise<void> => {
       signal.throwIfAborted();
       await writer.add(record);
-    }, shown.at);
-    const { damaged, ...counts } = await copyVault(needs, installation, sink);
+    };
+    const copy = new VaultCopy(
+      installation,
+      needs.accountStore,
+      needs.recordStore,
+      needs.keyStore,
+      new BackupStore(needs.redis),
+      needs.crypto,
+      needs.accounts,
+      add,
+      shown.at,
+      needs.settings,
+      config,
+      ring,
+      needs.now,
+    );
+    const { damaged, ...counts } = await copy.copy();
     const { bytes, records } = await writer.finish(counts);
     await file.commit();
     // A damaged one does not count, so that the alert about old backups stays.
@@ -77,13 +91,3 @@ export const backupCommand = defineCommand({
     };
   },
 });
-
-function copyVault(needs: Needs, installation: Installation, sink: CopySink) {
-  const { accountStore, keyStore, recordStore, crypto, accounts, redis, settings, config, ring, now } = needs;
-  const { buckets, root } = installation;
-  const backupStore = new BackupStore(redis);
-  const context = openContext(config, ring, root);
-  const keys = new KeyCopy(recordStore, keyStore, backupStore, crypto, sink, context, buckets, settings);
-  const copy = new VaultCopy(accountStore, recordStore, backupStore, accounts, keys, sink, now);
-  return copy.copy(installation);
-}

@@ -84,37 +84,3 @@ export function* decodeRecords(frame: Uint8Array): Generator<BackupRecord> {
     yield { kind, key, expiresAt, parts };
   }
 }
-
-/** The target size of a record. A longer hash becomes several records, which a restore merges. */
-const RECORD_BYTES = 256 * 1_024;
-
-/** The destination of one copy, and its counts. */
-export class CopySink {
-  items = 0;
-  /** Records that cannot be decrypted; they are copied unchanged. */
-  damaged = 0;
-
-  constructor(
-    readonly add: (record: BackupRecord) => Promise<void>,
-    private readonly seen: (items: number) => void,
-  ) {}
-
-  /** Adds a hash, as several records if it is long. `parts` alternate between fields and values. */
-  async addHash(key: string, parts: readonly Uint8Array[]): Promise<void> {
-    let from = 0;
-    let size = 0;
-    for (let at = 0; at < parts.length; at += 2) {
-      size += (parts[at]?.length ?? 0) + (parts[at + 1]?.length ?? 0);
-      if (size > RECORD_BYTES || at + 2 >= parts.length) {
-        await this.add(recordOf('hash', key, parts.slice(from, at + 2)));
-        from = at + 2;
-        size = 0;
-      }
-    }
-  }
-
-  countItems(items: number): void {
-    this.items += items;
-    this.seen(this.items);
-  }
-}
