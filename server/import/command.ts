@@ -46,36 +46,26 @@ function readOptions(path: string, options: Options): SourceOptions {
   const { identity, delimiter = ',', map, tokens } = options;
   const named = options.format ?? /\.([a-z]+)$/.exec(path)?.[1];
   const format = FORMATS.find((known) => known === named);
-  const isInput = path === STANDARD_INPUT;
-  const rules: readonly (readonly [isMet: boolean, message: string])[] = [
-    [
-      (format === 'age') === (identity !== undefined),
-      'Give --identity FILE with an age file, and only with one.',
-    ],
-    [
-      format === 'csv' || (map === undefined && options.delimiter === undefined),
-      '--map and --delimiter are for CSV files.',
-    ],
-    [
-      [...delimiter].length === 1 && delimiter !== '"',
-      '--delimiter must be one character, such as ; or a tab.',
-    ],
-    [tokens === undefined || tokens === 'keep', '--tokens must be keep.'],
-    [
-      !isInput || options['passphrase-file'] !== undefined,
-      'Give --passphrase-file FILE: standard input is the file to import.',
-    ],
-    [
-      !isInput || options['dry-run'] === true || options.state !== undefined,
-      'Give --state PATH, where PATH.import and PATH.errors are written.',
-    ],
-  ];
+  const check = (message: string, isMet: boolean): void => {
+    if (!isMet) {
+      throw new CommandError(message, 2);
+    }
+  };
   if (format === undefined) {
     throw new CommandError('Give the format with --format csv, ndjson or age.', 2);
   }
-  const broken = rules.find(([isMet]) => !isMet);
-  if (broken) {
-    throw new CommandError(broken[1], 2);
+  const isPlain = map === undefined && options.delimiter === undefined;
+  const isCharacter = [...delimiter].length === 1 && delimiter !== '"';
+  const isAge = format === 'age';
+  check('Give --identity FILE with an age file, and only with one.', isAge === (identity !== undefined));
+  check('--map and --delimiter are for CSV files.', format === 'csv' || isPlain);
+  check('--delimiter must be one character, such as ; or a tab.', isCharacter);
+  check('--tokens must be keep.', tokens === undefined || tokens === 'keep');
+  if (path === STANDARD_INPUT) {
+    const hasState = options['dry-run'] === true || options.state !== undefined;
+    const hasFile = options['passphrase-file'] !== undefined;
+    check('Give --passphrase-file FILE: standard input is the file to import.', hasFile);
+    check('Give --state PATH, where PATH.import and PATH.errors are written.', hasState);
   }
   return { path, format, identity, delimiter, map: map === undefined ? undefined : parseMap(map) };
 }

@@ -44,13 +44,7 @@ type Outcome = BatchError | { readonly replaced: boolean };
 /** Yields the batches after the imported rows; the same ones each time. Throws if the rows before are others. */
 async function* batchesOf(source: AsyncIterable<readonly Row[]>, done: Progress): AsyncGenerator<Batch> {
   const layout = new Bun.CryptoHasher('sha256');
-  let lengths = '';
-  const hash = (): Bun.CryptoHasher => {
-    layout.update(lengths);
-    lengths = '';
-    return layout;
-  };
-  const digest = (): string => hash().copy().digest('hex');
+  const digest = (): string => layout.copy().digest('hex');
   let [count, bytes] = [0, 0];
   let rows: Row[] = [];
   const batch = (): Batch => ({
@@ -65,10 +59,9 @@ async function* batchesOf(source: AsyncIterable<readonly Row[]>, done: Progress)
     for await (const some of source) {
       for (const row of some) {
         const length = row.item instanceof Uint8Array ? row.item.length : 0;
-        lengths += `${row.line} ${length}\n`;
+        layout.update(`${row.line} ${length}\n`);
         count++;
         if (count % COLLECT_ROWS === 0) {
-          hash();
           Bun.gc(true);
         }
         if (count <= done.rows) {

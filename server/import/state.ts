@@ -69,22 +69,20 @@ export class Journal {
       return;
     }
     if (this.lines !== '') {
-      await this.saveErrors().catch((error: unknown) => {
-        throw new CommandError(`${this.path}.errors cannot be written (${errorCode(error)}).`, 1);
-      });
+      await this.saveErrors();
     }
     await write(`${this.path}.import`, this.state);
   }
 
   private async saveErrors(): Promise<void> {
-    const file = await open(`${this.path}.errors`, ERRORS_FLAGS, MODE);
     try {
+      await using file = await open(`${this.path}.errors`, ERRORS_FLAGS, MODE);
       // Errors of rows that are imported again are written again.
       await file.truncate(this.state.error_bytes);
       await file.appendFile(this.lines);
       await file.sync();
-    } finally {
-      await file.close();
+    } catch (error) {
+      throw new CommandError(`${this.path}.errors cannot be written (${errorCode(error)}).`, 1);
     }
     this.state.error_bytes += Buffer.byteLength(this.lines);
     this.lines = '';
