@@ -416,7 +416,7 @@ function asRestored({ restored }: RecordKind, copied: CopiedKey): BackupRecord {
     : copied;
 }
 
-/** Tells whether a key that is found by its id alone belongs to this entry. A reservation has no account yet; it expires. */
+/** Returns true if a key that is found by its id belongs to this entry. A reservation has no account yet; it expires. */
 function isOfEntry({ name }: RecordKind, { kind, parts }: CopiedKey, { nonce }: DirectoryEntry): boolean {
   if (name.scope !== 'id') {
     return true;

@@ -95,7 +95,6 @@ import { Utility } from '../utility/utility.ts';
 import { Batches } from '../vault/batch/batches.ts';
 import { StoreBatches } from '../vault/batch/store-batch.ts';
 import { CardMetadataSource } from '../vault/card-metadata.ts';
-import { Erasure } from '../vault/erasure.ts';
 import { ItemExpiry } from '../vault/expiry.ts';
 import { VaultTrees } from '../vault/list/list.ts';
 import { ItemPages } from '../vault/list/page.ts';
@@ -272,7 +271,7 @@ async function assembleOn(
   const cards = new CardMetadataSource(binStore, now);
   const writer = new ItemWriter(itemStore, crypto, cards, settings, now);
   const reader = new ItemReader(itemStore, crypto, keyOpener, cards, now);
-  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering);
+  const remover = new ItemRemover(itemStore, crypto, admission, keyOpener, metering, cursors);
   const rejections = new Rejections(itemStore, crypto, keyOpener, now);
   const expiry = new ItemExpiry(itemStore, keyStore, crypto, audit, keyOpener, settings, now, randomId);
   const pages = new ItemPages(itemStore, crypto, admission, metering, now);
@@ -325,7 +324,6 @@ async function assembleOn(
     pages,
     now,
   );
-  const erasure = new Erasure(itemStore, crypto, keyOpener, remover, cursors);
   const exports = new Exports(crypto, keyOpener, trees);
   const rewrites = new SadRewrites(rewriteStore, settings, recordEvent, now, randomId);
 
@@ -506,7 +504,7 @@ async function assembleOn(
   const services = {
     ...{ accountRecords, accounts, admission, audit, auditCheckpoints, auditListing },
     ...{ auditRetention, auditStream, auditVerifier, batches, captures, certificates, compliance },
-    ...{ connections, credentials, endpoints, erasure, expiry, exports, forms, idempotency },
+    ...{ connections, credentials, endpoints, expiry, exports, forms, idempotency },
     ...{ jobListing, jobs, keyOpener, keyRotation, keys, logHeads, metering, preferences, proxy },
     ...{ rates, recoveries, rejections, relay, remover, retrievals, rollbacks, rootRotation },
     ...{ rules, sealingKeys, signIns, storeBatches, trees, usage, utility, vault, verifier, walk },

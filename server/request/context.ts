@@ -1,5 +1,5 @@
 import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
-import type { ActorParams } from '../../workers/jobs/vault/jobs.ts';
+import type { ActorParams, RequestOrigin } from '../../workers/jobs/vault/jobs.ts';
 import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import type { Scope } from '../core/scopes.ts';
@@ -55,17 +55,7 @@ export function senderOf(aid: string, credentialId: string | undefined): string 
   return credentialId === undefined ? aid : `${aid}/${credentialId}`;
 }
 
-/** The way by which a request reaches data, as action logs name it. */
-export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
-
-/** The origin of a request. */
-export interface RequestOrigin {
-  readonly requestId: string;
-  /** The address of its client. */
-  readonly ip: string;
-  readonly userAgent: string;
-  readonly source: RequestSource;
-}
+export type RequestSource = RequestOrigin['source'];
 
 /** Counts that were handed over before the outcome of their request was known. */
 export interface UsageAhead {
@@ -193,5 +183,5 @@ export function actorOf(
   { ip, userAgent, source, endpointId, credentialId, requestId }: RequestContext,
   now: number,
 ): ActorParams {
-  return { ip, ua: userAgent, source, endpointId, credentialId, requestId, now };
+  return { ip, userAgent, source, endpointId, credentialId, requestId, now };
 }

@@ -25,18 +25,13 @@ export class CardMetadataSource {
     if (bin === undefined || issuerDigits === undefined) {
       return undefined;
     }
-    return { bin, brand: brand ?? 'unknown', issuer: await this.issuersOf(issuerDigits) };
-  }
-
-  private async issuersOf(digits: string): Promise<CardMetadata['issuer']> {
-    const known = this.known.get(digits);
-    if (known) {
-      return known;
+    let issuer = this.known.get(issuerDigits);
+    if (issuer === undefined) {
+      const text = await this.binStore.find(Number(issuerDigits));
+      issuer = text === undefined ? [] : parseIssuers(text);
+      this.known.set(issuerDigits, issuer);
     }
-    const text = await this.binStore.find(Number(digits));
-    const issuers = text === undefined ? [] : parseIssuers(text);
-    this.known.set(digits, issuers);
-    return issuers;
+    return { bin, brand: brand ?? 'unknown', issuer };
   }
 }
 

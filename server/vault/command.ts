@@ -1,10 +1,10 @@
 import { CommandError, defineCommand } from '../cli/command.ts';
 import { ACCOUNT, checkAccount, contextOf, type OperatorNeeds, withCommandErrors } from '../cli/operator.ts';
 import type { Metering } from '../request/metering.ts';
-import type { Erasure } from './erasure.ts';
+import type { ItemRemover } from './remover.ts';
 
 interface Needs extends OperatorNeeds {
-  readonly erasure: Erasure;
+  readonly remover: ItemRemover;
   readonly metering: Metering;
 }
 
@@ -15,7 +15,7 @@ const OPTIONS = {
   yes: { kind: 'flag', help: 'confirms the deletion' },
 } as const;
 
-/** `vault erase`. A command that was interrupted goes on when it is called again. */
+/** `vault erase`. Continues after an interruption when it is called again. */
 export const eraseCommand = defineCommand({
   words: ['erase'],
   options: OPTIONS,
@@ -40,7 +40,7 @@ export const eraseCommand = defineCommand({
       const ctx = await contextOf(needs, options);
       let next_token: string | undefined;
       do {
-        const erased = await needs.erasure.erase(ctx, { user, reference, next_token });
+        const erased = await needs.remover.erase(ctx, { user, reference, next_token });
         await needs.metering.settle(ctx);
         deleted += erased.deleted;
         next_token = erased.nextToken;

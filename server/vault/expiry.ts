@@ -32,11 +32,16 @@ export class ItemExpiry {
    * entry of the security log has their number for each key.
    */
   async sweep(aid: string): Promise<void> {
+    const { auditRetentionMs } = this.settings;
     for (const user of await this.keyStore.users(aid, undefined, -1)) {
       const key = await recover(this.keys.find({ aid }, user), 'key_not_found', undefined);
       let expired = 0;
       for (let number = 0; key !== undefined && number < this.store.buckets; number++) {
-        expired += await this.sweepBucket(aid, { kid: key.kid, number });
+        const bucket = { kid: key.kid, number };
+        expired += await this.removeDue(aid, bucket);
+        if (auditRetentionMs > 0) {
+          await this.removeDue(aid, bucket, auditRetentionMs);
+        }
       }
       if (expired > 0) {
         await this.audit.record({
@@ -51,16 +56,6 @@ export class ItemExpiry {
         });
       }
     }
-  }
-
-  /** Sweeps one bucket; returns the number of items that have expired. */
-  private async sweepBucket(aid: string, bucket: Bucket): Promise<number> {
-    const { auditRetentionMs } = this.settings;
-    const expired = await this.removeDue(aid, bucket);
-    if (auditRetentionMs > 0) {
-      await this.removeDue(aid, bucket, auditRetentionMs);
-    }
-    return expired;
   }
 
   /**

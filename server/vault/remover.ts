@@ -1,6 +1,7 @@
 import type { RemovalParams } from '../../workers/jobs/log-heads/jobs.ts';
 import type { ItemRef } from '../../workers/jobs/vault/jobs.ts';
 import { eachOf, pause } from '../core/concurrency.ts';
+import type { Cursors } from '../core/cursors.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { CLOSED_PAUSE_MS, type KeyOpener, type KeyRef } from '../key/opener.ts';
@@ -18,8 +19,17 @@ const BUCKETS_AT_ONCE = 4;
 /** Byte strings of each item in the output of the job `proveRemovals`. */
 const STRINGS = 4;
 
+/** Items that one call of `erase` deletes: about a second of work. */
+const ERASED_MAX = 10_000;
+
 /** The outcome of a deletion: done, or failed with this code. */
 type RemovedOrNot = 'removed' | ErrorCode;
+
+interface ItemsOfReference {
+  readonly user: string;
+  readonly reference: string;
+  readonly next_token?: string | undefined;
+}
 
 /** Deletes items on request. */
 export class ItemRemover {
@@ -29,6 +39,8 @@ export class ItemRemover {
     private readonly admission: Admission,
     private readonly keys: KeyOpener,
     private readonly metering: Metering,
+    private readonly cursors: Cursors,
+    private readonly erasedMax = ERASED_MAX,
   ) {}
 
   /**
@@ -76,6 +88,62 @@ export class ItemRemover {
     return items.map((item) => outcomes.get(item) ?? 'integrity_failed');
   }
 
+  /**
+   * Deletes the items of a reference, each as a single deletion would. Keeps no state between calls: each begins with the
+   * items that are left. An item that is stored meanwhile may stay. Returns the number of deleted items; with a token there are
+   * more. Rejects with `key_not_found` and `cursor_invalid`, and with `integrity_failed` when only damaged items are left.
+   */
+  async erase(
+    ctx: AccountContext,
+    { user, reference, next_token }: ItemsOfReference,
+  ): Promise<{ readonly deleted: number; readonly nextToken?: string }> {
+    const { aid } = ctx.account;
+    const scope = [aid, 'DELETE /v1/vault all', user, reference];
+    if (next_token !== undefined) {
+      this.cursors.verify(scope, next_token);
+    }
+    const { kid } = await this.keys.find(ctx.account, user);
+    const prefixes = await this.crypto.encodeReference({ aid, reference, exact: true });
+    const tokens = this.candidates(kid, prefixes);
+    let deleted = 0;
+    let isDamaged = false;
+    for (;;) {
+      const found = await take(tokens, this.erasedMax - deleted);
+      if (found.length === 0) {
+        break;
+      }
+      const items = found.map((token) => ({ token, reference }));
+      const outcomes = await this.remove(ctx, user, items, 0);
+      deleted += outcomes.filter((outcome) => outcome === 'removed').length;
+      isDamaged ||= outcomes.includes('integrity_failed');
+      if (deleted >= this.erasedMax) {
+        const more = await take(tokens, 1);
+        await tokens.return(undefined);
+        return more.length > 0 ? { deleted, nextToken: this.cursors.sign(scope, kid) } : { deleted };
+      }
+    }
+    if (isDamaged) {
+      throw new VaultError('integrity_failed');
+    }
+    return { deleted };
+  }
+
+  /**
+   * Yields the tokens that the reference index has under any of these prefixes, including those of other references with the
+   * same encoding. While the root is rotated, entries move from the first prefix to the second.
+   */
+  private async *candidates(kid: string, prefixes: readonly Uint8Array[]): AsyncGenerator<string, void> {
+    for (let number = 0; number < this.store.buckets; number++) {
+      for (const prefix of prefixes) {
+        for await (const positions of this.store.positionsByMember({ kid, number }, 'references', prefix)) {
+          for (const { token } of positions) {
+            yield token;
+          }
+        }
+      }
+    }
+  }
+
   /** Deletes items of one bucket, and returns those that changed meanwhile. `closed`: nothing was deleted. */
   private async removePiece(
     { aid, kid }: KeyRef,
@@ -117,6 +185,18 @@ export class ItemRemover {
     }
     return provenItems.filter((_, i) => removed[i] === 'changed');
   }
+}
+
+async function take(tokens: AsyncGenerator<string, void, undefined>, max: number): Promise<string[]> {
+  const taken: string[] = [];
+  while (taken.length < max) {
+    const { done, value } = await tokens.next();
+    if (done) {
+      break;
+    }
+    taken.push(value);
+  }
+  return taken;
 }
 
 /** Returns the removal of each item that the store has read (`replies`), or the code of an item that may not be removed. */

@@ -4,8 +4,8 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type ScopeRule } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import type { Erasure } from './erasure.ts';
 import type { VaultTrees } from './list/list.ts';
+import type { ItemRemover } from './remover.ts';
 import {
   ItemsReply,
   LogEntries,
@@ -22,7 +22,7 @@ import {
 import type { Vault } from './vault.ts';
 
 interface Needs {
-  readonly erasure: Erasure;
+  readonly remover: ItemRemover;
   readonly trees: VaultTrees;
   readonly vault: Vault;
 }
@@ -169,7 +169,7 @@ const removeItem = defineRoute({
       await services.vault.remove(ctx, { user, token, reference });
       return { json: { message: 'The item was deleted.' } };
     }
-    const { deleted, nextToken } = await services.erasure.erase(ctx, {
+    const { deleted, nextToken } = await services.remover.erase(ctx, {
       ...{ user, next_token },
       reference: needed(reference, 'query.reference'),
     });

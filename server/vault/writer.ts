@@ -90,18 +90,15 @@ export class ItemWriter {
         case 'closed':
         case 'stale':
           return outcome;
-        case 'clash':
-          if (facts.candidate > CANDIDATES_MAX) {
-            throw new VaultError('internal');
-          }
-          params = { ...params, candidate: facts.candidate + 1 };
-          continue;
         case 'exists':
           throw new VaultError('overloaded');
         case 'damaged':
           throw new VaultError('integrity_failed');
         default:
-          throw new VaultError('internal');
+          if (outcome.kind === 'changed' || facts.candidate > CANDIDATES_MAX) {
+            throw new VaultError('internal');
+          }
+          params = { ...params, candidate: facts.candidate + 1 };
       }
     }
   }

@@ -24,8 +24,8 @@ import type { UsageReports } from '../../server/usage/usage.ts';
 import type { Utility } from '../../server/utility/utility.ts';
 import type { Batches } from '../../server/vault/batch/batches.ts';
 import type { StoreBatches } from '../../server/vault/batch/store-batch.ts';
-import type { Erasure } from '../../server/vault/erasure.ts';
 import type { VaultTrees } from '../../server/vault/list/list.ts';
+import type { ItemRemover } from '../../server/vault/remover.ts';
 import type { Vault } from '../../server/vault/vault.ts';
 import { createStubEndpoints, stub, stubCredentials, stubJobs } from './stub-endpoints.ts';
 
@@ -90,7 +90,7 @@ function stubVault(
   note: Note,
 ): Pick<
   AppParts,
-  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'erasure' | 'keys' | 'recoveries'
+  'vault' | 'trees' | 'storeBatches' | 'batches' | 'exports' | 'remover' | 'keys' | 'recoveries'
 > {
   const recovery = { user: 'u1', threshold: 2, shares: [] };
   return {
@@ -122,7 +122,7 @@ function stubVault(
       deleteBatch: note('deleteBatch', () => ({ reply: { results: [] }, replayed: false })),
     }),
     exports: stub<Exports>({ exportItems: note('exportItems', () => streamOf('age-encryption.org/v1')) }),
-    erasure: stub<Erasure>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
+    remover: stub<ItemRemover>({ erase: note('erase', () => ({ deleted: 2, nextToken: 'more' })) }),
     keys: stub<Keys>({
       create: note('createKey', () => ({
         reply: { user: 'u1', passphrase: new Secret('generated-passphrase') },

@@ -76,7 +76,7 @@ export interface BenchItem {
   readonly fields: { item: Uint8Array; meta: Uint8Array; sad: Uint8Array; logTail: Uint8Array };
 }
 
-const actor = { ip: '203.0.113.7', ua: 'shop/1', requestId: 'request-1', now: NOW } as const;
+const actor = { ip: '203.0.113.7', userAgent: 'shop/1', requestId: 'request-1', now: NOW } as const;
 
 function storeParams(changes: Partial<StoreParams> = {}): StoreParams {
   return {

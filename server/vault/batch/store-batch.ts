@@ -20,7 +20,7 @@ import { requireKey } from '../../request/permission.ts';
 import { BODY_BYTES } from '../../schema/body-bytes.ts';
 import { stringAt } from '../list/page.ts';
 import type { TokenInfo } from '../schema.ts';
-import type { ItemStore, ItemWrite, LogEnd, WriteOutcome } from '../store/items.ts';
+import type { ItemStore, ItemWrite, WriteOutcome } from '../store/items.ts';
 import { CANDIDATES_MAX, type ItemWriter, LOGS_MAX } from '../writer.ts';
 import { BATCH_ITEMS_MAX, type BatchError, type StoreBatchReply } from './schema.ts';
 
@@ -67,12 +67,14 @@ interface Sealed {
   readonly write: ItemWrite & BatchFacts;
 }
 
-/** The step after one write: none, a write after the existing log, or another candidate. */
-type Next =
-  | Retry
-  | { readonly kind: 'settled' }
-  | { readonly kind: 'again' | 'clash'; readonly sealed: Sealed };
-const SETTLED: Next = { kind: 'settled' };
+/** One round of writes: the items that have no result yet, and the reason to repeat the attempt, if there is one. */
+interface Round {
+  /** Items to write after an existing log. */
+  readonly again: Sealed[];
+  /** Items whose token belongs to another number. */
+  readonly clashes: Sealed[];
+  retry?: Retry;
+}
 
 /** Stores batches, of requests and of imports, each item with its own outcome. */
 export class StoreBatches {
@@ -230,60 +232,43 @@ export class StoreBatches {
     return done(sealed);
   }
 
-  /** Writes sealed items, and seals those whose tokens belong to other numbers again, until their tokens are free. */
+  /** Writes sealed items until each has its result; one whose token belongs to another number is sealed with another token. */
   private async writeSealed(attempt: Attempt, sealed: readonly Sealed[]): Promise<Done<undefined> | Retry> {
-    const written = await this.writeAll(attempt, sealed);
-    if (written.kind !== 'done') {
-      return written;
-    }
-    for (const { index, write } of written.value) {
-      if (write.candidate > CANDIDATES_MAX) {
-        throw new VaultError('internal');
-      }
-      const next = await this.sealPiece(attempt, [index], write.candidate + 1);
-      const again = next.kind === 'done' ? await this.writeSealed(attempt, next.value) : next;
-      if (again.kind !== 'done') {
-        return again;
-      }
-    }
-    return done(undefined);
-  }
-
-  /** Writes sealed items until each has its result; returns those whose token belongs to another number. */
-  private async writeAll(
-    attempt: Attempt,
-    sealed: readonly Sealed[],
-  ): Promise<Done<readonly Sealed[]> | Retry> {
     const { aid } = attempt.key;
-    const clashes: Sealed[] = [];
     let left = sealed;
-    // Counts consecutive tries without a further result: a batch may have many items of one token.
+    // Counts consecutive tries without a further result or token: a batch may have many items of one token.
     for (let tries = 0; left.length > 0; ) {
       if (tries > LOGS_MAX) {
         throw new VaultError('overloaded');
       }
       const { groups, later } = this.byBucket(attempt.key, left);
-      const next = await Promise.all(
-        groups.map(async ([bucket, group]) => {
-          const writes = group.map(({ write }) => write);
-          const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes));
-          return Promise.all(
-            group.map((item, i) => this.settleItem(attempt, item, outcomes[i] ?? { kind: 'damaged' })),
-          );
-        }),
-      );
-      const again: Sealed[] = [];
-      for (const step of next.flat()) {
-        if ('sealed' in step) {
-          (step.kind === 'again' ? again : clashes).push(step.sealed);
-        } else if (step.kind !== 'settled') {
-          return step;
-        }
+      const round: Round = { again: [], clashes: [] };
+      const writeGroup = async ([bucket, group]: readonly [Bucket, readonly Sealed[]]): Promise<void> => {
+        const writes = group.map(({ write }) => write);
+        const outcomes = await this.admission.piece(aid, () => this.store.writeMany(bucket, writes));
+        await Promise.all(
+          group.map((item, i) => this.settle(attempt, item, outcomes[i] ?? { kind: 'damaged' }, round)),
+        );
+      };
+      await Promise.all(groups.map(writeGroup));
+      const { again, clashes, retry } = round;
+      if (retry) {
+        return retry;
       }
       tries = again.length + later.length < left.length ? 0 : tries + 1;
+      for (const { index, write } of clashes) {
+        if (write.candidate > CANDIDATES_MAX) {
+          throw new VaultError('internal');
+        }
+        const next = await this.sealPiece(attempt, [index], write.candidate + 1);
+        if (next.kind !== 'done') {
+          return next;
+        }
+        again.push(...next.value);
+      }
       left = [...again, ...later];
     }
-    return done(clashes);
+    return done(undefined);
   }
 
   /** Groups items by bucket, one of each token; further items of a token come `later`. */
@@ -313,41 +298,48 @@ export class StoreBatches {
   }
 
   /** Notes the result of a write. Without a promise for most items: a batch has many. */
-  private settleItem(attempt: Attempt, sealed: Sealed, outcome: WriteOutcome): Next | Promise<Next> {
-    const { key, results } = attempt;
+  private settle(
+    { ctx, key, results }: Attempt,
+    sealed: Sealed,
+    outcome: WriteOutcome,
+    round: Round,
+  ): undefined | Promise<void> {
     const { index, write } = sealed;
-    const fails = (failed: 'integrity_failed' | 'token_exists', field?: string): Next => {
-      results[index] = failedItem({ failed, field });
-      return SETTLED;
-    };
-    const taken = `body.items[${index}].token`;
     switch (outcome.kind) {
       case 'ok': {
-        const settle = (info: TokenInfo): Next => {
-          results[index] = info;
-          return SETTLED;
-        };
         const info = this.writer.tokenInfo(write, key.user, outcome);
-        return info instanceof Promise ? info.then(settle) : settle(info);
+        if (info instanceof Promise) {
+          return info.then((shown) => {
+            results[index] = shown;
+          });
+        }
+        results[index] = info;
+        return undefined;
       }
       case 'damaged':
-        return fails('integrity_failed');
+        results[index] = failedItem({ failed: 'integrity_failed' });
+        return undefined;
       case 'exists':
-        // An expired token is taken too: it belongs to its number, and its log is kept.
-        return write.isKept ? fails('token_exists', taken) : this.logAgain(attempt, sealed, outcome);
       case 'clash':
-        return write.isKept ? fails('token_exists', taken) : { kind: 'clash', sealed };
+        if (write.isKept) {
+          // An expired token is taken too: it belongs to its number, and its log is kept.
+          results[index] = failedItem({ failed: 'token_exists', field: `body.items[${index}].token` });
+          return undefined;
+        }
+        if (outcome.kind === 'exists') {
+          return this.writer
+            .sealEntry(this.writer.settingsOf(ctx, key), write.token, outcome)
+            .then((logEntry) => void round.again.push({ index, write: { ...write, logEntry } }));
+        }
+        round.clashes.push(sealed);
+        return undefined;
       case 'closed':
       case 'stale':
-        return outcome;
+        round.retry = outcome;
+        return undefined;
       default:
         throw new VaultError('internal');
     }
-  }
-
-  private async logAgain({ ctx, key }: Attempt, { index, write }: Sealed, end: LogEnd): Promise<Next> {
-    const logEntry = await this.writer.sealEntry(this.writer.settingsOf(ctx, key), write.token, end);
-    return { kind: 'again', sealed: { index, write: { ...write, logEntry } } };
   }
 }
 

@@ -1,4 +1,3 @@
-import type { ItemFilter } from '../../../workers/jobs/vault/jobs.ts';
 import { preferredLimit } from '../../account/preference-values.ts';
 import { streamOf } from '../../core/byte-stream.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -24,8 +23,7 @@ import {
   type PageOptions,
   textAt,
 } from './page.ts';
-import type { ListPlanner, PlanRequest } from './plan.ts';
-import type { ListFilter, Range } from './range.ts';
+import type { ListFilter, ListPlanner, PlanRequest, Range } from './plan.ts';
 
 /** Pages that are read, opened or logged ahead of the one that is being sent. Many listings without data may wait unread. */
 const PAGES_AHEAD = { full: 3, meta: 2 } as const;
@@ -123,8 +121,8 @@ export class VaultTrees {
     return this.startTree('list', request, { part: 'meta' }, async (key, page) => {
       if (request.only) {
         // Rejects with `key_changed` if the generation of the key was no longer the newest after the page was read.
-        const noItems = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
-        await this.pages.log(key, noItems, []);
+        const buckets = page.buckets.map(({ bucket }) => ({ bucket, indexes: [], tokens: [] }));
+        await this.pages.log(key, { ...page, buckets }, [], []);
       }
       return this.listPage(key, request.filter, page);
     });
@@ -199,7 +197,7 @@ export class VaultTrees {
   /** Opens a page, and returns the texts of the items that still exist. */
   private async openPage(request: OpenTreeRequest, page: ItemPage): Promise<readonly Uint8Array[]> {
     const { filter, view, write } = request;
-    const { texts, cards, isLogged, logged } = await this.pages.open(request, page, itemFilter(filter));
+    const { texts, cards, isLogged, logged } = await this.pages.open(request, page, filter);
     if (!view.wantsCard && write === undefined && logged === countOf(texts)) {
       return joinedTexts(texts);
     }
@@ -216,19 +214,13 @@ export class VaultTrees {
   }
 
   private async listPage({ aid, kid }: KeyRef, filter: ListFilter, page: ItemPage) {
-    const params = { aid, kid, now: this.now(), ...itemFilter(filter) };
+    const params = { aid, kid, now: this.now(), ...filter };
     return joinedTexts(await this.crypto.listItems({ params, page: page.fields }));
   }
 }
 
 function filterOf({ preferences }: Account, input: ListFilter): ListFilter {
   return { ...input, limit: preferredLimit(preferences, input.limit, LIMIT) };
-}
-
-/** Returns the part of a filter that a thread compares. */
-function itemFilter(filter: ListFilter): ItemFilter {
-  const { reference, reference_prefix: referencePrefix, metadata, expires_before: expiresBefore } = filter;
-  return { reference, referencePrefix, metadata, expiresBefore };
 }
 
 /**

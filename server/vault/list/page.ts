@@ -11,7 +11,7 @@ import { type AccountContext, actorOf } from '../../request/context.ts';
 import type { Metering } from '../../request/metering.ts';
 import type { ReadView } from '../reader.ts';
 import type { ItemStore } from '../store/items.ts';
-import { mergePositions, type Placed, type Range } from './range.ts';
+import { mergePositions, type Placed, type Range } from './plan.ts';
 
 /** Items in a first page: few where they are opened, so that the reply begins soon and unknown sizes do no harm. */
 const PAGE_ITEMS_FIRST = { full: 32, meta: 512 } as const;
@@ -125,24 +125,21 @@ export class ItemPages {
   ) {
     const { aid, kid } = key;
     const params = { aid, kid, ...actorOf(ctx, this.now()), ...masks, ...select };
-    const decrypt = async (fields: PageFields) => {
-      const result = await this.crypto.decryptItems({ params, opening, rules, page: fields });
-      if (result.kind === 'warm_miss') {
-        throw new VaultError('key_changed');
-      }
-      return result;
-    };
-    const first = await recover(decrypt(page.fields), 'integrity_failed', undefined);
-    const isWhole = first?.failed.every(({ code }) => code !== 'integrity_failed');
-    const { texts, cards, failed, logEntries } =
-      first && isWhole ? first : await decrypt(await this.readAgain(key, page));
-    const isLogged: boolean[] = page.places.map(() => false);
-    const present = await this.log(key, page.buckets, logEntries);
-    for (const [n, { indexes }] of page.buckets.entries()) {
-      for (const [i, index] of indexes.entries()) {
-        isLogged[index] = present[n]?.[i] === true;
-      }
+    const decrypt = (fields: PageFields) =>
+      this.crypto.decryptItems({ params, opening, rules, page: fields });
+    let opened = await recover(decrypt(page.fields), 'integrity_failed', undefined);
+    if (
+      opened === undefined ||
+      (opened.kind === 'opened' && opened.failed.some(({ code }) => code === 'integrity_failed'))
+    ) {
+      opened = await decrypt(await this.readAgain(key, page));
     }
+    if (opened.kind === 'warm_miss') {
+      throw new VaultError('key_changed');
+    }
+    const { texts, cards, failed, logEntries } = opened;
+    const isLogged = page.places.map(() => false);
+    await this.log(key, page, logEntries, isLogged);
     const logged = isLogged.filter(Boolean).length;
     if (logged > 0) {
       this.metering.count(ctx, operation, logged);
@@ -161,25 +158,27 @@ export class ItemPages {
   }
 
   /**
-   * Appends the log entries of a page. Returns for each bucket which of its items still exist and are logged. Rejects with
-   * `key_changed` if the generation of the key is no longer the newest.
+   * Appends the log entries of a page, by bucket, and sets `isLogged` for each item that still exists and is logged. Rejects
+   * with `key_changed` if the generation of the key is no longer the newest.
    */
   log(
-    key: KeyRef,
-    buckets: ItemPage['buckets'],
+    { aid, gen }: KeyRef,
+    { buckets }: ItemPage,
     entries: readonly Packed[],
-  ): Promise<readonly (readonly boolean[])[]> {
-    return Promise.all(
-      buckets.map(async ({ bucket, tokens }, n) => {
-        const outcome = await this.admission.piece(key.aid, () =>
-          this.store.appendLog(bucket, tokens, entries[n] ?? [], key.gen),
-        );
-        if (outcome.kind !== 'appended') {
-          throw new VaultError('key_changed');
-        }
-        return outcome.present;
-      }),
-    );
+    isLogged: boolean[],
+  ): Promise<unknown> {
+    const append = async ({ bucket, indexes, tokens }: BucketItems, n: number): Promise<void> => {
+      const outcome = await this.admission.piece(aid, () =>
+        this.store.appendLog(bucket, tokens, entries[n] ?? [], gen),
+      );
+      if (outcome.kind !== 'appended') {
+        throw new VaultError('key_changed');
+      }
+      for (const [i, index] of indexes.entries()) {
+        isLogged[index] = outcome.present[i] === true;
+      }
+    };
+    return Promise.all(buckets.map(append));
   }
 }
 

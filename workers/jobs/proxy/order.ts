@@ -108,7 +108,7 @@ export function commonFacts(
   { facts }: ParsedOrder,
   key: UnlockedKey,
 ) {
-  const { account, user, kid, ip, ua, actor, credentialId, forcedMask, attempts, requestId } = params;
+  const { account, user, kid, ip, userAgent, actor, credentialId, forcedMask, attempts, requestId } = params;
   return {
     account,
     user,
@@ -116,7 +116,7 @@ export function commonFacts(
     gen: generationOf(key).gen,
     summary: params.summary || undefined,
     ip,
-    ua,
+    ua: userAgent,
     actor,
     credentialId,
     forcedMask: forcedMask && credentialId !== undefined ? true : undefined,

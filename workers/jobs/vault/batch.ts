@@ -21,7 +21,7 @@ import {
   type StoreParams,
 } from './jobs.ts';
 import { createPacking, endString, packed, writeBytes } from './page.ts';
-import { type ItemWriter, sealNew } from './records.ts';
+import { type ItemWriter, invalidAt, sealNew } from './records.ts';
 
 const HEAD_NAMES = ['user', 'items', 'return_fingerprint', 'return_card_metadata'];
 const ITEM_NAMES = ['data', 'number', 'reference', 'algorithm', 'ttl', 'metadata'];
@@ -30,10 +30,6 @@ const LINE_NAMES = [...ITEM_NAMES, 'token', 'stored_at', 'expires_at', 'card'];
 const REFERENCE_MAX = 255;
 /** Bytes of an item besides its content. */
 const STRINGS_BYTES = 768;
-
-function invalid(field: string, expected: string): VaultError {
-  return new VaultError('invalid_request', { field, expected });
-}
 
 type Members = ReadonlyMap<string, Uint8Array>;
 
@@ -49,7 +45,7 @@ function flagOf(members: Members, name: string): boolean | undefined {
   const text = members.get(name);
   const value = text === undefined ? null : parseJson(text);
   if (value !== null && typeof value !== 'boolean') {
-    throw invalid(`body.${name}`, 'must be `true` or `false`');
+    throw invalidAt(`body.${name}`, 'must be `true` or `false`');
   }
   return value ?? undefined;
 }
@@ -59,7 +55,7 @@ function textOf(members: Members, name: string): string | undefined {
   const text = members.get(name);
   const value = text === undefined ? null : parseJson(text);
   if (value !== null && typeof value !== 'string') {
-    throw invalid(`query.${name}`, 'must be a text');
+    throw invalidAt(`query.${name}`, 'must be a text');
   }
   return value ?? undefined;
 }
@@ -70,7 +66,7 @@ function referenceOf(members: Members): string | undefined {
     reference !== undefined &&
     (reference === '' || reference.length > REFERENCE_MAX || !reference.isWellFormed())
   ) {
-    throw invalid('query.reference', 'must have 1 to 255 characters');
+    throw invalidAt('query.reference', 'must have 1 to 255 characters');
   }
   return reference;
 }
@@ -80,7 +76,7 @@ function expiryOf(members: Members, now: number): number | undefined {
   const text = textOf(members, 'expires_at');
   const at = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && (at === undefined || at <= now || at > now + DURATION_MS_MAX)) {
-    throw invalid('query.expires_at', 'must be a time in the future, at most ten years ahead');
+    throw invalidAt('query.expires_at', 'must be a time in the future, at most ten years ahead');
   }
   return at;
 }
@@ -116,11 +112,11 @@ function sealOne(
   }
   const members = splitObject(text);
   if (members === undefined) {
-    throw invalid('query', 'must be an object');
+    throw invalidAt('query', 'must be an object');
   }
   const data = members.get('data');
   if (data === undefined) {
-    throw invalid('query.data', 'is missing');
+    throw invalidAt('query.data', 'is missing');
   }
   if (params.refuseUnknown) {
     refuseUnknown('query', members, imported ? LINE_NAMES : ITEM_NAMES);
@@ -151,18 +147,18 @@ export const BATCH_HANDLERS: ThreadHandlers<typeof BATCH_JOBS> = {
     }
     const members = splitObject(body);
     if (members === undefined) {
-      throw invalid('body', 'must be a JSON object');
+      throw invalidAt('body', 'must be a JSON object');
     }
     if (params.refuseUnknown) {
       refuseUnknown('body', members, HEAD_NAMES);
     }
     const user = parseJson(members.get('user') ?? Buffer.from('null'));
     if (typeof user !== 'string' || !isIdentifier(user)) {
-      throw invalid('body.user', 'must be the identifier of a key');
+      throw invalidAt('body.user', 'must be the identifier of a key');
     }
     const items = splitList(members.get('items') ?? EMPTY, params.itemsMax);
     if (items === undefined || items.length === 0) {
-      throw invalid('body.items', `must be a list of 1 to ${params.itemsMax} items`);
+      throw invalidAt('body.items', `must be a list of 1 to ${params.itemsMax} items`);
     }
     const card = flagOf(members, 'return_card_metadata');
     const head = { user, return_fingerprint: flagOf(members, 'return_fingerprint') ?? false };

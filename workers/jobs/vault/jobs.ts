@@ -20,16 +20,22 @@ import { defineJob, singlesOf } from '../define.ts';
 import { type KeyName, OPENING } from '../key/jobs.ts';
 import { laneByRules, RULES } from '../rule/jobs.ts';
 
-/** The actor, for the action log. */
-export interface ActorParams {
+/** The origin of a request. */
+export interface RequestOrigin {
+  readonly requestId: string;
+  /** The address of its client. */
   readonly ip: string;
-  readonly ua: string;
+  readonly userAgent: string;
+  /** The way by which it reaches data, as action logs name it. */
   readonly source: 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
+}
+
+/** The actor, for the action log. */
+export interface ActorParams extends RequestOrigin {
   /** The endpoint that is used, if one is. */
   readonly endpointId?: string | undefined;
   /** The API credential that is used, if one is. */
   readonly credentialId?: string | undefined;
-  readonly requestId: string;
   /** ms since 1970. */
   readonly now: number;
 }
@@ -149,11 +155,11 @@ export interface ShownLogEntry {
 /** Selects items of a page by their opened metadata. */
 export interface ItemFilter {
   readonly reference?: string | undefined;
-  readonly referencePrefix?: string | undefined;
+  readonly reference_prefix?: string | undefined;
   /** All of them must match. */
   readonly metadata?: readonly MetadataPair[] | undefined;
   /** ms since 1970; exclusive. */
-  readonly expiresBefore?: number | undefined;
+  readonly expires_before?: number | undefined;
 }
 
 /** The error of one of several items, as a single one would fail. */
@@ -219,14 +225,12 @@ const STORED = {
 export const STORED_STRINGS = 7;
 /** An item to be written. */
 export const STORED_PARTS = oneOf({ stored: STORED });
-/** The same in a thread and on the server's side. */
 export type StoredParts = Taken<typeof STORED_PARTS>;
 
 /** An item as stored in Redis (`sad` may be empty), and the last 16 bytes of the newest entry of its log. */
 export const SEALED_ITEM = message({ item: bytes, meta: bytes, sad: bytes, logTail: bytes });
 /** Concatenated byte strings, and the end of each; an empty one ends at the end of the one before. */
 export const PACKED = message({ bytes, ends: words });
-/** The same on both sides. */
 export type Packed = Taken<typeof PACKED>;
 
 /** A page of items as the store reads it. */
@@ -239,9 +243,7 @@ export const PAGE = message({
   /** The items in RESP2, as `ItemStore.readMany` returns them. */
   replies: bytes,
 });
-/** A page on the server's side. */
 export type PageFields = Given<typeof PAGE>;
-/** A page in a thread. */
 export type ThreadPage = Taken<typeof PAGE>;
 
 /** Jobs on items. A passphrase is needed where a blob or an opening is given, and nowhere else. */
@@ -298,7 +300,7 @@ export const ITEM_JOBS = {
   /** Metadata without sensitive authentication data; undefined when the item has none. */
   dropSad: defineJob({
     lane: 'hot',
-    input: message({ name: json<KeyName & { readonly token: string }>(), meta: bytes }),
+    input: message({ name: json<ItemName>(), meta: bytes }),
     output: optional(bytes),
   }),
   /** An entry of the action log that follows the entry with the given last bytes. */

@@ -172,12 +172,12 @@ export function packed({ bytes, ends, at }: Packing): Packed {
 /** Returns true if an item exists and matches a filter. */
 function matches(meta: OpenedMeta, filter: ItemFilter & { readonly now: number }): boolean {
   const { reference, expiresAtMs } = meta;
-  const { metadata, expiresBefore } = filter;
+  const { metadata, reference_prefix: prefix, expires_before: before } = filter;
   return (
     (expiresAtMs === undefined || expiresAtMs > filter.now) &&
     (filter.reference === undefined || reference === filter.reference) &&
-    (filter.referencePrefix === undefined || (reference?.startsWith(filter.referencePrefix) ?? false)) &&
-    (expiresBefore === undefined || (expiresAtMs !== undefined && expiresAtMs < expiresBefore)) &&
+    (prefix === undefined || reference?.startsWith(prefix) === true) &&
+    (before === undefined || (expiresAtMs !== undefined && expiresAtMs < before)) &&
     (metadata === undefined || hasPairs(metadataOf(meta), metadata))
   );
 }

@@ -2,6 +2,12 @@ import { VaultError } from '../../../server/core/errors.ts';
 import { findNumber } from '../../../server/domain/card/number.ts';
 import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
+import {
+  formatToken,
+  isClashProne,
+  keptAlgorithm,
+  parseAlgorithm,
+} from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import {
   type JsonObject,
@@ -15,13 +21,21 @@ import { type CardSummary, cardSummary } from '../../../server/domain/reply/stor
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
 import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
 import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
-import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
+import {
+  encodeReference,
+  fingerprintOf,
+  identityTag,
+  metadataDigest,
+  tokenDigest,
+} from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
-import { concat, EMPTY, equalBytes, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { concat, EMPTY, equalBytes, IntegrityError, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { formatUuid, randomBytes, UUID_BYTES } from '../../crypto/primitives/random.ts';
+import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import { parseOwn, type ThreadContext } from '../context.ts';
 import type { KeyName } from '../key/jobs.ts';
 import type {
@@ -33,7 +47,6 @@ import type {
   StoreParams,
   UpdateParams,
 } from './jobs.ts';
-import { type ChosenToken, chooseToken } from './token.ts';
 import { cardFacts } from './view.ts';
 
 /** Redis expires sensitive authentication data by its own clock, which may be this much ahead of ours. */
@@ -125,6 +138,11 @@ export function metadataOf({ metadata }: OpenedMeta): ItemMetadata | undefined {
   return metadata === undefined ? undefined : parseOwn(utf8(metadata));
 }
 
+/** Makes the error of an invalid parameter. */
+export function invalidAt(field: string, expected: string): VaultError {
+  return new VaultError('invalid_request', { field, expected });
+}
+
 /**
  * Parses the facts that were sent: undefined if not sent, `null` if removed. `invalid_request` and `metadata_sensitive` at
  * `query.ttl` and `query.metadata`.
@@ -135,7 +153,7 @@ function readFacts({ ttl, metadata: text, now }: SentFacts & ActorParams): {
 } {
   const expiresAt = ttl === undefined ? undefined : endOf(ttl, now);
   if (ttl !== undefined && expiresAt === undefined) {
-    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
+    throw invalidAt('query.ttl', DURATION_EXPECTED);
   }
   if (text === undefined) {
     return { expiresAt };
@@ -145,7 +163,7 @@ function readFacts({ ttl, metadata: text, now }: SentFacts & ActorParams): {
   try {
     value = parseJson(utf8(text));
   } catch {
-    throw new VaultError('invalid_request', { field, expected: 'must be the JSON text of an object' });
+    throw invalidAt(field, 'must be the JSON text of an object');
   }
   return { expiresAt, metadata: readMetadata(value, field) ?? null };
 }
@@ -198,21 +216,12 @@ export function logEntry(
   tail: Uint8Array,
   outcome: LogOutcome = 'ok',
 ): Uint8Array {
-  const { aid, kid, seen, now, source, ip, ua, requestId } = params;
+  const { aid, kid, seen, now: timeMs, source, ip, userAgent, requestId } = params;
   const { endpointId: endpoint = '', credentialId: credential = '' } = params;
   const seenTag = seen === 0 ? NO_TAIL : tail;
   const content = {
-    seenLength: seen,
-    seenTag,
-    timeMs: now,
-    action,
-    source,
-    outcome,
-    ip,
-    userAgent: ua,
-    endpoint,
-    credential,
-    requestId,
+    ...{ seenLength: seen, seenTag, timeMs, action, source, outcome },
+    ...{ ip, userAgent, endpoint, credential, requestId },
   };
   const entry = sealLogEntry(sealer, { env, aid, kid, token }, content);
   const out = new Uint8Array(NAMED_BYTES + entry.length);
@@ -224,6 +233,53 @@ export function logEntry(
 
 /** The owner that an item is sealed to, and the key of its token; an empty `tokenKey` makes random tokens only. */
 export type ItemWriter = ItemOwner & { readonly tokenKey: Uint8Array };
+
+/** Skipped candidates in a row that cannot happen randomly (each is skipped with less than 3% probability). */
+const CANDIDATES_MAX = 64;
+
+/** A token, with the number of the candidate that it was, and its identity tag (may be empty). */
+interface ChosenToken {
+  readonly token: string;
+  readonly candidate: number;
+  readonly identity: Uint8Array;
+}
+
+/** Returns a random token, or the same one for the same seed. */
+function uuidOf(seed: string | undefined): string {
+  return formatUuid(
+    seed === undefined ? randomBytes(UUID_BYTES) : sha256(utf8(`token ${seed}`)).subarray(0, UUID_BYTES),
+  );
+}
+
+/** Chooses the token of a number. A token that another vault made is kept, such that no token of this vault takes its place. */
+function chooseToken(tokenKey: Uint8Array, number: string, params: StoreParams): ChosenToken {
+  const { token: kept, reference, seed } = params;
+  const algorithm = kept === undefined ? parseAlgorithm(params.algorithm) : keptAlgorithm(kept, number);
+  if (algorithm === undefined) {
+    throw kept === undefined
+      ? invalidAt('query.algorithm', 'must be a format of tokens')
+      : invalidAt('query.token', 'must have the form of a token that a vault makes of this number');
+  }
+  const identityOf = () =>
+    isClashProne(algorithm, number) ? identityTag(tokenKey, number, reference) : EMPTY;
+  if (kept !== undefined) {
+    return { token: kept, candidate: 0, identity: identityOf() };
+  }
+  if (algorithm.kind === 'uuid') {
+    return { token: uuidOf(seed), candidate: 0, identity: EMPTY };
+  }
+  // Without a token key the tokens could be guessed.
+  if (tokenKey.length === 0) {
+    throw new IntegrityError('key');
+  }
+  for (let candidate = params.candidate; candidate < params.candidate + CANDIDATES_MAX; candidate++) {
+    const token = formatToken(algorithm, number, tokenDigest(tokenKey, number, reference, candidate));
+    if (token !== undefined) {
+      return { token, candidate, identity: identityOf() };
+    }
+  }
+  throw new VaultError('internal');
+}
 
 interface SealRequest {
   readonly params: KeyName & ActorParams & Seen & { readonly reference?: string | undefined };
