@@ -1,7 +1,7 @@
 /** The meaning of a value of a card, according to its name. */
 export type CardRole = 'number' | 'cvv' | 'month' | 'year' | 'expiry' | 'holder';
 
-/** A role, and whether the name alone is sufficient: a weak one only counts next to a number. */
+/** A role; a weak name only counts next to a number. */
 export interface NamedRole {
   readonly role: CardRole;
   readonly strong: boolean;
@@ -70,8 +70,8 @@ function strongRole(name: string): CardRole | undefined {
 }
 
 /**
- * The role of a value according to its name, in common spellings: `card_number`, `cardNumber` and `Card-Number` are
- * equal. The name of its parent counts as well: `month` in `expiry`, `number` in `card`.
+ * The role of a value by its name, in common spellings: `card_number`, `cardNumber` and `Card-Number` are equal. The
+ * name of its parent counts as well: `month` in `expiry`, `number` in `card`.
  */
 export function cardRole(name: string, within: string): NamedRole | undefined {
   const own = plain(name);

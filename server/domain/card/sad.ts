@@ -22,7 +22,7 @@ export interface SplitObject {
   readonly part1?: Uint8Array;
 }
 
-/** The state of a split: both outputs, and the number of splices so far. */
+/** The state of a split. */
 interface Split {
   readonly kept: JsonWriter;
   readonly taken: JsonWriter;
@@ -35,7 +35,6 @@ const SPLICE_HEADER_BYTES = 8;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** Writes a number in big-endian order. */
 function setUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -57,15 +56,13 @@ function openSplice(split: Split): number {
   return start;
 }
 
-/** Writes the length of a splice. */
 function closeSplice(taken: JsonWriter, start: number): void {
   setUint32(taken.bytes, start + 4, taken.at - start - SPLICE_HEADER_BYTES);
 }
 
 /**
- * Writes an object to `kept` and its removed members to `taken`. A run of adjacent removed members is one splice,
- * which contains the commas that it needs: before it if a kept member precedes, otherwise after it if a kept member
- * follows.
+ * Writes an object to `kept` and its removed members to `taken`. A run of adjacent removed members is one splice with
+ * the commas that it needs: before it if a kept member precedes, otherwise after it if one follows.
  */
 function splitObject(split: Split, object: JsonObject): void {
   const { kept, taken } = split;
@@ -130,9 +127,9 @@ function splitArray(split: Split, items: readonly JsonValue[]): void {
 }
 
 /**
- * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, in any
- * case, at any depth, also inside arrays. `part0` is the compact JSON of the rest; `part1` is absent if there is no
- * such data. {@link joinSad} of both is, byte for byte, the compact JSON of the whole object.
+ * Separates the sensitive authentication data (PCI DSS 3.3.1) from an object: every member with such a name, at any
+ * depth. `part0` is the compact JSON of the rest; `part1` is absent if there is no such data. {@link joinSad} restores
+ * the compact JSON of the whole object, byte for byte.
  */
 export function splitSad(object: JsonObject): SplitObject {
   const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
@@ -150,8 +147,8 @@ function damaged(): never {
 }
 
 /**
- * Joins the parts of {@link splitSad}, byte for byte, without parsing the JSON. Throws an Error for splices that do
- * not fit: truncated, too long, not in order, or outside `part0`.
+ * Joins the parts of {@link splitSad} without parsing the JSON. Throws an Error for splices that are truncated, too
+ * long, out of order, or outside `part0`.
  */
 export function joinSad(part0: Uint8Array, part1: Uint8Array): Uint8Array {
   const view = new DataView(part1.buffer, part1.byteOffset, part1.byteLength);

@@ -19,10 +19,7 @@ const TEST_CARDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/**
- * Whether a number is a published test number, which production does not store (PCI DSS 6.5.6). Only digits are
- * compared, so spaces, dashes and other characters do not hide one.
- */
+/** Tells whether the digits of a text are a published test number, which production does not store (PCI DSS 6.5.6). */
 export function isTestCard(number: string): boolean {
   return TEST_CARDS.has(onlyDigits(number));
 }

@@ -1,9 +1,9 @@
 /** Handlers of the jobs on single items and their logs, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { keepNumbers, mergeFirstLevel } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { keepNumbers, mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { formatStoredAt } from '../../../server/domain/text/time.ts';
 import { sealMeta } from '../../crypto/item/meta.ts';
 import { earlierExpiry } from '../../crypto/item/patch.ts';

@@ -1,5 +1,5 @@
 import { VaultError } from '../../../server/core/errors.ts';
-import { findNumber } from '../../../server/domain/card/number.ts';
+import { findNumber, mergeFirstLevel } from '../../../server/domain/card/number.ts';
 import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
@@ -9,10 +9,9 @@ import {
   parseJson,
   parseStoredObject,
 } from '../../../server/domain/json/json.ts';
-import { mergeFirstLevel } from '../../../server/domain/mask/merge.ts';
 import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/metadata.ts';
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
-import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
+import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/time.ts';
 import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
 import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
 import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
