@@ -3,7 +3,7 @@ import { VaultError } from '../core/errors.ts';
 import { encodeSecret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { hasGeneratedForm, isFastHash, type PasswordHash, pepperIdOf } from '../domain/account.ts';
-import { parseDuration } from '../domain/text/duration.ts';
+import { parseDuration } from '../domain/text/time.ts';
 import type { AccountRecord, AccountRecords, KnownAccount } from './records.ts';
 
 /** The name of the decoy, which no account has. */

@@ -7,7 +7,7 @@ import type { Secret, SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import { type AccountContext, actFor, type RequestContext } from '../request/context.ts';
 import type { Observer } from '../telemetry/observer.ts';

@@ -1,6 +1,6 @@
 import type { RecordChange } from '../../workers/jobs/audit/jobs.ts';
 import type { Clock } from '../core/clock.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { AuditQueue } from './queue.ts';
 import type { AuditEntry } from './schema.ts';
 

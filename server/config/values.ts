@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { Secret } from '../core/secret.ts';
-import { type Duration, parseDuration } from '../domain/text/duration.ts';
+import { type Duration, parseDuration } from '../domain/text/time.ts';
 import { type Parse, rejectValue } from './reader.ts';
 
 /** A whole number between two bounds, inclusive. */

@@ -4,7 +4,7 @@ import { VaultError } from '../core/errors.ts';
 import type { MeterOperation } from '../core/operations.ts';
 import { Secret, type SecretBytes, secretBytes } from '../core/secret.ts';
 import { isCredentialId, isCredentialSecret } from '../domain/account.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { RequestSource } from '../request/context.ts';
 import { compileRequestBody } from '../schema/json-body.ts';
 import { authorizeCall, authorizeRoute } from './authorize.ts';

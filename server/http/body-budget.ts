@@ -1,5 +1,5 @@
 import { VaultError } from '../core/errors.ts';
-import { networkOf } from '../domain/text/source.ts';
+import { networkOf } from '../domain/text/network.ts';
 import { isLong } from './body.ts';
 
 /** What a body weighs at least: the objects of its request and its connection. It bounds the requests of a source too. */

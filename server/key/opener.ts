@@ -6,7 +6,7 @@ import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto, WarmBlob } from '../crypto/client.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { Fenced } from '../redis/records/fence.ts';
 import { type Account, type AccountContext, confirmAccount } from '../request/context.ts';

@@ -1,7 +1,7 @@
 import { VaultError } from '../core/errors.ts';
 import { decodeSecret, type SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { Attempts, Guess } from '../limits/attempts.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';

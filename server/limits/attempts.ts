@@ -2,7 +2,7 @@ import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import { networkOf, sourceOf } from '../domain/text/source.ts';
+import { networkOf, sourceOf } from '../domain/text/network.ts';
 import type { CountedGuess, GuessCounters, GuessLimits, LimitStore } from './store.ts';
 
 const WINDOW_MS = 15 * 60 * 1_000;

@@ -2,7 +2,7 @@ import { createMemory, type Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import { sourceOf } from '../domain/text/source.ts';
+import { sourceOf } from '../domain/text/network.ts';
 import type { LimitStore } from './store.ts';
 
 /** The longest wait that a limit of one request a minute causes. */

@@ -12,8 +12,8 @@ import {
   SECRET_PREFIX,
   stateOfSecret,
 } from '../../domain/account.ts';
-import { parseDuration } from '../../domain/text/duration.ts';
 import { isHostPattern, normalRange } from '../../domain/text/network.ts';
+import { parseDuration } from '../../domain/text/time.ts';
 import type { Account } from '../../request/context.ts';
 import { outsideScope } from '../../request/permission.ts';
 import {
