@@ -1,6 +1,5 @@
 import { Value } from '@sinclair/typebox/value';
-import { type JsonValue, parseJson, stringifyJson } from '../domain/json/json.ts';
-import { toPlain } from '../domain/json/plain.ts';
+import { type JsonValue, parseJson, stringifyJson, toPlain } from '../domain/json/json.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
 import type { Preferences } from '../request/context.ts';
 import { SYSTEM_PREFERENCES } from './schema.ts';

@@ -21,7 +21,7 @@ const EMPTY = new Uint8Array(0);
 
 const encoder = new TextEncoder();
 
-/** An empty writer; it allocates memory with the first byte. */
+/** An empty writer; memory is allocated with the first byte. */
 export function createJsonWriter(): JsonWriter {
   return { bytes: EMPTY, at: 0 };
 }
@@ -42,7 +42,7 @@ export function reserveBytes(writer: JsonWriter, extra: number): Uint8Array {
   return writer.bytes;
 }
 
-/** Writes one byte of JSON syntax: a bracket, comma or colon. The caller is responsible for valid JSON. */
+/** Writes one byte of JSON syntax. */
 export function writeByte(writer: JsonWriter, byte: number): void {
   const bytes = reserveBytes(writer, 1);
   bytes[writer.at++] = byte;
@@ -53,7 +53,7 @@ function writeText(writer: JsonWriter, text: string): void {
   writer.at += encoder.encodeInto(text, bytes.subarray(writer.at)).written;
 }
 
-/** Writes a short text of printable ASCII without escapes. Returns false and writes nothing for other texts. */
+/** Writes a short text of printable ASCII without escapes as a literal. Returns false and writes nothing for other texts. */
 function writePlain(writer: JsonWriter, text: string): boolean {
   const bytes = reserveBytes(writer, text.length + 2);
   let to = writer.at;
@@ -70,14 +70,12 @@ function writePlain(writer: JsonWriter, text: string): boolean {
   return true;
 }
 
-/** Writes a text as a JSON string literal. */
 export function writeJsonString(writer: JsonWriter, text: string): void {
   if (text.length >= NATIVE_LENGTH_MIN || !writePlain(writer, text)) {
     writeText(writer, quoteJson(text));
   }
 }
 
-/** Writes a text of ASCII characters unchanged. */
 function writeAscii(writer: JsonWriter, text: string): void {
   const bytes = reserveBytes(writer, text.length);
   for (let at = 0; at < text.length; at++) {
@@ -86,14 +84,12 @@ function writeAscii(writer: JsonWriter, text: string): void {
   writer.at += text.length;
 }
 
-/** Writes a member of an object: its name, a colon, its value. */
 export function writeJsonMember(writer: JsonWriter, name: string, value: JsonValue): void {
   writeJsonString(writer, name);
   writeByte(writer, COLON);
   writeJson(writer, value);
 }
 
-/** Writes the compact JSON text of a value. */
 export function writeJson(writer: JsonWriter, value: JsonValue): void {
   if (typeof value === 'string') {
     writeJsonString(writer, value);
@@ -134,7 +130,7 @@ function writeArray(writer: JsonWriter, items: readonly JsonValue[]): void {
   writeByte(writer, 0x5d);
 }
 
-/** The compact JSON text of a value as UTF-8 bytes: the same as encoding `stringifyJson(value)`, but faster. */
+/** The UTF-8 bytes of `stringifyJson(value)`, faster than encoding that text. */
 export function encodeJson(value: JsonValue): Uint8Array {
   const writer = createJsonWriter();
   writeJson(writer, value);

@@ -1,11 +1,9 @@
 /** Handlers of the jobs on batches, documented in `jobs.ts`. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { numberText } from '../../../server/domain/card/number.ts';
-import { parseJson, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { splitList, splitObject } from '../../../server/domain/json/split.ts';
-import { DURATION_MS_MAX } from '../../../server/domain/text/duration.ts';
+import { parseJson, parseStoredObject, splitList, splitObject } from '../../../server/domain/json/json.ts';
 import { isIdentifier } from '../../../server/domain/text/identifiers.ts';
-import { parseFilterTime } from '../../../server/domain/text/time.ts';
+import { DURATION_MS_MAX, parseFilterTime } from '../../../server/domain/text/time.ts';
 import { unknownName } from '../../../server/domain/text/unknown-name.ts';
 import { EMPTY } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
