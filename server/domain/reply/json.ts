@@ -1,6 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-import { type JsonValue, parseJson } from '../json/json.ts';
-import { type Branch, branchOf, type Leaf, rootBranch, writeInJson } from './leaves.ts';
+import { type JsonValue, parseJson, quoteJson } from '../json/json.ts';
+import { type Branch, branchOf, type Leaf, ROOT } from './leaves.ts';
 
 interface Cursor {
   readonly text: string;
@@ -14,7 +14,7 @@ const SPACE = /\s*/y;
 
 const encoder = new TextEncoder();
 
-/** The value of a reply that is JSON as a whole, a byte order mark before it aside; undefined when it is none. */
+/** The value of a JSON reply, which may begin with a byte order mark; undefined for any other text. */
 export function replyJson(text: string): JsonValue | undefined {
   try {
     return parseJson(encoder.encode(text.startsWith('\ufeff') ? text.slice(1) : text));
@@ -33,7 +33,7 @@ function skipSpace(cursor: Cursor): string {
   return cursor.text.charAt(cursor.at);
 }
 
-/** Moves over a string literal; gives its source without the quotes. */
+/** Skips a string literal; returns its source without the quotes. */
 function readLiteral(cursor: Cursor): string {
   const start = cursor.at + 1;
   let end = start;
@@ -54,7 +54,7 @@ function readBare(cursor: Cursor, name: string, branch: Branch): void {
   const end = BARE_END.exec(cursor.text)?.index ?? cursor.text.length;
   const value = cursor.text.slice(cursor.at, end);
   if (DIGITS.test(value)) {
-    cursor.leaves.push({ name, branch, value, start: cursor.at, end, write: undefined });
+    cursor.leaves.push({ name, branch, value, start: cursor.at, end });
   }
   cursor.at = end;
 }
@@ -88,7 +88,8 @@ function readValue(cursor: Cursor, name: string, branch: Branch): void {
     case '"': {
       const start = cursor.at + 1;
       const value = decode(readLiteral(cursor));
-      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write: writeInJson });
+      const write = (text: string): string => quoteJson(text).slice(1, -1);
+      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write });
       break;
     }
     default:
@@ -96,12 +97,12 @@ function readValue(cursor: Cursor, name: string, branch: Branch): void {
   }
 }
 
-/** The texts and whole numbers of a JSON text, in order, with their places; undefined when it is no JSON. */
+/** The texts and whole numbers of a JSON text, in order; undefined for any other text. */
 export function jsonLeaves(text: string): Leaf[] | undefined {
   if (replyJson(text) === undefined) {
     return undefined;
   }
   const cursor: Cursor = { text, leaves: [], at: text.startsWith('\ufeff') ? 1 : 0 };
-  readValue(cursor, '', rootBranch());
+  readValue(cursor, '', ROOT);
   return cursor.leaves;
 }
