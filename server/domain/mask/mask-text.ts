@@ -1,8 +1,6 @@
-/** How a text is masked, in whole or except for its end. */
-
-/** What stands for a value that is hidden, whatever its length. */
+/** Replacement of a hidden value of any length. */
 export const HIDDEN = '********';
-/** The characters that stay visible (PCI DSS 3.4.1). */
+/** Visible characters (PCI DSS 3.4.1). */
 const VISIBLE = 4;
 const SPACE = 0x20;
 
@@ -13,7 +11,7 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** Whether the unit at `at` is the second half of a surrogate pair. */
+/** Tells whether the unit at `at` is the second half of a surrogate pair. */
 function endsPair(text: string, at: number): boolean {
   return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
 }
@@ -30,7 +28,7 @@ function visibleFrom(text: string): number {
   return at;
 }
 
-/** One `*` for each code point before `end`; spaces are kept. */
+/** One `*` for each code point before `end`, except spaces. */
 function starsUpTo(text: string, end: number): string {
   let stars = '';
   let run = 0;
@@ -46,9 +44,8 @@ function starsUpTo(text: string, end: number): string {
 }
 
 /**
- * Masks a text: every non-space character becomes `*`, except the last four non-space characters; spaces (U+0020) are
- * kept. Characters are code points. A text of at most four non-space characters is therefore unchanged, which is why
- * verification codes are masked with {@link maskWhole}.
+ * Masks a text except for its last four non-space characters; spaces (U+0020) are kept. Characters are code points. A
+ * text of four characters or less is unchanged: verification codes need {@link maskWhole}.
  */
 export function maskText(text: string): string {
   const from = visibleFrom(text);

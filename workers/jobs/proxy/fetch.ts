@@ -6,7 +6,7 @@ import { findNumber } from '../../../server/domain/card/number.ts';
 import { parseAlgorithm } from '../../../server/domain/card/token-format.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import type { JsonObject } from '../../../server/domain/json/json.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { readTokenReply } from '../../../server/domain/proxy/network-token.ts';
 import { exactReplyText } from '../../../server/domain/proxy/reply-text.ts';
 import type { NetworkToken } from '../../../server/domain/proxy/webhook-body.ts';

@@ -5,7 +5,7 @@ import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { type FilledRequest, filledRequestJson } from '../../../server/domain/proxy/fill.ts';
 import { tokenRequest } from '../../../server/domain/proxy/network-token.ts';
 import type { Showing } from '../../../server/domain/relay/sight.ts';
