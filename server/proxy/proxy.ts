@@ -17,7 +17,7 @@ import { headerIn } from '../core/headers.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { replyObject, replyText } from '../domain/proxy/reply-text.ts';
-import { staysAsItIs } from '../domain/relay/glance.ts';
+import { staysAsItIs } from '../domain/relay/sight.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import type { KeyOpener, Unlocked } from '../key/opener.ts';
 import type { OutboundResult } from '../outbound/call.ts';

@@ -15,35 +15,33 @@ import {
   type TextOptions,
   templateAt,
   textAt,
-  type WebhookOptions,
 } from './fields.ts';
 import { type ProxyHeader, readHeaders } from './headers.ts';
 
 /** The methods that a proxy call can send. */
 export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** One of these methods. */
 export type ProxyMethod = (typeof PROXY_METHODS)[number];
 
-/** A request to send, with its templates parsed; plain data that can be handed to a worker. */
+/** A request to send, with its templates parsed: plain data for a worker. */
 export interface ParsedRequest {
   readonly method: ProxyMethod;
-  /** The connection that has the base URL of the target, which is then a path; scheme and host are empty. */
+  /** The connection with the base URL of the target; scheme and host are then empty. */
   readonly connection?: string | undefined;
-  /** Scheme, host and port, which no template reaches: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
+  /** Scheme, host and port, without templates: `https://api.example.com`, `https://[2001:db8::1]:8443`. */
   readonly origin: string;
   /** Path, query and fragment; empty or beginning with `/`, `?` or `#`. */
   readonly target: Template;
   readonly headers: readonly ProxyHeader[];
-  /** Format by which values are escaped in the body. */
+  /** Format for escaping values in the body. */
   readonly format: BodyFormat;
   readonly body?: Template | undefined;
   readonly clientCertId?: string | undefined;
-  /** Data of this call alone that templates are filled from in addition to the item. */
+  /** Data of this call, in addition to the item's. */
   readonly extraData?: JsonObject | undefined;
 }
 
-/** The webhook that results are reported to. */
+/** The webhook for results. */
 export interface ParsedWebhook {
   readonly url: string;
   readonly secret?: string | undefined;
@@ -59,9 +57,11 @@ export interface ParsedProxyOrder {
 }
 
 /** Options of reading an order. */
-export interface OrderOptions extends TextOptions, WebhookOptions {
-  /** Whether members that are not known are errors. */
+export interface OrderOptions extends TextOptions {
+  /** Unknown members are errors. */
   readonly refuseUnknown?: boolean;
+  /** The default of delivery attempts, 1 to 8; 8 if omitted. */
+  readonly webhookAttempts?: number;
 }
 
 /** The parameters of the routes that take orders. */
@@ -84,47 +84,32 @@ function rejectUnknown(
   }
 }
 
-/** Scheme and authority of a URL, and all that follows. Nothing that parsers read in different ways. */
+/** Scheme and authority of a URL, and the rest. Excludes everything that parsers read in different ways. */
 const HTTPS_URL = /^(https:\/\/[^/?#\\\s@{}<>"^`|%]+)([/?#].*)?$/is;
 
 const HTTPS_EXPECTED = 'must be an https URL without user information, whose host has no template tags';
 
-function originOf(text: string, field: string): string {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw invalidAt(field, HTTPS_EXPECTED);
-  }
-  if (url.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
-    throw invalidAt(field, HTTPS_EXPECTED);
-  }
-  return url.origin;
-}
-
-/** Cuts an https URL into its origin, in the form that `URL` gives it, and the rest as it is written. */
+/** Splits an https URL into its origin, normalised by `URL`, and the unchanged rest. */
 export function splitUrl(text: string, field: string): [string, string] {
-  const parts = hasControl(text) ? null : HTTPS_URL.exec(text);
-  if (parts === null) {
+  const [, base = '', rest = ''] = (hasControl(text) ? undefined : HTTPS_URL.exec(text)) ?? [];
+  const url = URL.parse(base);
+  if (url?.protocol !== 'https:' || url.hostname === '' || url.pathname !== '/') {
     throw invalidAt(field, HTTPS_EXPECTED);
   }
-  return [originOf(parts[1] ?? '', field), parts[2] ?? ''];
+  return [url.origin, rest];
 }
 
-function isMethod(text: string): text is ProxyMethod {
-  return PROXY_METHODS.some((method) => method === text);
-}
-
-/** The method at a place, in capital letters. */
+/** The method at a place, in upper case. */
 export function readMethod(value: JsonValue | undefined, field: string): ProxyMethod {
-  const method = textAt(value, field, 16).toUpperCase();
-  if (!isMethod(method)) {
+  const text = textAt(value, field, 16).toUpperCase();
+  const method = PROXY_METHODS.find((known) => known === text);
+  if (method === undefined) {
     throw invalidAt(field, `must be one of ${PROXY_METHODS.map((each) => `\`${each}\``).join(', ')}`);
   }
   return method;
 }
 
-/** The id of a client certificate at a place; whether it exists is found when it is used. */
+/** The id of a client certificate at a place; its existence is checked at use. */
 export function readCertificateId(value: JsonValue, field: string): string {
   if (typeof value !== 'string' || !isIdentifier(value)) {
     throw invalidAt(field, 'must be the id of a certificate');
@@ -136,11 +121,10 @@ function readBody(value: JsonValue | undefined, field: string, options: TextOpti
   if (value === undefined || value === '') {
     return undefined;
   }
-  const text = textAt(value, field, PROXY_LIMITS.bodyMax);
-  return templateAt(text, field, options);
+  return templateAt(textAt(value, field, PROXY_LIMITS.bodyMax), field, options);
 }
 
-/** The id of a connection, which has a certificate of its own; undefined without one. */
+/** The id of a connection, which has its own certificate; undefined without one. */
 function readConnectionId(object: JsonObject, field: string): string | undefined {
   const id = member(object, 'connection');
   if (id !== undefined && (typeof id !== 'string' || !isIdentifier(id))) {
@@ -160,7 +144,6 @@ function readPath(text: string, field: string): string {
   return text;
 }
 
-/** Members of a request; a literal one has no data to fill in. */
 const REQUEST_NAMES = ['method', 'url', 'headers', 'body', 'client_cert_id'] as const;
 
 function readRequest(value: JsonValue | undefined, field: string, options: OrderOptions): ParsedRequest {
@@ -224,11 +207,10 @@ function readWebhook(value: JsonValue | undefined, field: string, options: Order
 }
 
 /**
- * Reads the body of POST /proxy/post and POST /proxy/get. Members that it does not know are errors with
- * `refuseUnknown`, null counts as omitted, and every fault is `invalid_request` at its place (`body.request.headers[2]`). The URL is https
- * without user information; its scheme, host and port contain no tags. Methods may be written in small letters.
- * Whether the host may be reached is checked where the connection is made. With `literal` nothing is a tag: the
- * texts are sent as they are, `{{` included.
+ * Reads the body of POST /proxy/post and POST /proxy/get. Null counts as omitted; every error is `invalid_request` at
+ * its place (`body.request.headers[2]`). The URL is https without user information and tags in scheme, host and port.
+ * Methods may be in lower case. Whether the host is allowed is checked when the connection is made. With `literal`,
+ * texts are sent unchanged, including `{{`.
  */
 export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): ParsedProxyOrder {
   rejectUnknown(body, ['request', 'synchronous', 'webhook'], 'body', options);
@@ -242,7 +224,7 @@ export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): P
   };
 }
 
-/** Reads the body of POST /capture: at most a webhook. */
+/** Reads the body of POST /capture: an optional webhook. */
 export function parseCaptureOrder(body: JsonObject, options: OrderOptions = {}): ParsedWebhook | undefined {
   rejectUnknown(body, ['webhook'], 'body', options);
   const webhook = member(body, 'webhook');

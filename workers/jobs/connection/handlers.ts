@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import type { HeaderEntries } from '../../../server/core/headers.ts';
 import {
   type Connection,
+  payloadPartsOf,
   readConnection,
   showConnection,
 } from '../../../server/domain/connection/connection.ts';
-import { payloadPartsOf } from '../../../server/domain/connection/signing.ts';
 import { parseStoredObject } from '../../../server/domain/json/json.ts';
 import { replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { equalBytes } from '../../crypto/primitives/bytes.ts';

@@ -1,9 +1,9 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
+import { keepNumbers } from '../../../server/domain/card/number.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { type JsonObject, parseStoredObject } from '../../../server/domain/json/json.ts';
-import { keepNumbers } from '../../../server/domain/mask/merge.ts';
 import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';

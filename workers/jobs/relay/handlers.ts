@@ -6,7 +6,7 @@ import type { Connection } from '../../../server/domain/connection/connection.ts
 import { secretTexts } from '../../../server/domain/connection/secrets.ts';
 import { type JsonObject, type JsonValue, parseStoredObject } from '../../../server/domain/json/json.ts';
 import { parseSteps, readPath } from '../../../server/domain/json/path.ts';
-import { storedNumbers } from '../../../server/domain/mask/stored-numbers.ts';
+import { storedNumbers } from '../../../server/domain/mask/reply-numbers.ts';
 import { type FilledRelay, fillRelay } from '../../../server/domain/relay/fill.ts';
 import { readableCodings, replaceHeaders } from '../../../server/domain/relay/headers.ts';
 import { findPlaceholders, type Placeholder, sentNumber } from '../../../server/domain/relay/placeholder.ts';
