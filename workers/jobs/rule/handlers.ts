@@ -6,8 +6,8 @@ import {
   type JsonValue,
   parseJson,
   parseStoredObject,
+  toPlain,
 } from '../../../server/domain/json/json.ts';
-import { toPlain } from '../../../server/domain/json/plain.ts';
 import { maskForced } from '../../../server/domain/mask/mask.ts';
 import { invalidAt, member, objectAt, rejectOthers } from '../../../server/domain/proxy/fields.ts';
 import type { RuleOperation } from '../../../server/domain/rule/check.ts';
