@@ -1,13 +1,4 @@
-import {
-  createJsonWriter,
-  type JsonWriter,
-  reserveBytes,
-  writeByte,
-  writeJson,
-  writeJsonMember,
-  writeJsonString,
-  writtenBytes,
-} from '../json/bytes.ts';
+import { JsonWriter } from '../json/bytes.ts';
 import type { JsonObject, JsonValue } from '../json/json.ts';
 import { isSadName } from './sensitive-names.ts';
 
@@ -22,7 +13,6 @@ export interface SplitObject {
   readonly part1?: Uint8Array;
 }
 
-/** The state of a split. */
 interface Split {
   readonly kept: JsonWriter;
   readonly taken: JsonWriter;
@@ -46,12 +36,12 @@ function setUint32(bytes: Uint8Array, at: number, value: number): void {
 function openSplice(split: Split): number {
   const { kept, taken } = split;
   if (split.splices === 0) {
-    reserveBytes(taken, COUNT_BYTES);
+    taken.reserve(COUNT_BYTES);
     taken.at += COUNT_BYTES;
   }
   split.splices++;
   const start = taken.at;
-  setUint32(reserveBytes(taken, SPLICE_HEADER_BYTES), start, kept.at);
+  setUint32(taken.reserve(SPLICE_HEADER_BYTES), start, kept.at);
   taken.at += SPLICE_HEADER_BYTES;
   return start;
 }
@@ -66,7 +56,7 @@ function closeSplice(taken: JsonWriter, start: number): void {
  */
 function splitObject(split: Split, object: JsonObject): void {
   const { kept, taken } = split;
-  writeByte(kept, 0x7b);
+  kept.byte(0x7b);
   let keptAny = false;
   let splice = -1;
   for (const [name, member] of object) {
@@ -76,30 +66,30 @@ function splitObject(split: Split, object: JsonObject): void {
         splice = openSplice(split);
       }
       if (keptAny || isRun) {
-        writeByte(taken, COMMA);
+        taken.byte(COMMA);
       }
-      writeJsonMember(taken, name, member);
+      taken.member(name, member);
       continue;
     }
     if (splice >= 0) {
       if (!keptAny) {
-        writeByte(taken, COMMA);
+        taken.byte(COMMA);
       }
       closeSplice(taken, splice);
       splice = -1;
     }
     if (keptAny) {
-      writeByte(kept, COMMA);
+      kept.byte(COMMA);
     }
     keptAny = true;
-    writeJsonString(kept, name);
-    writeByte(kept, COLON);
+    kept.string(name);
+    kept.byte(COLON);
     splitValue(split, member);
   }
   if (splice >= 0) {
     closeSplice(taken, splice);
   }
-  writeByte(kept, 0x7d);
+  kept.byte(0x7d);
 }
 
 /** Writes a value to `kept`; objects in it are split. */
@@ -109,21 +99,21 @@ function splitValue(split: Split, value: JsonValue): void {
   } else if (Array.isArray(value)) {
     splitArray(split, value);
   } else {
-    writeJson(split.kept, value);
+    split.kept.value(value);
   }
 }
 
 function splitArray(split: Split, items: readonly JsonValue[]): void {
-  writeByte(split.kept, 0x5b);
+  split.kept.byte(0x5b);
   let isFirst = true;
   for (const item of items) {
     if (!isFirst) {
-      writeByte(split.kept, COMMA);
+      split.kept.byte(COMMA);
     }
     isFirst = false;
     splitValue(split, item);
   }
-  writeByte(split.kept, 0x5d);
+  split.kept.byte(0x5d);
 }
 
 /**
@@ -132,14 +122,14 @@ function splitArray(split: Split, items: readonly JsonValue[]): void {
  * the compact JSON of the whole object, byte for byte.
  */
 export function splitSad(object: JsonObject): SplitObject {
-  const split: Split = { kept: createJsonWriter(), taken: createJsonWriter(), splices: 0 };
+  const split: Split = { kept: new JsonWriter(), taken: new JsonWriter(), splices: 0 };
   splitObject(split, object);
-  const part0 = writtenBytes(split.kept);
+  const part0 = split.kept.written();
   if (split.splices === 0) {
     return { part0 };
   }
   setUint32(split.taken.bytes, 0, split.splices);
-  return { part0, part1: writtenBytes(split.taken) };
+  return { part0, part1: split.taken.written() };
 }
 
 function damaged(): never {

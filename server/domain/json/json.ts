@@ -33,7 +33,6 @@ export interface JsonLimits {
   readonly lists?: Readonly<Record<string, ListLimit>>;
 }
 
-/** A position in a JSON text. */
 interface Cursor {
   readonly text: string;
   at: number;
@@ -324,6 +323,17 @@ export function stringifyJson(value: JsonValue): string {
     return text === '' ? '[]' : `${text}]`;
   }
   return value === null ? 'null' : value ? 'true' : 'false';
+}
+
+/** An object of the members that are not undefined. */
+export function definedMembers(members: Iterable<readonly [string, JsonValue | undefined]>): JsonObject {
+  const object: JsonObject = new Map();
+  for (const [name, value] of members) {
+    if (value !== undefined) {
+      object.set(name, value);
+    }
+  }
+  return object;
 }
 
 /** The size of {@link stringifyJson} in UTF-8 bytes, which the size limit of an object applies to. */

@@ -12,7 +12,6 @@ type NamedStep = string | number | typeof ANY_MEMBER | typeof ANY_ITEM;
 /** A parsed path, never empty. */
 export type NamedPath = readonly NamedStep[];
 
-/** The maximum number of paths that are used together. */
 export const NAMED_PATHS_MAX = 64;
 
 const STEPS_MAX = 16;
@@ -75,7 +74,6 @@ export function prepareNamed(paths: readonly string[]): readonly NamedPath[] {
 
 /** A place in a value, for all paths that lead to it. */
 interface Place {
-  /** The remaining steps of each path. */
   readonly paths: readonly NamedPath[];
   /** A path ends here. */
   readonly end: boolean;

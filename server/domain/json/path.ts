@@ -37,7 +37,6 @@ export function parsePath(text: string): Path {
   return text === WHOLE ? undefined : parseSteps(text);
 }
 
-/** The number of steps of a path. */
 export function countSteps(text: string): number {
   return text.split('.').length;
 }

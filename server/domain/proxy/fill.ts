@@ -1,5 +1,6 @@
 import { VaultError } from '../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../json/json.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
+import { definedMembers, type JsonObject } from '../json/json.ts';
 import { createTextMeter, createWorkBudget, type WorkLimits } from '../rule/budget.ts';
 import { createBodyEscape, percentEscape, plainEscape } from '../template/escape.ts';
 import type { Template } from '../template/parse.ts';
@@ -18,12 +19,11 @@ export const FILL_LIMITS = {
   exceeded: () => new VaultError('template_limit'),
 } as const satisfies WorkLimits;
 
-/** A request as it goes out. */
 export interface FilledRequest {
   readonly method: ProxyMethod;
   readonly url: string;
   /** In the order of the request. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: HeaderEntries;
   readonly body?: string;
 }
 
@@ -119,13 +119,10 @@ export function fillRequest(
 
 /** A filled request in the notation of a caller, for `populated_template` of a `debug` call. */
 export function filledRequestJson(filled: FilledRequest): JsonObject {
-  const object: JsonObject = new Map<string, JsonValue>([
+  return definedMembers([
     ['method', filled.method],
     ['url', filled.url],
-    ['headers', filled.headers.map(([name, value]) => new Map([[name, value]]))],
+    ['headers', filled.headers.map((line) => new Map([line]))],
+    ['body', filled.body],
   ]);
-  if (filled.body !== undefined) {
-    object.set('body', filled.body);
-  }
-  return object;
 }

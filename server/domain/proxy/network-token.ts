@@ -2,7 +2,7 @@ import { cardDigits } from '../card/digits.ts';
 import { luhnCheckDigit } from '../card/luhn.ts';
 import { findNumber } from '../card/number.ts';
 import { encodeJson } from '../json/bytes.ts';
-import type { JsonObject } from '../json/json.ts';
+import { definedMembers, type JsonObject } from '../json/json.ts';
 import { MONTH, YEAR } from '../reply/cards.ts';
 import { replyJson } from '../reply/json.ts';
 import { expiryOf, fourDigits, memberAs, textOf, twoDigits } from '../reply/stored-card.ts';
@@ -34,14 +34,13 @@ export function tokenRequest(card: JsonObject): JsonObject | undefined {
     return undefined;
   }
   const [month, year] = expiryOf(card) ?? [];
-  const members: readonly (readonly [string, string | undefined])[] = [
+  return definedMembers([
     ['number', cardDigits(number) ?? number],
     ['expiry_month', month],
     ['expiry_year', year],
     ['card_holder', memberAs(card, 'holder')],
     ['cvv', memberAs(card, 'cvv')],
-  ];
-  return new Map(members.filter((member): member is readonly [string, string] => member[1] !== undefined));
+  ]);
 }
 
 /**

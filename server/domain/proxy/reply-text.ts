@@ -1,6 +1,6 @@
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { definedMembers, JsonNumber, type JsonValue } from '../json/json.ts';
 
 type Label = ConstructorParameters<typeof TextDecoder>[0];
 
@@ -36,7 +36,6 @@ export function isWide(contentType: string | undefined): boolean {
   return decoderFor(contentType, false).encoding.startsWith('utf-16');
 }
 
-/** Optional members of the reply to a synchronous request. */
 interface ReplyNotes {
   /** The caller only sees the members that the connection names. */
   readonly withheld: boolean;
@@ -51,16 +50,13 @@ export function replyObject(
   body: string,
   { withheld, request }: ReplyNotes,
 ): Uint8Array {
-  const reply: JsonObject = new Map<string, JsonValue>([
-    ['status_code', new JsonNumber(String(statusCode))],
-    ['headers', headers.map((line) => new Map([line]))],
-    ['body', body],
-  ]);
-  if (withheld) {
-    reply.set('withheld', true);
-  }
-  if (request !== undefined) {
-    reply.set('populated_template', request);
-  }
-  return encodeJson(reply);
+  return encodeJson(
+    definedMembers([
+      ['status_code', new JsonNumber(String(statusCode))],
+      ['headers', headers.map((line) => new Map([line]))],
+      ['body', body],
+      ['withheld', withheld || undefined],
+      ['populated_template', request],
+    ]),
+  );
 }

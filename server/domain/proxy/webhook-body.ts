@@ -2,9 +2,8 @@ import { ERRORS } from '../../core/error-table.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { HeaderEntries } from '../../core/headers.ts';
 import { encodeJson } from '../json/bytes.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
+import { definedMembers, JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 
-/** The outcome that a webhook reports. */
 export type WebhookParts =
   | {
       readonly kind: 'post' | 'get';
@@ -26,7 +25,6 @@ export type WebhookParts =
   /** There is an error instead of a reply. */
   | { readonly kind: 'failure'; readonly code: ErrorCode };
 
-/** A network token in the body of a webhook. */
 export interface NetworkToken {
   readonly token: string;
   readonly expiryMonth: string;
@@ -48,12 +46,7 @@ const FAILURE_NAMES = ['error', 'code'];
  */
 export function webhookBody(parts: WebhookParts, metadata?: JsonObject): Uint8Array {
   const own = membersOf(parts);
-  const body: JsonObject = new Map();
-  for (const [name, value] of own) {
-    if (value !== undefined) {
-      body.set(name, value);
-    }
-  }
+  const body = definedMembers(own);
   for (const [name, value] of metadata ?? []) {
     if (!own.has(name) && !FAILURE_NAMES.includes(name)) {
       body.set(name, value);
@@ -98,17 +91,11 @@ function membersOf(parts: WebhookParts): ReadonlyMap<string, JsonValue | undefin
 }
 
 function networkTokenObject(token: ShownToken): JsonObject {
-  const object: JsonObject = new Map();
-  for (const [name, value] of [
+  return definedMembers([
     ['token', token.token],
     ['expiry_month', token.expiryMonth],
     ['expiry_year', token.expiryYear],
     ['last_four', token.lastFour],
     ['status', token.status],
-  ] as const) {
-    if (value !== undefined) {
-      object.set(name, value);
-    }
-  }
-  return object;
+  ]);
 }

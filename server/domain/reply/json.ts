@@ -1,16 +1,8 @@
 import { VaultError } from '../../core/errors.ts';
 import { type JsonValue, parseJson, quoteJson } from '../json/json.ts';
+import { visitJson } from '../mask/reply-json.ts';
+import { readAs, sourceAt } from '../mask/reply-view.ts';
 import { type Branch, branchOf, type Leaf, ROOT } from './leaves.ts';
-
-interface Cursor {
-  readonly text: string;
-  readonly leaves: Leaf[];
-  at: number;
-}
-
-const DIGITS = /^\d+$/;
-const BARE_END = /[\s,\]}]/g;
-const SPACE = /\s*/y;
 
 const encoder = new TextEncoder();
 
@@ -26,75 +18,12 @@ export function replyJson(text: string): JsonValue | undefined {
   }
 }
 
-function skipSpace(cursor: Cursor): string {
-  SPACE.lastIndex = cursor.at;
-  SPACE.exec(cursor.text);
-  cursor.at = SPACE.lastIndex;
-  return cursor.text.charAt(cursor.at);
-}
-
-/** Skips a string literal; returns its source without the quotes. */
-function readLiteral(cursor: Cursor): string {
-  const start = cursor.at + 1;
-  let end = start;
-  for (let unit = cursor.text.charAt(end); unit !== '"'; unit = cursor.text.charAt(end)) {
-    end += unit === '\\' ? 2 : 1;
-  }
-  cursor.at = end + 1;
-  return cursor.text.slice(start, end);
-}
-
 function decode(source: string): string {
-  const value = source.includes('\\') ? parseJson(encoder.encode(`"${source}"`)) : source;
-  return typeof value === 'string' ? value : source;
+  return source.includes('\\') ? JSON.parse(`"${source}"`) : source;
 }
 
-function readBare(cursor: Cursor, name: string, branch: Branch): void {
-  BARE_END.lastIndex = cursor.at;
-  const end = BARE_END.exec(cursor.text)?.index ?? cursor.text.length;
-  const value = cursor.text.slice(cursor.at, end);
-  if (DIGITS.test(value)) {
-    cursor.leaves.push({ name, branch, value, start: cursor.at, end });
-  }
-  cursor.at = end;
-}
-
-function readMembers(cursor: Cursor, close: string, listName: string, branch: Branch): void {
-  cursor.at++;
-  for (let next = skipSpace(cursor); next !== close; next = skipSpace(cursor)) {
-    if (next === ',') {
-      cursor.at++;
-      continue;
-    }
-    let name = listName;
-    if (close === '}') {
-      name = decode(readLiteral(cursor));
-      skipSpace(cursor);
-      cursor.at++;
-    }
-    readValue(cursor, name, branch);
-  }
-  cursor.at++;
-}
-
-function readValue(cursor: Cursor, name: string, branch: Branch): void {
-  switch (skipSpace(cursor)) {
-    case '{':
-      readMembers(cursor, '}', name, branchOf(name, branch));
-      break;
-    case '[':
-      readMembers(cursor, ']', name, branchOf(name, branch));
-      break;
-    case '"': {
-      const start = cursor.at + 1;
-      const value = decode(readLiteral(cursor));
-      const write = (text: string): string => quoteJson(text).slice(1, -1);
-      cursor.leaves.push({ name, branch, value, start, end: cursor.at - 1, write });
-      break;
-    }
-    default:
-      readBare(cursor, name, branch);
-  }
+function encode(text: string): string {
+  return quoteJson(text).slice(1, -1);
 }
 
 /** The texts and whole numbers of a JSON text, in order; undefined for any other text. */
@@ -102,7 +31,33 @@ export function jsonLeaves(text: string): Leaf[] | undefined {
   if (replyJson(text) === undefined) {
     return undefined;
   }
-  const cursor: Cursor = { text, leaves: [], at: text.startsWith('\ufeff') ? 1 : 0 };
-  readValue(cursor, '', ROOT);
-  return cursor.leaves;
+  const view = readAs(text, ['backslash']);
+  const leaves: Leaf[] = [];
+  const outer: { readonly name: string; readonly branch: Branch }[] = [];
+  // The items of a list have its name.
+  let [name, branch] = ['', ROOT];
+  visitJson(view, {
+    name(from, to) {
+      name = decode(text.slice(sourceAt(view, from), sourceAt(view, to)));
+    },
+    text(from, to) {
+      const [start, end] = [sourceAt(view, from), sourceAt(view, to)];
+      leaves.push({ name, branch, value: decode(text.slice(start, end)), start, end, write: encode });
+    },
+    number(from, to) {
+      const [start, end] = [sourceAt(view, from), sourceAt(view, to)];
+      const value = text.slice(start, end);
+      if (/^\d+$/.test(value)) {
+        leaves.push({ name, branch, value, start, end });
+      }
+    },
+    open() {
+      outer.push({ name, branch });
+      branch = branchOf(name, branch);
+    },
+    close() {
+      ({ name, branch } = outer.pop() ?? { name: '', branch: ROOT });
+    },
+  });
+  return leaves;
 }
