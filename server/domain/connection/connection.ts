@@ -1,4 +1,5 @@
 import { VaultError } from '../../core/errors.ts';
+import type { HeaderEntries } from '../../core/headers.ts';
 import { CONNECTION_LIMITS, HMAC_NAMES } from '../../core/third-party.ts';
 import { JsonNumber, type JsonObject, type JsonValue } from '../json/json.ts';
 import { parseNamedPath } from '../json/named.ts';
@@ -7,11 +8,12 @@ import {
   invalidAt,
   member,
   objectAt,
+  optionalAt,
   PROXY_LIMITS,
   rejectOthers,
   textAt,
 } from '../proxy/fields.ts';
-import { checkHeaderName, type HeaderLine, readHeaderLines } from '../proxy/headers.ts';
+import { checkHeaderName, readHeaderLines } from '../proxy/headers.ts';
 import {
   PROXY_METHODS,
   type ProxyMethod,
@@ -22,12 +24,11 @@ import {
 import { isIdentifier } from '../text/identifiers.ts';
 import { formatStoredAt } from '../text/time.ts';
 
-/** Settings of a connection. */
 export interface ConnectionSettings {
   /** Origin and path, without a trailing slash. */
   readonly baseUrl: string;
   /** Added to every request, replacing the caller's headers of these names; names may repeat. */
-  readonly headers: readonly HeaderLine[];
+  readonly headers: HeaderEntries;
   readonly clientCertId?: string | undefined;
   /** Allowed methods; omitted: any. */
   readonly methods?: readonly ProxyMethod[] | undefined;
@@ -41,14 +42,12 @@ export interface ConnectionSettings {
   readonly reply?: readonly string[] | undefined;
 }
 
-/** A stored connection. */
 export interface Connection extends ConnectionSettings {
   /** Times in ms since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** Public part of a connection. */
 export interface ShownConnection {
   id: string;
   base_url: string;
@@ -64,7 +63,6 @@ export interface ShownConnection {
   updated_at: string;
 }
 
-/** Options of reading the body of a connection. */
 interface ConnectionOptions {
   /** The id in the path; undefined if only the body has one. */
   readonly id?: string | undefined;
@@ -114,7 +112,7 @@ function readBaseUrl(value: JsonValue | undefined, field: string): string {
   return origin + rest.replace(/(?<!\/)\/+$/, '');
 }
 
-function readOwnHeaders(value: JsonValue | undefined, field: string): readonly HeaderLine[] {
+function readOwnHeaders(value: JsonValue | undefined, field: string): HeaderEntries {
   const headers = readHeaderLines(value, field);
   for (const [at, [name]] of headers.entries()) {
     checkOwnHeader(name, `${field}[${at}]`);
@@ -165,16 +163,6 @@ function readTimeout(value: JsonValue, field: string): number {
   return timeoutMs;
 }
 
-/** Reads a member at its place; undefined if it is omitted. */
-function optionalAt<T>(
-  body: JsonObject,
-  name: string,
-  read: (value: JsonValue, field: string) => T,
-): T | undefined {
-  const value = member(body, name);
-  return value === undefined ? undefined : read(value, `body.${name}`);
-}
-
 /** Settings that decide what callers see. */
 type ShowingSettings = Pick<ConnectionSettings, 'rules' | 'reply'>;
 
@@ -196,7 +184,7 @@ function readReplyPath(value: JsonValue, field: string): string {
 function readShowing(body: JsonObject): ShowingSettings {
   const { rulesMax, replyMax } = CONNECTION_LIMITS;
   const read = <T>(name: string, max: number, entry: (value: JsonValue, place: string) => T) =>
-    optionalAt(body, name, (value, field) =>
+    optionalAt(body, 'body', name, (value, field) =>
       Array.isArray(value) && value.length === 0 ? undefined : readList(value, field, max, entry),
     );
   return { rules: read('rules', rulesMax, readRuleId), reply: read('reply', replyMax, readReplyPath) };
@@ -240,13 +228,15 @@ export function readConnection(
   const settings = {
     baseUrl,
     headers,
-    clientCertId: optionalAt(body, 'client_cert_id', readCertificateId),
-    methods: optionalAt(body, 'methods', (value, field) =>
+    clientCertId: optionalAt(body, 'body', 'client_cert_id', readCertificateId),
+    methods: optionalAt(body, 'body', 'methods', (value, field) =>
       readList(value, field, PROXY_METHODS.length, readMethod),
     ),
-    paths: optionalAt(body, 'paths', (value, field) => readList(value, field, pathsMax, readPath)),
-    sign: optionalAt(body, 'sign', (value, field) => readSigning(value, field, { headers, refuseUnknown })),
-    timeoutMs: optionalAt(body, 'timeout_ms', readTimeout),
+    paths: optionalAt(body, 'body', 'paths', (value, field) => readList(value, field, pathsMax, readPath)),
+    sign: optionalAt(body, 'body', 'sign', (value, field) =>
+      readSigning(value, field, { headers, refuseUnknown }),
+    ),
+    timeoutMs: optionalAt(body, 'body', 'timeout_ms', readTimeout),
     ...(mayReveal ? readShowing(body) : keptShowing(body, previous)),
   };
   return { id: named, settings };
@@ -287,7 +277,6 @@ export interface Signing {
   readonly algorithm: (typeof HMAC_NAMES)[number];
   /** Used as its UTF-8 bytes. */
   readonly key: string;
-  /** The header that carries the signature. */
   readonly header: string;
   /** A text with tags, see `payloadPartsOf`. */
   readonly payload: string;
@@ -302,7 +291,6 @@ const TAG = /\{\{(method|path|timestamp|body)\}\}/;
 const PAYLOAD_EXPECTED =
   'must have `{{body}}` or `{{path}}`, and no tags but `{{method}}`, `{{path}}`, `{{timestamp}}` and `{{body}}`';
 
-/** The pieces of a payload, in order. */
 export function payloadPartsOf(payload: string): readonly PayloadPart[] {
   // A pattern with one group makes text and tag alternate.
   return payload
@@ -332,7 +320,7 @@ export function checkOwnHeader(name: string, field: string): void {
 export function readSigning(
   value: JsonValue,
   field: string,
-  { headers, refuseUnknown }: { readonly headers: readonly HeaderLine[]; readonly refuseUnknown: boolean },
+  { headers, refuseUnknown }: { readonly headers: HeaderEntries; readonly refuseUnknown: boolean },
 ): Signing {
   const object = objectAt(value, field);
   if (refuseUnknown) {

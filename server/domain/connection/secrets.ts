@@ -42,7 +42,6 @@ function partsOf(name: string, value: string): readonly string[] {
   return [value, rest, pair, at + 1 < pair.length ? pair.slice(at + 1) : pair.slice(0, at)];
 }
 
-/** The texts of a connection that no reply may show. */
 export function secretTexts({ headers, sign }: SecretSource): string[] {
   const values = headers
     .filter(([name]) => !NOT_SECRET.test(name))
@@ -114,7 +113,6 @@ class SecretFilter {
     return this.#take(Math.min(this.#written.settled, this.#unescaped.settled));
   }
 
-  /** Returns the rest. */
   end(): Buffer {
     this.#search(Buffer.alloc(0), true);
     return this.#take(this.#received);

@@ -21,7 +21,6 @@ export function invalidAt(field: string, expected: string): VaultError {
   return new VaultError('invalid_request', { field, expected });
 }
 
-/** Rejects members with other names. */
 export function rejectOthers(
   object: JsonObject,
   names: readonly string[],
@@ -38,6 +37,17 @@ export function rejectOthers(
 /** A present member; null counts as omitted. */
 export function member(object: JsonObject, name: string): JsonValue | undefined {
   return object.get(name) ?? undefined;
+}
+
+/** Reads a member at its place; undefined if it is omitted. */
+export function optionalAt<T>(
+  object: JsonObject,
+  field: string,
+  name: string,
+  read: (value: JsonValue, field: string) => T,
+): T | undefined {
+  const value = member(object, name);
+  return value === undefined ? undefined : read(value, `${field}.${name}`);
 }
 
 export function objectAt(value: JsonValue | undefined, field: string): JsonObject {

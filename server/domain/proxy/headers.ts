@@ -1,4 +1,4 @@
-import { HEADER_NAME } from '../../core/headers.ts';
+import { HEADER_NAME, type HeaderEntries } from '../../core/headers.ts';
 import type { JsonValue } from '../json/json.ts';
 import type { Template } from '../template/parse.ts';
 import { type BodyFormat, bodyFormat } from '../text/media-type.ts';
@@ -15,9 +15,6 @@ export interface ProxyHeaders {
   readonly headers: readonly ProxyHeader[];
   readonly format: BodyFormat;
 }
-
-/** The name of a header and its value. */
-export type HeaderLine = readonly [name: string, value: string];
 
 /**
  * Headers of the connection and of framing, and those of the vault, also for webhooks: a request to a target must never
@@ -55,7 +52,7 @@ export function checkHeaderName(name: string, field: string): void {
   }
 }
 
-function readEntry(entry: JsonValue, field: string): HeaderLine {
+function readEntry(entry: JsonValue, field: string): HeaderEntries[number] {
   if (!(entry instanceof Map) || entry.size !== 1) {
     throw invalidAt(field, 'must be an object with one member, the name of a header and its value');
   }
@@ -68,8 +65,7 @@ function readEntry(entry: JsonValue, field: string): HeaderLine {
   return [name, value];
 }
 
-/** Tells whether a header is the Content-Type. */
-function isContentType([name]: HeaderLine): boolean {
+function isContentType([name]: HeaderEntries[number]): boolean {
   return name.toLowerCase() === 'content-type';
 }
 
@@ -77,11 +73,11 @@ function isContentType([name]: HeaderLine): boolean {
  * Reads a list of at most 64 objects with one member each, a header. Control characters, characters beyond ISO 8859-1
  * and reserved headers are rejected at their place. A name may repeat, except `Content-Type`.
  */
-export function readHeaderLines(value: JsonValue | undefined, field: string): readonly HeaderLine[] {
+export function readHeaderLines(value: JsonValue | undefined, field: string): HeaderEntries {
   if (value !== undefined && (!Array.isArray(value) || value.length > PROXY_LIMITS.headersMax)) {
     throw invalidAt(field, `must be a list of at most ${PROXY_LIMITS.headersMax} headers`);
   }
-  const lines: HeaderLine[] = [];
+  const lines: HeaderEntries[number][] = [];
   for (const [at, entry] of (value ?? []).entries()) {
     const line = readEntry(entry, `${field}[${at}]`);
     if (isContentType(line) && lines.some(isContentType)) {

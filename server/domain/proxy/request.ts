@@ -10,6 +10,7 @@ import {
   invalidAt,
   member,
   objectAt,
+  optionalAt,
   PROXY_LIMITS,
   rejectOthers,
   type TextOptions,
@@ -18,7 +19,6 @@ import {
 } from './fields.ts';
 import { type ProxyHeader, readHeaders } from './headers.ts';
 
-/** The methods that a proxy call can send. */
 export const PROXY_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 export type ProxyMethod = (typeof PROXY_METHODS)[number];
@@ -41,7 +41,6 @@ export interface ParsedRequest {
   readonly extraData?: JsonObject | undefined;
 }
 
-/** The webhook for results. */
 export interface ParsedWebhook {
   readonly url: string;
   readonly secret?: string | undefined;
@@ -49,14 +48,12 @@ export interface ParsedWebhook {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** The parsed body of POST /proxy/post and /proxy/get. */
 export interface ParsedProxyOrder {
   readonly request: ParsedRequest;
   readonly synchronous: boolean;
   readonly webhook?: ParsedWebhook | undefined;
 }
 
-/** Options of reading an order. */
 export interface OrderOptions extends TextOptions {
   /** Unknown members are errors. */
   readonly refuseUnknown?: boolean;
@@ -158,8 +155,6 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
   const target = templateAt(rest, urlField, options);
   const headers = readHeaders(member(object, 'headers'), `${field}.headers`, options);
   const body = readBody(member(object, 'body'), `${field}.body`, options);
-  const certId = member(object, 'client_cert_id');
-  const extra = options.literal ? undefined : member(object, 'extra_data');
   return {
     method,
     connection,
@@ -167,8 +162,8 @@ function readRequest(value: JsonValue | undefined, field: string, options: Order
     target,
     ...headers,
     body,
-    clientCertId: certId === undefined ? undefined : readCertificateId(certId, `${field}.client_cert_id`),
-    extraData: extra === undefined ? undefined : objectAt(extra, `${field}.extra_data`),
+    clientCertId: optionalAt(object, field, 'client_cert_id', readCertificateId),
+    extraData: options.literal ? undefined : optionalAt(object, field, 'extra_data', objectAt),
   };
 }
 
@@ -189,21 +184,19 @@ function readWebhook(value: JsonValue | undefined, field: string, options: Order
   rejectUnknown(object, WEBHOOK_NAMES, field, options);
   const url = textAt(member(object, 'url'), `${field}.url`, PROXY_LIMITS.webhookUrlMax);
   const [origin, rest] = splitUrl(url, `${field}.url`);
-  const secret = member(object, 'secret');
   const attempts = member(object, 'max_attempts');
   const attemptsMax = PROXY_LIMITS.webhookAttemptsMax;
   const maxAttempts = countAt(attempts, `${field}.max_attempts`, attemptsMax, options.webhookAttempts);
-  const given = member(object, 'metadata');
-  const metadata = given === undefined ? undefined : objectAt(given, `${field}.metadata`);
+  const metadata = optionalAt(object, field, 'metadata', objectAt);
   if (metadata !== undefined && jsonByteLength(metadata) > PROXY_LIMITS.metadataBytesMax) {
     throw invalidAt(`${field}.metadata`, `must have at most ${PROXY_LIMITS.metadataBytesMax} bytes`);
   }
-  return {
-    url: origin + rest,
-    maxAttempts,
-    secret: secret === undefined ? undefined : readSecret(secret, `${field}.secret`),
-    metadata,
-  };
+  const secret = optionalAt(object, field, 'secret', readSecret);
+  return { url: origin + rest, maxAttempts, secret, metadata };
+}
+
+function readOptionalWebhook(body: JsonObject, options: OrderOptions): ParsedWebhook | undefined {
+  return optionalAt(body, 'body', 'webhook', (webhook, field) => readWebhook(webhook, field, options));
 }
 
 /**
@@ -216,19 +209,13 @@ export function parseProxyOrder(body: JsonObject, options: OrderOptions = {}): P
   rejectUnknown(body, ['request', 'synchronous', 'webhook'], 'body', options);
   const request = readRequest(member(body, 'request'), 'body.request', options);
   const synchronous = flagAt(member(body, 'synchronous'), 'body.synchronous');
-  const webhook = member(body, 'webhook');
-  return {
-    request,
-    synchronous,
-    webhook: webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options),
-  };
+  return { request, synchronous, webhook: readOptionalWebhook(body, options) };
 }
 
 /** Reads the body of POST /capture: an optional webhook. */
 export function parseCaptureOrder(body: JsonObject, options: OrderOptions = {}): ParsedWebhook | undefined {
   rejectUnknown(body, ['webhook'], 'body', options);
-  const webhook = member(body, 'webhook');
-  return webhook === undefined ? undefined : readWebhook(webhook, 'body.webhook', options);
+  return readOptionalWebhook(body, options);
 }
 
 /** Reads the body of POST /proxy/network_token: the webhook object, bare or as `{ webhook }`. */

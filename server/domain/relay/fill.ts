@@ -8,7 +8,6 @@ import type { TemplateEscape } from '../template/render.ts';
 import { bodyFormat } from '../text/media-type.ts';
 import { findPlaceholders, type Placeholder, type RelayText } from './placeholder.ts';
 
-/** A received request. */
 export interface RelayRequest {
   readonly method: string;
   /** Path after the connection's name: empty, or with its slash. */
@@ -18,7 +17,6 @@ export interface RelayRequest {
   readonly headers: HeaderEntries;
 }
 
-/** A filled request. */
 export interface FilledRelay {
   readonly query: string;
   readonly headers: HeaderEntries;

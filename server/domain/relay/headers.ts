@@ -98,7 +98,6 @@ export function replaceHeaders(headers: HeaderEntries, by: HeaderEntries): Heade
   return [...headers.filter(([name]) => !names.has(comparedName(name))), ...by];
 }
 
-/** The headers of a reply for the caller. */
 export function headersToReturn(headers: HeaderEntries): HeaderEntries {
   const named = namedByConnection(headers);
   return headers.filter(([given, value]) => {

@@ -28,7 +28,6 @@ export interface SentNumber {
   readonly shown: string;
 }
 
-/** Settings for showing a reply. */
 export interface Showing {
   readonly sight: Sight;
   /** Stored numbers, which are masked. */
@@ -80,7 +79,6 @@ function maskBytes(body: Uint8Array, format: BodyFormat, numbers: StoredNumbers)
   return masked === text ? body : Buffer.from(masked, encoding);
 }
 
-/** Removes the byte order mark of some servers. */
 function withoutMark(body: Uint8Array): Uint8Array {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
@@ -223,7 +221,6 @@ export function showReply(
   return { headers, body: withPlaceholders(reply, showing), withheld: false };
 }
 
-/** A reply whose body may be a stream. */
 interface PassingReply {
   readonly headers: HeaderEntries;
   readonly body: Uint8Array | ReadableStream<Uint8Array>;
