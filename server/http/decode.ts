@@ -1,9 +1,9 @@
 import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
+import { countCharacters } from '../domain/text/identifiers.ts';
 import { parseBooleanText, parseIntegerText, parseListText } from '../domain/text/query-text.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
 import { unknownName } from '../domain/text/unknown-name.ts';
-import { countCharacters } from '../schema/common.ts';
 import { expectedOf } from '../schema/expected.ts';
 import { ALIASES, QUERY_KIND } from '../schema/kinds.ts';
 

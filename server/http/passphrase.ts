@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { VaultError } from '../core/errors.ts';
 import { type SecretBytes, secretBytes } from '../core/secret.ts';
-import { countCharacters, PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
+import { countCharacters } from '../domain/text/identifiers.ts';
+import { PASSPHRASE_CHARACTERS_MAX } from '../schema/common.ts';
 import { PUBLISHED } from '../schema/kinds.ts';
 import type { RouteShape } from './route.ts';
 

@@ -1,4 +1,5 @@
 import { FormatRegistry, type Static, Type } from '@sinclair/typebox';
+import { countCharacters } from '../domain/text/identifiers.ts';
 import { EXPECTED, ListOf, PUBLISHED } from './kinds.ts';
 
 const PASSPHRASE_CHARACTERS_MIN = 8;
@@ -7,17 +8,7 @@ const PASSPHRASE_CHARACTERS_MIN = 8;
 export const IDENTIFIER_EXPECTED =
   'must have 1 to 128 letters, digits or characters of `._@:-`, and must not be `iframe`';
 
-/** The longest passphrase, in characters. */
 export const PASSPHRASE_CHARACTERS_MAX = 4096;
-
-/** Counts Unicode code points. */
-export function countCharacters(text: string): number {
-  let count = 0;
-  for (const _ of text) {
-    count += 1;
-  }
-  return count;
-}
 
 function isPassphrase(text: string, charactersMin: number): boolean {
   const length = countCharacters(text);
@@ -85,32 +76,25 @@ export const NextToken = Type.String({
   description: 'X-Vault-Next-Token of the previous page. Send all other parameters unchanged.',
 });
 
-/** A passphrase for an existing key, in a JSON body. */
-export function Passphrase(description: string) {
+function passphraseSchema(format: string, minLength: number, expected: string, description: string) {
   return Type.String({
-    format: 'passphrase',
+    format,
     description,
     'x-secret': true,
     examples: ['correct-horse-battery-staple-9Zq4'],
-    [EXPECTED]: `must be a text of 1 to ${PASSPHRASE_CHARACTERS_MAX} characters`,
-    [PUBLISHED]: { format: 'password', minLength: 1, maxLength: PASSPHRASE_CHARACTERS_MAX },
+    [EXPECTED]: `${expected} ${minLength} to ${PASSPHRASE_CHARACTERS_MAX} characters`,
+    [PUBLISHED]: { format: 'password', minLength, maxLength: PASSPHRASE_CHARACTERS_MAX },
   });
+}
+
+/** A passphrase for an existing key, in a JSON body. */
+export function Passphrase(description: string) {
+  return passphraseSchema('passphrase', 1, 'must be a text of', description);
 }
 
 /** A new passphrase for a key, in a JSON body. */
 export function ChosenPassphrase(description: string) {
-  return Type.String({
-    format: 'chosen-passphrase',
-    description,
-    'x-secret': true,
-    examples: ['correct-horse-battery-staple-9Zq4'],
-    [EXPECTED]: `must have ${PASSPHRASE_CHARACTERS_MIN} to ${PASSPHRASE_CHARACTERS_MAX} characters`,
-    [PUBLISHED]: {
-      format: 'password',
-      minLength: PASSPHRASE_CHARACTERS_MIN,
-      maxLength: PASSPHRASE_CHARACTERS_MAX,
-    },
-  });
+  return passphraseSchema('chosen-passphrase', PASSPHRASE_CHARACTERS_MIN, 'must have', description);
 }
 
 /** Accepts every valid duration, and some invalid ones. */
@@ -169,7 +153,6 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** A query without parameters. */
 export const NO_QUERY = Type.Object({});
 
 /** The format of a token, without a default. */

@@ -6,7 +6,6 @@ import { type NamesElsewhere, unknownName } from '../domain/text/unknown-name.ts
 import { expectedOf } from './expected.ts';
 import { EACH } from './kinds.ts';
 
-/** Options for the names of a body. */
 export interface BodyOptions {
   /** Unknown members are errors. */
   readonly refuseUnknown: boolean;
@@ -49,7 +48,6 @@ function innermost(error: ValueError): ValueError {
   return deeper.length === 1 && deeper[0] !== undefined ? deeper[0] : error;
 }
 
-/** A schema itself, or the options of a union. */
 function optionsOf(schema: TSchema): readonly TSchema[] {
   return schema['anyOf'] === undefined ? [schema] : schema['anyOf'].flatMap(optionsOf);
 }
@@ -139,7 +137,6 @@ function eachChecks(schema: TSchema): readonly (readonly [name: string, check: C
   );
 }
 
-/** Each item of a list, or its error. */
 function checkEach(items: unknown, place: string, check: Check): unknown {
   return Array.isArray(items)
     ? items.map((item: unknown, i) => {
@@ -204,17 +201,11 @@ function compileJson(open: TSchema, { refuseUnknown, parameters }: BodyOptions) 
   const limits: JsonLimits = { valuesMax: VALUES_MAX, lists: listLimits(schema) };
   const check = (value: unknown): unknown => {
     checkAll(value, 'body');
-    return each.length === 0
-      ? value
-      : {
-          ...(value as object),
-          ...Object.fromEntries(
-            each.map(([name, checkItem]) => [
-              name,
-              checkEach(Reflect.get(value as object, name), `body.${name}`, checkItem),
-            ]),
-          ),
-        };
+    const lists = each.map(([name, checkItem]) => [
+      name,
+      checkEach(Reflect.get(value as object, name), `body.${name}`, checkItem),
+    ]);
+    return lists.length === 0 ? value : { ...(value as object), ...Object.fromEntries(lists) };
   };
   return { limits, check };
 }

@@ -1,19 +1,15 @@
+import { countCharacters } from '../text/identifiers.ts';
+
 /** Replacement of a hidden value of any length. */
 export const HIDDEN = '********';
 /** Visible characters (PCI DSS 3.4.1). */
 const VISIBLE = 4;
 const SPACE = 0x20;
 
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
 /** Tells whether the unit at `at` is the second half of a surrogate pair. */
 function endsPair(text: string, at: number): boolean {
-  return isLowSurrogate(text.charCodeAt(at)) && at > 0 && isHighSurrogate(text.charCodeAt(at - 1));
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff && at > 0 && (text.codePointAt(at - 1) ?? 0) > 0xffff;
 }
 
 /** The start of the visible part: before the fourth-last non-space character, or 0. */
@@ -54,11 +50,5 @@ export function maskText(text: string): string {
 
 /** Masks a text completely: one `*` for each code point, including spaces. */
 export function maskWhole(text: string): string {
-  let count = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (!endsPair(text, at)) {
-      count++;
-    }
-  }
-  return '*'.repeat(count);
+  return '*'.repeat(countCharacters(text));
 }

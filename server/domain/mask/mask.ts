@@ -66,7 +66,6 @@ export function maskNames(object: JsonObject): void {
   }
 }
 
-/** Masks a value and its members in place, at any depth. */
 function maskWith(value: JsonValue, masks: Masks): JsonValue {
   if (value instanceof Map) {
     for (const [name, member] of value) {
@@ -112,7 +111,6 @@ export function maskForced(value: JsonObject): JsonObject {
   return value;
 }
 
-/** The member or item of a value; undefined if there is none. */
 function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
   if (parent instanceof Map) {
     return parent.get(name);
@@ -121,7 +119,6 @@ function childOf(parent: JsonValue | undefined, name: string): JsonValue | undef
   return Array.isArray(parent) && index !== undefined ? parent[index] : undefined;
 }
 
-/** Masks the value at a dotted path. */
 function maskPath(root: JsonObject, path: string): void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';

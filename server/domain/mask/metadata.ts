@@ -41,20 +41,17 @@ function plainOf(text: string): string {
  * texts, `metadata_sensitive` for a card number in a name or text.
  */
 export function readMetadata(value: JsonValue, field: string): ItemMetadata | undefined {
+  const invalid = (expected: string) => new VaultError('invalid_request', { field, expected });
   if (!(value instanceof Map) || value.size > MEMBERS_MAX) {
-    throw new VaultError('invalid_request', { field, expected: 'must be an object of at most 32 texts' });
+    throw invalid('must be an object of at most 32 texts');
   }
   const metadata: Record<string, string> = Object.create(null);
   for (const [name, text] of value) {
     if (!NAME.test(name)) {
-      const expected = 'must have names of 1 to 40 letters, digits or characters of `_.-`';
-      throw new VaultError('invalid_request', { field, expected });
+      throw invalid('must have names of 1 to 40 letters, digits or characters of `_.-`');
     }
     if (typeof text !== 'string' || [...text].length > CHARACTERS_MAX || !text.isWellFormed()) {
-      throw new VaultError('invalid_request', {
-        field,
-        expected: 'must have texts of at most 500 characters',
-      });
+      throw invalid('must have texts of at most 500 characters');
     }
     if ([name, text, plainOf(name), plainOf(text)].some((part) => maskNumbersIn(part) !== part)) {
       throw new VaultError('metadata_sensitive', { field });

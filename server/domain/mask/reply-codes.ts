@@ -48,7 +48,6 @@ const endsWithCodeName = remembered((text) => {
   return isCodeName(words.at(-1) ?? '') || words.some((_, at) => isSadName(words.slice(at).join('')));
 });
 
-/** A searched part of a text. */
 interface Part {
   readonly view: View;
   readonly from: number;
@@ -57,7 +56,6 @@ interface Part {
   readonly isForm: boolean;
 }
 
-/** Name of a code before a value. */
 interface CodeName {
   readonly name: string;
   /** The quote after the name in the source; empty if there is none. */

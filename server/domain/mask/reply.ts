@@ -67,7 +67,6 @@ interface Run {
   readonly digits: string;
 }
 
-/** Treatment of numbers. */
 interface Treatment {
   run(view: View, run: Run, edits: Edits): void;
   /** The text that replaces a JSON number, or undefined. `digits` are those of a whole number. */

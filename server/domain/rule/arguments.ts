@@ -43,7 +43,6 @@ export class RuleArguments {
     return Object.hasOwn(this.given, name);
   }
 
-  /** The error of an argument. */
   invalid(name: string, expected: string): VaultError {
     return new VaultError('invalid_request', { field: `${this.place}.${name}`, expected });
   }

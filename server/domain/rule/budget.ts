@@ -21,7 +21,6 @@ export function overLimit(): VaultError {
   return new VaultError('rule_limit');
 }
 
-/** The remaining time and work of a task. */
 interface WorkBudget {
   /** Throws when the time limit is exceeded. */
   readonly checkTime: () => void;
@@ -71,24 +70,9 @@ export function createTextMeter(limits: WorkLimits = RULE_LIMITS): (bytes: numbe
   };
 }
 
-/** From this length on, the encoder of the runtime is faster than a loop over the characters. */
-const NATIVE_LENGTH_MIN = 96;
-
-/** The size in bytes of a text as a JSON string literal. */
 export function jsonTextBytes(text: string): number {
-  if (text.length < NATIVE_LENGTH_MIN) {
-    let at = 0;
-    for (; at < text.length; at++) {
-      const unit = text.charCodeAt(at);
-      if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) {
-        break;
-      }
-    }
-    if (at === text.length) {
-      return at + 2;
-    }
-  }
-  return Buffer.byteLength(quoteJson(text), 'utf8');
+  const isPlain = /^[ !#-[\]-~]*$/.test(text);
+  return isPlain ? text.length + 2 : Buffer.byteLength(quoteJson(text), 'utf8');
 }
 
 /** The size in bytes of a value as compact JSON. Throws `rule_limit` for more than `levels` nested levels. */

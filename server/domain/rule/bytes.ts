@@ -44,7 +44,6 @@ function base32(bytes: Uint8Array): string {
   return text.toString('latin1');
 }
 
-/** The bytes of the argument `key`. */
 function readHmacKey(args: RuleArguments): Buffer {
   const key = args.text('key', { lengthMax: HMAC_KEY_LENGTH_MAX });
   const isHex = args.flag('hex_key');

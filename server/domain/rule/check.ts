@@ -9,7 +9,6 @@ import {
   onlyExpected,
 } from './operations.ts';
 
-/** One operation of a rule, exactly as written. */
 export interface RuleOperation {
   readonly name: OperationName;
   /** A dotted path; `*`, the default, is the whole object. */
@@ -28,7 +27,6 @@ const FIELD_LENGTH_MAX = 1024;
 const FIELD_STEPS_MAX = 64;
 /** All texts in the arguments of a rule together, to bound the time of compiling. */
 const TEXT_LENGTH_MAX = 131_072;
-/** The members that an operation may have. */
 const MEMBERS: ReadonlySet<string> = new Set([
   'name',
   'input_field',
@@ -50,7 +48,6 @@ function own(members: Members, name: keyof RuleOperation): unknown {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-/** A path, or undefined if it is absent. */
 function checkField(
   members: Members,
   name: 'input_field' | 'output_field',

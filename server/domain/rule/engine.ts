@@ -6,7 +6,6 @@ import type { RuleOperation } from './check.ts';
 import { compileOperation } from './operations.ts';
 import { copyJson, WorkingObject } from './working.ts';
 
-/** An operation with parsed paths. */
 interface CompiledOperation {
   readonly input: Path;
   readonly output: Path;
@@ -20,9 +19,7 @@ export interface CompiledRules {
   readonly operations: readonly CompiledOperation[];
 }
 
-/** Clock and randomness of a run. */
 export interface RuleEnvironment {
-  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** Random bytes from a cryptographically secure source. */
   readonly randomBytes: (length: number) => Uint8Array;

@@ -6,7 +6,6 @@ import { compileConvertToInt, compileParseFloat } from './number.ts';
 import { compileParseJson, compileTemplate } from './template.ts';
 import { compileFormat, compileMask, compileReplace, compileStringify, compileSubstr } from './text.ts';
 
-/** Compilation of an operation. */
 interface OperationKind {
   /** Other arguments are rejected. */
   readonly arguments: readonly string[];

@@ -1,6 +1,7 @@
 import { stringifyJson } from '../json/json.ts';
 import { countSteps, parsePath, readPath } from '../json/path.ts';
 import { plainText } from '../template/render.ts';
+import { countCharacters } from '../text/identifiers.ts';
 import { type RuleArguments, type RuleStep, textStep } from './arguments.ts';
 import { createTextMeter } from './budget.ts';
 
@@ -21,14 +22,6 @@ function afterPoint(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 }
 
-function countPoints(text: string): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at = afterPoint(text, at)) {
-    count++;
-  }
-  return count;
-}
-
 /** The position after a number of code points, in units. */
 function unitsBefore(text: string, points: number): number {
   let at = 0;
@@ -40,7 +33,7 @@ function unitsBefore(text: string, points: number): number {
 
 /** The range between two positions in code points. Negative positions count from the end; an end of 0 is the length. */
 function rangeOf(text: string, start: number, end: number): Range {
-  const length = countPoints(text);
+  const length = countCharacters(text);
   const position = (at: number): number => (at < 0 ? Math.max(0, length + at) : Math.min(length, at));
   const from = unitsBefore(text, position(start));
   const to = end === 0 ? text.length : unitsBefore(text, position(end));
@@ -85,7 +78,7 @@ export function compileReplace(args: RuleArguments): RuleStep {
 export function compileMask(args: RuleArguments): RuleStep {
   const { start, end } = readPositions(args);
   const char = args.text('char', { lengthMax: 2, fallback: '*' });
-  if (countPoints(char) !== 1) {
+  if (countCharacters(char) !== 1) {
     throw args.invalid('char', 'must be one character');
   }
   return textStep((text) => {

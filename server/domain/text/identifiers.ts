@@ -7,3 +7,12 @@ const IDENTIFIER = /^[A-Za-z0-9._@:-]{1,128}$/;
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text) && text !== 'iframe';
 }
+
+/** Counts Unicode code points; a lone surrogate is one. */
+export function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) {
+    count++;
+  }
+  return count;
+}

@@ -18,7 +18,6 @@ export class Patterns {
   /** For each node its number of bytes, and the length of the longest pattern that ends there, or 0. */
   readonly depth: Int32Array;
   readonly found: Int32Array;
-  /** The children of the root. */
   readonly root = new Int32Array(256);
   readonly #parent: Int32Array;
   readonly #byte: Uint8Array;

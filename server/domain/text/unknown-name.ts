@@ -51,7 +51,6 @@ export function unknownName(
 /** The most edits between a name and the known one that was probably meant. */
 const EDITS_MAX = 2;
 
-/** A name without case and separators. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[-_. ]/g, '');
 }
