@@ -17,7 +17,6 @@ export function isCredentialId(text: string): boolean {
   return ID.test(text);
 }
 
-/** The id of a new credential from a random text. */
 export function credentialIdOf(random: string): string {
   return `${ID_PREFIX}${random}`;
 }
@@ -61,7 +60,6 @@ export function isWithinLimits(inner: CredentialLimits, outer: CredentialLimits)
   );
 }
 
-/** The hash of a password in the record of an account. */
 export interface PasswordHash {
   /** A PHC string; that of a generated password begins with `FAST_HASH_PREFIX`. */
   readonly phc: string;

@@ -105,10 +105,7 @@ export function cardBrand(number: string): string | undefined {
   if (digits.length < SPACE_DIGITS) {
     return best(RANGES, digits);
   }
-  let prefix = 0;
-  for (let at = 0; at < SPACE_DIGITS; at++) {
-    prefix = prefix * 10 + digits.charCodeAt(at) - 0x30;
-  }
+  const prefix = Number(digits.slice(0, SPACE_DIGITS));
   let low = 0;
   let high = SEGMENTS.starts.length - 1;
   while (low < high) {

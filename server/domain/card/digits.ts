@@ -1,4 +1,3 @@
-/** Tells whether a UTF-16 unit is an ASCII digit. */
 export function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }

@@ -32,7 +32,6 @@ export function findNumber(body: JsonObject, query?: string): string | undefined
   return numberText(query);
 }
 
-/** The result of {@link checkNumber}. */
 export interface NumberCheck {
   readonly valid: boolean;
   readonly brand?: string;
@@ -78,7 +77,11 @@ export function looksLikeCardNumber(text: string): boolean {
  * its position, or is added at the end. Nested values are shared, not copied.
  */
 export function mergeFirstLevel(stored: JsonObject, changes: JsonObject): JsonObject {
-  return keepNumbers(stored, new Map([...stored, ...changes]));
+  const merged: JsonObject = new Map(stored);
+  for (const [name, value] of changes) {
+    merged.set(name, value);
+  }
+  return keepNumbers(stored, merged);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { onlyDigits } from './digits.ts';
 
-/** Numbers that networks and payment services publish for testing. */
 const TEST_CARDS: ReadonlySet<string> = new Set(
   `
   4111111111111111 4242424242424242 4012888888881881 4222222222222 4000056655665556 4000000000000002

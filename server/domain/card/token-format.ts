@@ -1,4 +1,4 @@
-import { isDigit } from './digits.ts';
+import { isDigit, onlyDigits } from './digits.ts';
 import { luhnCheckDigit, passesLuhn } from './luhn.ts';
 
 /** Derivation of a token from a number; see {@link parseAlgorithm}. */
@@ -55,20 +55,8 @@ export function keepsDigits(name: string): boolean {
  * printable ASCII, which are hard to use in a URL.
  */
 function shapedDigits(number: string): number {
-  if (number.length > SHAPED_LENGTH_MAX) {
-    return 0;
-  }
-  let count = 0;
-  for (let at = 0; at < number.length; at++) {
-    const unit = number.charCodeAt(at);
-    if (unit < 0x20 || unit > 0x7e) {
-      return 0;
-    }
-    if (isDigit(unit)) {
-      count++;
-    }
-  }
-  return count;
+  const isShaped = number.length <= SHAPED_LENGTH_MAX && /^[\x20-\x7e]*$/.test(number);
+  return isShaped ? onlyDigits(number).length : 0;
 }
 
 /** The digits that a shaped token replaces; undefined if the algorithm falls back to `full`. */
@@ -90,22 +78,14 @@ function replacedSpan(algorithm: HashedAlgorithm, number: string): Span | undefi
 }
 
 /** The number with hex characters in place of the digits of the span; undefined if none of them is a letter. */
-function shapedToken(number: string, span: Span, hex: string): string | undefined {
+function shapedToken(number: string, { from, to }: Span, hex: string): string | undefined {
   let token = '';
   let digit = 0;
-  let hasLetter = false;
   for (let at = 0; at < number.length; at++) {
-    let character = number.charAt(at);
-    if (isDigit(number.charCodeAt(at))) {
-      if (digit >= span.from && digit < span.to) {
-        character = hex.charAt(digit - span.from);
-        hasLetter ||= character >= 'a';
-      }
-      digit++;
-    }
-    token += character;
+    const isReplaced = isDigit(number.charCodeAt(at)) && digit++ >= from && digit <= to;
+    token += isReplaced ? hex.charAt(digit - 1 - from) : number.charAt(at);
   }
-  return hasLetter ? token : undefined;
+  return /[a-f]/.test(hex.slice(0, to - from)) ? token : undefined;
 }
 
 /** Sixteen digits that start with 9 and pass Luhn. The bias of the reduction is below 2^-200. */

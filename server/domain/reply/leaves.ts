@@ -23,7 +23,6 @@ export interface Leaf extends Value {
 /** The outermost branch of every reply. */
 export const ROOT: Branch = { name: '', up: undefined, depth: 0 };
 
-/** A branch inside another. */
 export function branchOf(name: string, up: Branch): Branch {
   return { name, up, depth: up.depth + 1 };
 }

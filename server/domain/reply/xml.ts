@@ -44,7 +44,6 @@ function readAttributes(source: string, offset: number, branch: Branch, leaves: 
   }
 }
 
-/** The state of reading a document. */
 interface Reading {
   readonly text: string;
   readonly leaves: Leaf[];

@@ -6,7 +6,6 @@ import { plainText, type TemplateEscape } from './render.ts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** No escaping. */
 export const plainEscape: TemplateEscape = { insert: plainText };
 
 /**

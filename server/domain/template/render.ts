@@ -18,7 +18,6 @@ export interface TemplateMeter {
   readonly write: (bytes: number) => void;
 }
 
-/** The values that names are searched in, innermost first. */
 interface Frame {
   readonly value: JsonValue;
   readonly outer: Frame | undefined;
