@@ -4,7 +4,7 @@ import { mapAhead } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
 import type { SecretBytes } from '../core/secret.ts';
 import type { Crypto } from '../crypto/client.ts';
-import { CHUNK_BYTES, linesOf } from '../domain/text/lines.ts';
+import { CHUNK_BYTES } from '../domain/text/lines.ts';
 import { parseFilterTime } from '../domain/text/time.ts';
 import { type KeyOpener, namedInBody } from '../key/opener.ts';
 import { type AccountContext, confirmAccount } from '../request/context.ts';
@@ -15,6 +15,7 @@ import type { ExportRequest } from './schema.ts';
 /** Pieces that are encrypted ahead of the one that is being sent. */
 const PIECES_AHEAD = 2;
 const encoder = new TextEncoder();
+const END_OF_LINE = Uint8Array.of(0x0a);
 
 /** Options of an export. */
 interface ExportInput extends ExportRequest {
@@ -108,7 +109,7 @@ async function* piecesOf(
   let rest: Uint8Array = new Uint8Array(0);
   for await (const { pages } of branches) {
     for await (const texts of pages) {
-      const lines = linesOf(texts);
+      const lines = Buffer.concat(texts.flatMap((text) => [text, END_OF_LINE]));
       hash.update(lines);
       count += texts.length;
       onItems?.(count);
