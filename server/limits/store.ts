@@ -14,7 +14,7 @@ const countGuess = script(countGuessText);
 const giveBackGuess = script(giveBackGuessText);
 const takeRate = script(takeRateText);
 
-/** The source of a guess, and the network that it is part of, as `domain/text/source.ts` has them. */
+/** The source of a guess, and the network that it is part of, as `domain/text/network.ts` has them. */
 export interface GuessSource {
   readonly source: string;
   readonly network: string;

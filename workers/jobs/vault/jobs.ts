@@ -36,7 +36,7 @@ export interface ActorParams {
 
 /** Facts of an item in addition to its data, as they were sent. */
 export interface SentFacts {
-  /** A duration, see `domain/text/duration.ts`. */
+  /** A duration, see `domain/text/time.ts`. */
   readonly ttl?: string | undefined;
   /** JSON text, see `domain/mask/metadata.ts`. */
   readonly metadata?: string | undefined;
