@@ -1,5 +1,5 @@
 /**
- * The frame: how many jobs, or many replies, cross between threads in one transferred ArrayBuffer.
+ * The frame: many jobs, or many replies, in one ArrayBuffer that is transferred between threads.
  *
  * Layout, in 32-bit words of the machine's own byte order (a frame never leaves the process):
  * one word with the number of header words, itself included; then for each message its id, `kind | count << 8`
@@ -19,7 +19,7 @@ export const REPLY_ERROR = 1;
 
 /**
  * The shared words in which a thread leaves its trace: the id of the job begun last, 1 while that job's handler is
- * on the stack, and the number by which the system knows the thread (see `cpu-time.ts`).
+ * on the stack, and the system's number of the thread (see `cpu-time.ts`).
  */
 export const TRACE_BEGUN = 0;
 export const TRACE_INSIDE = 1;
