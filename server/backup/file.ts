@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { type BackupSeal, createBackupSeal, isCheckOf } from '../../workers/crypto/record/backup-seal.ts';
+import { BackupSeal } from '../../workers/crypto/record/backup-seal.ts';
 import { CommandError, type Output } from '../cli/command.ts';
 import type { Config } from '../config/config.ts';
 import type { MasterKeyRing } from '../config/ring.ts';
@@ -85,7 +85,7 @@ export async function createBackupWriter(
   if (masterKey === undefined) {
     throw new RangeError('a ring holds the key that it writes with');
   }
-  const seal = createBackupSeal(masterKey, env, salt);
+  const seal = new BackupSeal(masterKey, env, salt);
   const header: BackupHeader = {
     format: 'cardvault-backup',
     version: 1,
@@ -196,9 +196,9 @@ function sealFor(
   }
   const known = Buffer.from(check, 'base64');
   // Any key of the ring may fit: the file may be older than the last rotation.
-  const seals = [...ring.keys.values()].map((key) => createBackupSeal(key, env, Buffer.from(salt, 'base64')));
+  const seals = [...ring.keys.values()].map((key) => new BackupSeal(key, env, Buffer.from(salt, 'base64')));
   return (
-    seals.find((seal) => known.length === seal.check.length && isCheckOf(seal, known)) ??
+    seals.find((seal) => seal.matches(known)) ??
     reject('The master key does not fit FILE. Use the key that the vault had when the backup was made.')
   );
 }

@@ -11,7 +11,7 @@ import { type UnlockedKey, unlockedKey } from '../../workers/crypto/key/unlocked
 import { unlockVaultKey } from '../../workers/crypto/key/vault-key.ts';
 import { IntegrityError, utf8 } from '../../workers/crypto/primitives/bytes.ts';
 import { whenReady } from '../../workers/crypto/primitives/not-yet.ts';
-import { createServiceSealer } from '../../workers/crypto/record/service-record.ts';
+import { ServiceSealer } from '../../workers/crypto/record/service-record.ts';
 import { type AccountClient, type Handle, PASSPHRASE } from '../helpers/clients.ts';
 import { capture, createCapture, createRetrieve, type MadeEndpoint, retrieve } from '../helpers/endpoints.ts';
 import { openTestVault, type TestVault } from '../helpers/vault.ts';
@@ -23,10 +23,7 @@ const ARGON2 = { memoryKiB: 19_456, passes: 2, parallelism: 1 } as const;
 const NEW = 'the new passphrase of the key';
 const SINCE = 'written since the change';
 const KEPT = 10;
-const sealer = createServiceSealer({
-  env: 'staging',
-  ring: { writeId: 'k1', keys: new Map([['k1', MASTER_KEY]]) },
-});
+const sealer = new ServiceSealer('staging', 'k1', [['k1', MASTER_KEY]]);
 
 interface Item {
   readonly token: string;

@@ -1,12 +1,12 @@
 /**
  * The two records of an endpoint, each sealed as a service record at the endpoint's id.
  *
- * Policy, what the endpoint may do: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
+ * Policy, the rights of the endpoint: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
  *
- * Wrap, what the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
- * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of
- * every generation up to its own (`pairsOf`). It goes when the endpoint is stopped. It is bound to the whole policy, so that
- * somebody who has the service master key, but not the secret, can change nothing of what a living endpoint may do.
+ * Wrap, which the secret opens: `header 4 | gen 4 | nonce 12 | ciphertext | tag 16`, of one type for each kind. A capture
+ * wrap holds the public half of its generation and the token key, a retrieval wrap the public and the private half of every
+ * generation up to its own (`pairsOf`). It is removed when the endpoint is stopped. It is bound to the whole policy, so that
+ * the service master key without the secret cannot change the rights of an active endpoint.
  */
 import {
   generationOf,
@@ -58,7 +58,7 @@ export interface EndpointWrapId extends EndpointId {
 
 /** A new endpoint, as it is stored, and its secret, which is not. */
 export interface SealedEndpoint {
-  /** Handed to the caller once. */
+  /** Returned to the caller once. */
   readonly secret: string;
   readonly policyRecord: Uint8Array;
   readonly wrapRecord: Uint8Array;
@@ -68,20 +68,19 @@ export interface SealedEndpoint {
   readonly digest: string;
 }
 
-/** An endpoint's policy, opened by the service alone. */
+/** An endpoint's policy, which the service can open alone. */
 export interface OpenedPolicy extends SecretCheck {
   readonly json: Uint8Array;
   /** SHA-256 of the whole plaintext, which the wrap is bound to. */
   readonly hash: Uint8Array;
 }
 
-/** What a capture endpoint works with: enough to store an item, and nothing to read one. Disposing of it wipes it. */
+/** The key of a capture endpoint: it stores items, and cannot read them. Disposing of it wipes it. */
 export interface CaptureKey extends PublicGeneration, Disposable {
   /** Makes deterministic tokens. */
   readonly tokenKey: Uint8Array;
 }
 
-/** The plaintext of a policy record. */
 const POLICY_VERSION = 0x01;
 const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
@@ -89,14 +88,14 @@ const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 const POLICY_DIGEST_BYTES = 16;
 const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
 
-/** Where the sealed part of a wrap begins. */
+/** Offset of the sealed part of a wrap. */
 const NONCE_AT = HEADER_BYTES + 4;
 const TYPES: Readonly<Record<SecretKind, RecordType>> = {
   capture: TYPE.captureWrap,
   retrieve: TYPE.retrieveWrap,
 };
 
-/** AAD of a wrap. The kind is the type byte in `head`, and stands once more in the derivation of the key. */
+/** AAD of a wrap. The kind is the type byte in `head`, and enters the derivation of the key too. */
 function bindWrap(
   { env, aid, kid, id }: EndpointId & { readonly kid: string },
   head: Uint8Array,
@@ -105,10 +104,7 @@ function bindWrap(
   return aad('cardvault endpoint', [head, env, aid, kid, id, policyHash]);
 }
 
-/**
- * Wraps an open vault key under a key that is used for nothing else, bound to its place and its policy. The plaintext is
- * wiped.
- */
+/** Wraps an open vault key under a key for this wrap alone, bound to its place and its policy. The plaintext is wiped. */
 function sealWrap(
   place: EndpointName & { readonly kid: string },
   wrapKey: Uint8Array,
@@ -129,14 +125,14 @@ function sealWrap(
   }
 }
 
-/** The first 16 bytes of a policy's hash in hex: names one creation, and stays when the record is re-encrypted. */
+/** The first 16 bytes of a policy's hash in hex: identifies one creation, and stays when the record is re-encrypted. */
 export function policyDigest(hash: Uint8Array): string {
   return hash.subarray(0, POLICY_DIGEST_BYTES).toHex();
 }
 
 /**
- * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the
- * policy, whose bytes are bound as they are: nothing here reads them. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
+ * Makes an endpoint of an open vault key, for its newest generation, with a fresh secret. `json` is the policy, whose bytes
+ * are bound unread. Rejects, with RangeError, another vault key, and one that was itself opened through an endpoint.
  */
 export function sealEndpoint(
   sealer: ServiceSealer,
@@ -166,8 +162,8 @@ export function sealEndpoint(
 }
 
 /**
- * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Only a
- * holder of the service master key can have edited it; against one, only the wrap proves it.
+ * Opens an endpoint's policy, which needs no secret. Damage and any other place: `IntegrityError`. Only a holder of the
+ * service master key can have edited it; against one, only the wrap proves it.
  */
 export function openPolicy(sealer: ServiceSealer, place: EndpointId, record: Uint8Array): OpenedPolicy {
   const plain = sealer.open('record', place.aid, 'endpoint', [place.id], record);
@@ -190,8 +186,8 @@ function secretBytes(kind: SecretKind, gen: number, suite: Suite): number {
 }
 
 /**
- * The plaintext of a wrap, of the length that kind, generation and suite ask for. The secret is checked first: a caller who
- * has it not learns nothing of the wrap, not even that it is damaged.
+ * The plaintext of a wrap, of the length for kind, generation and suite. The secret is checked first: a caller without it
+ * learns nothing of the wrap, not even that it is damaged.
  */
 function openWrap(
   sealer: ServiceSealer,
@@ -238,9 +234,9 @@ export function openCaptureWrap(
 }
 
 /**
- * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its
- * token key is empty, for a retrieval makes no tokens. That both halves of a generation belong together is
- * proven by the seal alone, without an X25519. Errors as `openCaptureWrap`; the caller disposes of it.
+ * Opens a retrieval endpoint: a vault key that reads items of every generation up to the endpoint's own. Its token key is
+ * empty, since a retrieval makes no tokens. The seal alone, without an X25519, proves that both halves of a generation
+ * belong together. Errors as `openCaptureWrap`; the caller disposes of it.
  */
 export function openRetrieveWrap(
   sealer: ServiceSealer,

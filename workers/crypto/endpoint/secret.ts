@@ -1,13 +1,13 @@
 /**
- * Endpoint secrets: their text, the key and the commitment that derive from one, and the check that comes
- * before anything of an endpoint is decrypted.
+ * Endpoint secrets: their text, the key and the commitment that derive from one, and the check before anything of an
+ * endpoint is decrypted.
  */
 import { aad } from '../primitives/aad.ts';
-import { equalBytes, wipe } from '../primitives/bytes.ts';
+import { equalBytes, fromBase64, wipe } from '../primitives/bytes.ts';
 import { randomBytes } from '../primitives/random.ts';
 import { hkdf, KEY_BYTES, SALT_BYTES } from '../primitives/symmetric.ts';
 
-/** What a secret is good for: to store items, or to read them. Neither kind can stand in for the other. */
+/** The use of a secret: to store items, or to read them. Neither kind can replace the other. */
 export type SecretKind = 'capture' | 'retrieve';
 
 /** Names one endpoint: the place that its records are bound to. */
@@ -17,12 +17,12 @@ export interface EndpointId {
   readonly id: string;
 }
 
-/** Names one endpoint and its kind: what its secret is bound to. */
+/** Names one endpoint and its kind, which its secret is bound to. */
 export interface EndpointName extends EndpointId {
   readonly kind: SecretKind;
 }
 
-/** What a policy record holds to check a secret with. Neither value is of use without the secret. */
+/** The members of a policy record that check a secret. Neither value is of use without the secret. */
 export interface SecretCheck {
   readonly salt: Uint8Array;
   readonly commitment: Uint8Array;
@@ -36,7 +36,7 @@ export class EndpointSecretError extends Error {
   }
 }
 
-/** What names a secret in the policy: the second half of what is derived from it. */
+/** The commitment identifies a secret in the policy: the second half of the derived bytes. */
 export const ENDPOINT_COMMITMENT_BYTES = 32;
 
 /** 256 random bits: a secret cannot be guessed, so checking one needs no slow hash. */
@@ -45,7 +45,7 @@ const SECRET_BYTES = 32;
 const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
 const PREFIX_CHARACTERS = 5;
 const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
-/** Stands in for a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
+/** Replaces a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
 const NO_SECRET = new Uint8Array(SECRET_BYTES);
 
 /** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
@@ -53,25 +53,16 @@ export function endpointSecretText(kind: SecretKind, secret: Uint8Array): string
   return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
 }
 
-/** Undefined for other characters; the caller compares the text with what the bytes give. */
-function decodeBase64Url(text: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.fromBase64(text, { alphabet: 'base64url' });
-  } catch {
-    return undefined;
-  }
-}
-
 /**
- * The 32 bytes of a secret's text; undefined when it is not the one text that `endpointSecretText` gives for
- * them: another prefix, length or alphabet, or bits set in the last character that carry nothing.
+ * The 32 bytes of a secret's text; undefined for any text but that of `endpointSecretText`: another prefix, length or
+ * alphabet, or unused bits set in the last character.
  */
 export function parseEndpointSecret(kind: SecretKind, text: Uint8Array): Uint8Array | undefined {
   if (text.length !== SECRET_CHARACTERS) {
     return undefined;
   }
   const given = Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1');
-  const secret = decodeBase64Url(given.slice(PREFIX_CHARACTERS));
+  const secret = fromBase64(given.slice(PREFIX_CHARACTERS), { alphabet: 'base64url' });
   if (secret && endpointSecretText(kind, secret) === given) {
     return secret;
   }
@@ -80,8 +71,7 @@ export function parseEndpointSecret(kind: SecretKind, text: Uint8Array): Uint8Ar
 }
 
 /**
- * HKDF-SHA-256 of the secret for its place: the key of the wrap and the commitment, 32 bytes each. The
- * caller wipes both.
+ * HKDF-SHA-256 of the secret for its place: the key of the wrap and the commitment, 32 bytes each. The caller wipes both.
  */
 export function deriveEndpointKey(
   place: EndpointName,
@@ -94,8 +84,8 @@ export function deriveEndpointKey(
 }
 
 /**
- * A fresh secret, its fresh salt, and what derives from the two. The caller wipes `key` and `commitment`; the text is the
- * only form of the secret that is left, and it is not stored.
+ * A fresh secret, its fresh salt, and the key and the commitment of both, which the caller wipes. The text is the only form
+ * of the secret that is left, and it is not stored.
  */
 export function newEndpointSecret(
   place: EndpointName,
@@ -110,8 +100,8 @@ export function newEndpointSecret(
 }
 
 /**
- * The wrap's key when the secret is right, and undefined otherwise, after the same work: one HKDF and one comparison in
- * constant time, so that timing reveals nothing about a guess.
+ * The wrap's key for the right secret, undefined for any other, after the same work: one HKDF and one comparison in constant
+ * time, so that timing reveals nothing about a guess.
  */
 function matchSecret(
   place: EndpointName,
@@ -129,8 +119,8 @@ function matchSecret(
 }
 
 /**
- * Whether a secret is this endpoint's, by its policy alone: for one that is stopped or expired, whose wrap
- * is gone. The commitment is compared in constant time, and a malformed secret costs what a wrong one does.
+ * Checks a secret with the policy of its endpoint alone: for one that is stopped or expired, whose wrap is gone. The
+ * commitment is compared in constant time, and a malformed secret costs as much as a wrong one.
  */
 export function checkEndpointSecret(
   place: EndpointName,

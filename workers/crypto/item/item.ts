@@ -1,7 +1,7 @@
 /**
- * An item: part 0 (the stored object) and, where there is any, part 1 (its sensitive authentication data),
- * each with a data key of its own, stored as envelope and content one after the other, and the metadata
- * that pins both. An envelope's type byte implies its length, so the two need no separator.
+ * An item: part 0 (the stored object) and optionally part 1 (its sensitive authentication data), each with a separate data
+ * key, stored as envelope and content one after the other, and the metadata that pins both. An envelope's type byte
+ * implies its length, so the two need no separator.
  *
  * Content: `header 4 | nonce 12 | ciphertext | tag 16` under the part's data key. The plaintext is the length in 4
  * bytes, the bytes, and zeros up to the next step, so that a stored size reveals a length only roughly.
@@ -36,8 +36,8 @@ import {
 } from './envelope.ts';
 import { type ItemContext, type ItemFacts, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
 
-/** What one store or update writes. */
-export interface SealItemRequest extends ItemContext, ItemFacts {
+/** The input of one store or update. */
+interface SealItemRequest extends ItemContext, ItemFacts {
   readonly owner: ItemOwner;
   readonly part0: Uint8Array;
   /** `expiresAtMs`: ms since 1970, 0 = never. */
@@ -57,7 +57,7 @@ export interface SealedItem {
   readonly gen: number;
 }
 
-/** An item as it was stored, with what opens it. */
+/** An item as it was stored, with the key that opens it. */
 export interface OpenItemRequest extends ItemContext {
   readonly key: UnlockedKey;
   /** Envelope and content of part 0 in one piece. */
@@ -68,8 +68,8 @@ export interface OpenItemRequest extends ItemContext {
   readonly nowMs: number;
 }
 
-/** What the content of a part is bound to beside its place. */
-export interface ContentContext extends PartContext {
+/** The place, the reference and the revision that the content of a part is bound to. */
+interface ContentContext extends PartContext {
   readonly reference?: string | undefined;
   /** 8 random bytes, new at each write of the item. */
   readonly revision: Uint8Array;
@@ -104,7 +104,7 @@ function bindContent(ctx: ContentContext): Uint8Array {
 }
 
 /**
- * The content record of `bytes` behind an envelope, in one buffer. `dek` must be fresh: it seals nothing else, so that a
+ * The content record of `bytes` after an envelope, in one buffer. `dek` must be fresh: it seals nothing else, so that a
  * random nonce cannot meet another. The padded copy of the plaintext is wiped.
  */
 export function sealContent(
@@ -212,14 +212,12 @@ export interface OpenedItem {
 }
 
 /**
- * The sensitive authentication data that is kept, compared with its hash in the metadata; undefined where there is none.
- * It may be missing only once it has expired, and is not used after that. All else: `IntegrityError`.
+ * The sensitive authentication data that is kept, compared with its hash in the metadata; undefined for none. It may be
+ * missing only once it has expired, and is not used after that. All else: `IntegrityError`.
  */
-export function keptSad({
-  meta: { sad: facts },
-  sad,
-  nowMs,
-}: Pick<OpenItemRequest, 'meta' | 'nowMs' | 'sad'>): Uint8Array | undefined {
+export function keptSad(request: Omit<OpenItemRequest, 'key'>): Uint8Array | undefined {
+  const { meta, sad, nowMs } = request;
+  const { sad: facts } = meta;
   if (facts !== undefined && facts.expiresAtMs !== 0 && nowMs >= facts.expiresAtMs) {
     return undefined;
   }

@@ -1,10 +1,10 @@
 /**
- * An item with patches: what holders of the public half alone have added to an item that they cannot open. A reader merges
- * them in their order; the next writer with the passphrase stores the whole anew.
+ * An item with patches: changes by holders of the public half alone to an item that they cannot open. A reader merges them
+ * in their order; the next writer with the passphrase stores the whole anew.
  *
  * In place of part 0: `header 4 | length 4 | part 0 | (length 4 | tag 16 | patch)...`, in place of part 1 the same without
- * tags, where no bytes stand for a layer without such data. Every layer is an envelope and a content. The metadata pins
- * the whole, names the newest generation, and keeps the revision, by which the layers belong together.
+ * tags, with no bytes for a layer without such data. Every layer is an envelope and a content. The metadata pins the whole,
+ * names the newest generation, and keeps the revision, which all layers share.
  */
 import type { PublicGeneration } from '../key/unlocked.ts';
 import { aad } from '../primitives/aad.ts';
@@ -40,13 +40,13 @@ import { sealMeta } from './meta.ts';
 const LENGTH_BYTES = 4;
 const TAG_BYTES = 16;
 
-/** A patch of an item, by somebody who cannot open it. */
-export interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
+/** A patch of an item by a writer who cannot open it. */
+interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
   readonly owner: PublicGeneration & { readonly tokenKey: Uint8Array };
   /** Names of the members that the patch replaces. */
   readonly names: readonly string[];
   readonly part0: Uint8Array;
-  /** In place of that of the item, where its key wants one. */
+  /** Replaces that of the item, if its key has summaries. */
   readonly summary?: string | undefined;
   /** `expiresAtMs`: ms since 1970, 0 = never. */
   readonly part1?: { readonly bytes: Uint8Array; readonly expiresAtMs: number } | undefined;
@@ -54,21 +54,21 @@ export interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
 }
 
 /** An item with one more patch. */
-export interface PatchedItem extends SealedItem {
-  /** Of all its patches. */
+interface PatchedItem extends SealedItem {
+  /** Number of all its patches. */
   readonly patches: number;
-  /** When its sensitive authentication data goes; 0 = never, or there is none. */
+  /** Expiry of its sensitive authentication data; 0 = never, or there is none. */
   readonly sadExpiresAtMs: number;
 }
 
-/** One layer as it is stored: the item as it was written, or a patch. */
+/** One layer as it is stored: the original item, or a patch. */
 interface Layer {
-  /** With its tag, if it is a patch. */
+  /** With its tag for a patch. */
   readonly item: Uint8Array;
   readonly sad: Uint8Array;
 }
 
-/** Whether an item has patches, by the record in place of part 0. */
+/** Checks for patches in the record in place of part 0. */
 export function isPatched(item: Uint8Array): boolean {
   return item[1] === TYPE.patchedItem;
 }
@@ -84,7 +84,7 @@ function join(layers: readonly Uint8Array[]): Uint8Array {
   return concat([head, ...parts]);
 }
 
-/** What `join` has joined; a record without patches is one layer. */
+/** Splits the result of `join`; a record without patches is one layer. */
 function split(record: Uint8Array): readonly Uint8Array[] {
   if (!isPatched(record)) {
     return [record];
@@ -114,7 +114,7 @@ function withoutTag(item: Uint8Array, index: number): Uint8Array {
   return index === 0 ? item : readBytes(item, TAG_BYTES, item.length - TAG_BYTES);
 }
 
-/** The generation that an item was written under last. */
+/** The generation of the last write of an item. */
 export function generationOfItem(item: Uint8Array): number {
   const layers = split(item);
   const newest = layers.at(-1) ?? EMPTY;
@@ -138,16 +138,15 @@ export function openPatched(request: OpenItemRequest): readonly OpenedItem[] {
   });
 }
 
-/** The earlier of two times of expiry, in which 0 means never. */
+/** The earlier of two expiries, in which 0 means never. */
 export function earlierExpiry(a: number, b: number): number {
   return a === 0 || b === 0 ? a + b : Math.min(a, b);
 }
 
 /**
- * Adds a patch. One that replaces the same members as an earlier one takes its place at the end, which the tag shows to
- * those alone who have the token key. All sensitive authentication data goes at one time: that which was there before
- * does not stay longer. What was there is compared with the metadata first, so that nothing is signed that a reader
- * would reject.
+ * Adds a patch. It replaces an earlier one of the same members, which the tag reveals only to holders of the token key. All
+ * sensitive authentication data expires at one time: earlier data does not stay longer. The stored item is compared with
+ * the metadata first, so that nothing is signed that a reader would reject.
  */
 export function sealPatch(request: SealPatchRequest): PatchedItem {
   const { env, aid, kid, token, item, meta, owner, names, part0, part1, sealer } = request;

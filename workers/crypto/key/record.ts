@@ -1,13 +1,13 @@
 /**
- * The bytes of a vault key's record: private halves of all generations and the token key, wrapped under
- * what Argon2id makes of the passphrase.
+ * The bytes of a vault key's record: private halves of all generations and the token key, wrapped under a key that Argon2id
+ * derives from the passphrase.
  *
  * `header 4 | kid length 1 | kid | n 4 | n times ([suite 1] | public key 32) | [digest of the recovery 32] | salt 16 | m 4 |
  * t 4 | p 4 | commitment 32 | nonce 12 | wrap of n private keys and the token key (32 each) | tag 16`
  *
- * A record of the suite of X-Wing says of each generation which suite it has; in the others all have X25519. The type
- * in the header says whether summaries of the key's cards are kept, which never changes, and whether there is a
- * recovery. Only the passphrase makes a record with another digest of it: nobody else can put a recovery in place.
+ * A record of the suite of X-Wing names the suite of each generation; in the others all have X25519. The type in the header
+ * tells whether summaries of the key's cards are kept, which never changes, and whether there is a recovery. Only the
+ * passphrase makes a record with another digest of it, and so adds a recovery.
  */
 import { aad } from '../primitives/aad.ts';
 import {
@@ -38,23 +38,20 @@ import {
   type UnlockedKey,
 } from './unlocked.ts';
 
-/** What names the passphrase without helping to open anything: the second half of what Argon2id gives. */
+/** The commitment identifies the passphrase without helping to open anything: the second half of the derived key. */
 export const COMMITMENT_BYTES = 32;
-/** A passphrase can be changed this often; the record grows by 64 bytes each time. */
+/** Limit of passphrase changes; the record grows by 64 bytes each time. */
 const GENERATIONS_MAX = 4096;
 
-/** What a key record says beside what opens the key. */
+/** The facts of a key record that do not open the key. */
 export interface KeyTraits {
-  /** Whether a summary of each card is kept under the service key. */
+  /** A summary of each card is kept under the service key. */
   readonly summary: boolean;
-  /** What the record of the recovery is known by, where there is one, see `recovery.ts`. */
+  /** `recoveryDigest` of the recovery, if there is one. */
   readonly recovery?: Uint8Array | undefined;
 }
 
-/**
- * The parts of a key record that need no passphrase: views into it, of the right lengths. Nothing of it is authenticated by
- * itself, but it comes out of a service record.
- */
+/** The parts of a key record that need no passphrase: views of the right lengths, authenticated by its service record. */
 export interface ParsedVaultKey extends KeyTraits {
   readonly kid: string;
   /** Number of the newest generation; there are as many public halves. */
@@ -75,8 +72,8 @@ function typeOf(summary: boolean, isRecoverable: boolean) {
 }
 
 /**
- * Takes a record apart. Rejects wrong lengths and unbounded Argon2 parameters with `IntegrityError`, before either costs
- * anything: at most 4,096 generations, and what `checkStoredParams` lets pass.
+ * Parses a record. Rejects wrong lengths, more than 4,096 generations and Argon2 parameters outside `checkStoredParams` with
+ * `IntegrityError`, before either costs anything.
  */
 export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
   const type = record[1];
@@ -121,8 +118,8 @@ export function parseVaultKey(record: Uint8Array): ParsedVaultKey {
 }
 
 /**
- * AAD of the wrap: the context and all clear bytes before the nonce. Public keys, Argon2 parameters and salt can
- * therefore be read before anything is proven, and are proven by the wrap.
+ * AAD of the wrap: the context and all clear bytes before the nonce. Public keys, Argon2 parameters and salt can therefore
+ * be read first, and are proven by the wrap.
  */
 export function bindVaultKey(ctx: KeyContext, head: Uint8Array): Uint8Array {
   return aad('cardvault vault key', [ctx.env, ctx.aid, ctx.kid, head]);

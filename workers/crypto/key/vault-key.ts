@@ -1,6 +1,6 @@
 /**
- * The vault key's life: creation, unlocking, passphrase change, recovery. The record holds nothing that the service
- * alone could open; the caller seals it once more in a service record, against forgery.
+ * Creation, unlocking, passphrase change and recovery of vault keys. The record holds nothing that the service alone could
+ * open; the caller seals it once more in a service record, against forgery.
  */
 import { concat, equalBytes, IntegrityError, PassphraseError, wipe } from '../primitives/bytes.ts';
 import { POINT_BYTES } from '../primitives/hpke.ts';
@@ -36,7 +36,7 @@ import {
 
 /**
  * Wraps an open key under a passphrase, with a fresh salt. The key-encryption key belongs to this salt alone, so it seals
- * one record in its life. RangeError for a setting out of bounds, before Argon2id is paid.
+ * one record only. RangeError for a setting out of bounds, before Argon2id runs.
  */
 async function wrapKey(
   ctx: KeyContext,
@@ -62,8 +62,8 @@ async function wrapKey(
 }
 
 /**
- * Splits the opened wrap into views, which the key takes over, and proves that each private half belongs to the public
- * one in the record: about 30 us a generation, beside 200 ms of Argon2id.
+ * Splits the opened wrap into views, which the key owns, and proves that each private half belongs to the public one in the
+ * record: about 30 us a generation, compared with 200 ms of Argon2id.
  */
 function readKey({ kid, gen, publicHalves }: ParsedVaultKey, secrets: Uint8Array): UnlockedKey {
   const generations: Generation[] = publicHalves.map((half, i) => {
@@ -80,7 +80,7 @@ function readKey({ kid, gen, publicHalves }: ParsedVaultKey, secrets: Uint8Array
 
 /**
  * Opens a record with its passphrase. The commitment distinguishes a wrong passphrase (`PassphraseError`) from a damaged record
- * (`IntegrityError`); it is compared in constant time, once Argon2id is paid.
+ * (`IntegrityError`); it is compared in constant time, after Argon2id.
  */
 async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Array): Promise<UnlockedKey> {
   const parsed = parseVaultKey(record);
@@ -99,8 +99,8 @@ async function openKey(ctx: KeyContext, record: Uint8Array, passphrase: Uint8Arr
 }
 
 /**
- * The setting where it is higher, the record's own value where that is; undefined when nothing rises. A lower setting
- * never weakens a record. Lanes follow the setting: memory and passes are what a guess costs.
+ * The higher of the setting and the record's value, each for memory and passes, which make the cost of a guess; undefined
+ * if nothing rises. A lower setting never weakens a record. Lanes follow the setting.
  */
 function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | undefined {
   if (stored.memoryKiB >= setting.memoryKiB && stored.passes >= setting.passes) {
@@ -113,14 +113,14 @@ function raised(stored: Argon2Params, setting: Argon2Params): Argon2Params | und
   };
 }
 
-/** A random open vault key of one generation, which is stored nowhere yet. The caller disposes of it. */
+/** A random open vault key of one generation, which is not stored. The caller disposes of it. */
 export function throwawayKey(kid: string): UnlockedKey {
   return unlockedKey(kid, randomBytes(TOKEN_KEY_BYTES), [newGeneration(1)]);
 }
 
 /**
- * The record of a new vault key of one generation, with a random token key. Nothing of the key stays in memory: its maker
- * unlocks it like everybody. `summary`: summaries of its cards are kept. Rejects a setting under the floor with RangeError.
+ * The record of a new vault key of one generation, with a random token key. Nothing of the key stays in memory. `summary`:
+ * summaries of its cards are kept. Rejects a setting under the floor with RangeError.
  */
 export async function createVaultKey(
   ctx: KeyContext,
@@ -157,13 +157,13 @@ export async function unlockVaultKey(
   }
 }
 
-/** A key's record, and that of its recovery where it has one: they are stored together. */
+/** The record of a key, and that of its recovery if it has one: they are stored together. */
 export interface KeyRecords {
   readonly record: Uint8Array;
   readonly recovery?: Uint8Array | undefined;
 }
 
-/** The recovery that the record of a key knows; `IntegrityError` for another one, and for none where it knows one. */
+/** The recovery that the record of a key names; `IntegrityError` for another one, and for none if it names one. */
 function recoveryOf(
   ctx: KeyContext,
   known: KeyTraits,
@@ -201,8 +201,8 @@ async function renewKey(
 }
 
 /**
- * The records under a new passphrase: every generation is wrapped again and a new one is added, which all
- * later writes use. A recovery opens that too, with the shares that there are. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
+ * The records under a new passphrase: every generation is wrapped again and a new one is added, which all later writes use.
+ * The shares of a recovery open that one too. Errors as `unlockVaultKey`; RangeError after 4,095 changes.
  */
 export async function changePassphrase(
   ctx: KeyContext,
@@ -215,10 +215,7 @@ export async function changePassphrase(
   return await renewKey(ctx, old, records, newPassphrase, params);
 }
 
-/**
- * The same with shares in place of the old passphrase. Shares that do not open it: `recovery_refused`, whatever is wrong
- * with them.
- */
+/** The same with shares in place of the old passphrase; `recovery_refused` if they do not open the key. */
 export async function recoverVaultKey(
   ctx: KeyContext,
   records: KeyRecords,
@@ -242,19 +239,20 @@ export async function recoverVaultKey(
 }
 
 /**
- * The records with a recovery in place of the one before, or with none where there are no `recipients`. The passphrase stays,
- * and so does the generation. Errors as `unlockVaultKey`.
+ * The records with the `wanted` recovery in place of the earlier one, or with none. Passphrase and generation stay. Errors
+ * as `unlockVaultKey`.
  */
 export async function replaceRecovery(
   ctx: KeyContext,
   record: Uint8Array,
   passphrase: Uint8Array,
   params: Argon2Params,
-  wanted?: { readonly recipients: readonly string[]; readonly threshold: number },
+  wanted: { readonly recipients: readonly string[]; readonly threshold: number } | null,
 ): Promise<KeyRecords> {
   using key = await openKey(ctx, record, passphrase);
   const { params: stored, summary } = parseVaultKey(record);
-  const recovery = wanted && (await makeRecovery(ctx, key, wanted.recipients, wanted.threshold));
+  const recovery =
+    wanted === null ? undefined : await makeRecovery(ctx, key, wanted.recipients, wanted.threshold);
   const traits = { summary, recovery: recovery && recoveryDigest(parseRecovery(recovery)) };
   return {
     record: await wrapKey(ctx, key, passphrase, raised(stored, params) ?? stored, traits),

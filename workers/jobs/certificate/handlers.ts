@@ -1,8 +1,8 @@
 /** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
 import * as x509 from '../../crypto/certificate/certificate.ts';
+import type { CsrSubject } from '../../crypto/certificate/csr.ts';
 import * as pkcs10 from '../../crypto/certificate/csr.ts';
-import type { CsrSubject } from '../../crypto/certificate/subject.ts';
 import { IntegrityError, wipe } from '../../crypto/primitives/bytes.ts';
 import { type ThreadHandlers, toJsonBytes, toText } from '../context.ts';
 import type { CERT_JOBS } from './jobs.ts';

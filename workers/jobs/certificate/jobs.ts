@@ -1,5 +1,5 @@
 /** Client certificates: requests for them, and what a TLS client presents. */
-import type { CsrSubject } from '../../crypto/certificate/subject.ts';
+import type { CsrSubject } from '../../crypto/certificate/csr.ts';
 import { bytes, concealed, json, message, text, utf8Text } from '../codec.ts';
 import { defineJob } from '../define.ts';
 

@@ -19,10 +19,9 @@ import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
-import { EMPTY, utf8, wipe } from '../../crypto/primitives/bytes.ts';
+import { EMPTY, openedOrNot, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
 import type { In } from '../define.ts';
-import { openedOrNot } from '../failure.ts';
 import { openCapture, openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { ParsedOrder } from '../proxy/order.ts';
 import { hostOf, sealReport } from '../proxy/record.ts';

@@ -1,10 +1,9 @@
 /** Handlers of the jobs that re-encrypt items and logs in `jobs.ts`, which says what each promises. */
 import { type ItemContext, openMeta, sealMeta } from '../../crypto/item/meta.ts';
-import { tagOf } from '../../crypto/log/entry.ts';
-import { renewLogRecord, writerOfLog } from '../../crypto/log/seal.ts';
+import { renewLogRecord, tagOf, writerOfLog } from '../../crypto/log/entry.ts';
+import { openedOrNot } from '../../crypto/primitives/bytes.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { Out } from '../define.ts';
-import { openedOrNot } from '../failure.ts';
 import type { ItemField, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
 import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
 

@@ -1,15 +1,14 @@
-/** Takes apart what the survey script of the store says of a page of items. */
 import { readBytes, readU32 } from '../../crypto/primitives/bytes.ts';
 import type { LongLog } from './jobs.ts';
 
-/** All that Redis has of one item. */
+/** All data of one item in Redis, as the survey script of the store returns it. */
 export interface SurveyedItem {
   readonly item: Uint8Array;
   readonly meta: Uint8Array;
   readonly sad: Uint8Array;
   readonly identity: Uint8Array;
   readonly logLength: number;
-  /** Fields of the item's hash. */
+  /** Number of fields of the item's hash. */
   readonly fields: number;
   /** The first entries of the log; an empty one is missing. */
   readonly entries: readonly Uint8Array[];
@@ -19,7 +18,7 @@ export interface SurveyedItem {
   /** It is in the metadata index. */
   readonly hasDigests: boolean;
   /** Another type of key has the item's name, or the log has no length. */
-  readonly isStrange: boolean;
+  readonly isUnknown: boolean;
   /** -1 when the time index does not have it. */
   readonly storedAt: number;
   /** ms; -1 never, -2 when there is none. */
@@ -28,12 +27,12 @@ export interface SurveyedItem {
 
 /** Eight u32: four lengths, log length, hash fields, log entries, flags; then two f64: stored at, expiry. */
 const HEAD_BYTES = 48;
-const IS_STRANGE = 1;
+const IS_UNKNOWN = 1;
 const HAS_SEEDS = 2;
 const IS_RECORDED = 4;
 const HAS_DIGESTS = 8;
 
-/** The item at `head`, and where the next one begins. */
+/** The item at `head`, and the offset of the next one. */
 function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem; readonly end: number } {
   const fixed = readBytes(blob, head, HEAD_BYTES);
   const view = new DataView(fixed.buffer, fixed.byteOffset, HEAD_BYTES);
@@ -56,14 +55,14 @@ function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem
     hasSeeds: (flags & HAS_SEEDS) !== 0,
     isRecorded: (flags & IS_RECORDED) !== 0,
     hasDigests: (flags & HAS_DIGESTS) !== 0,
-    isStrange: (flags & IS_STRANGE) !== 0,
+    isUnknown: (flags & IS_UNKNOWN) !== 0,
     storedAt: view.getFloat64(32),
     sadExpiresAt: view.getFloat64(40),
   };
   return { item, end };
 }
 
-/** The items of a survey, in its order. Throws an `IntegrityError` for one that is cut. */
+/** The items of a survey, in its order. Throws an `IntegrityError` for a truncated one. */
 export function readSurvey(blob: Uint8Array, items: number): SurveyedItem[] {
   let at = 0;
   return Array.from({ length: items }, () => {
@@ -73,7 +72,7 @@ export function readSurvey(blob: Uint8Array, items: number): SurveyedItem[] {
   });
 }
 
-/** The logs of a page that go on behind it. */
+/** The logs of a page that are longer than their part in it. */
 export function longLogs(survey: readonly SurveyedItem[]): LongLog[] {
   return survey.flatMap(({ entries, logLength }, item) =>
     logLength > entries.length ? [{ item, first: entries.length + 1, length: logLength }] : [],

@@ -3,12 +3,11 @@
 import { IDENTITY_BYTES, metadataMembers } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
 import { generationOfItem } from '../../crypto/item/patch.ts';
-import { tagOf, verifyLogPart } from '../../crypto/log/entry.ts';
-import { writerOfLog } from '../../crypto/log/seal.ts';
-import { EMPTY, equalBytes } from '../../crypto/primitives/bytes.ts';
+import { tagOf, verifyLogPart, writerOfLog } from '../../crypto/log/entry.ts';
+import { EMPTY, equalBytes, openedOrNot } from '../../crypto/primitives/bytes.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
-import { openedOrNot } from '../failure.ts';
+import type { KeyName } from '../key/jobs.ts';
 import { metadataDigests, metadataOf, referenceMember } from '../vault/records.ts';
 import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
 import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
@@ -65,10 +64,8 @@ function checkLog(
   report: Report,
 ): void {
   const { entries, logLength, fields } = found;
-  const others = [found.item.length > 0, found.hasSeeds, found.isRecorded, found.hasDigests].filter(
-    Boolean,
-  ).length;
-  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + others) {
+  const others = [found.item.length > 0, found.hasSeeds, found.isRecorded, found.hasDigests].filter(Boolean);
+  if (logLength === 0 || fields !== FIXED_FIELDS + logLength + others.length) {
     report('log', 'it has not the entries that its length says');
     return;
   }
@@ -79,12 +76,22 @@ function checkLog(
   }
 }
 
-/** What the metadata index must have of an item. */
+/** The metadata of an item; undefined if it does not open. */
+function metaOrNot(
+  { env, sealer }: ThreadContext,
+  { aid, kid }: KeyName,
+  token: string,
+  meta: Uint8Array,
+): OpenedMeta | undefined {
+  return openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, meta));
+}
+
+/** The members that the metadata index must have of an item. */
 function membersOf(context: ThreadContext, aid: string, meta: OpenedMeta, token: string): Uint8Array[] {
   return metadataMembers(metadataDigests(context, aid, metadataOf(meta)), token);
 }
 
-/** Whether this is what expiry leaves of an item: its log. */
+/** Checks for the remains of an expired item: its log. */
 function isRemains({ item, storedAt }: SurveyedItem, { expiresAtMs }: OpenedMeta, now: number): boolean {
   return item.length === 0 && storedAt < 0 && expiresAtMs !== undefined && expiresAtMs <= now + CLOCK_SKEW_MS;
 }
@@ -98,7 +105,7 @@ function checkItem(
   report: Report,
 ): OpenedMeta | undefined {
   const { aid, kid, gen, now } = params;
-  if (found.isStrange) {
+  if (found.isUnknown) {
     report('item', 'something else stands in its place');
     return undefined;
   }
@@ -114,7 +121,7 @@ function checkItem(
   if (found.identity.length > 0 && found.identity.length !== IDENTITY_BYTES) {
     report('identity', 'it is no tag');
   }
-  const meta = openedOrNot(() => openMeta(context.sealer, { env: context.env, aid, kid, token }, found.meta));
+  const meta = metaOrNot(context, params, token, found.meta);
   if (meta && isRemains(found, meta, now)) {
     if (found.sad.length > 0 || found.hasDigests) {
       report('item', 'it has expired, and more than its log is there');
@@ -177,19 +184,17 @@ export const VERIFY_HANDLERS = {
     return { wrongAt: wrongAt ?? null, keys };
   },
 
-  metadataMembers(context, { params: { aid, kid, tokens }, metas }) {
-    const { env, sealer } = context;
-    return tokens.flatMap((token, i) => {
-      const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
-      return meta ? membersOf(context, aid, meta, token) : [];
+  metadataMembers(context, { params, metas }) {
+    return params.tokens.flatMap((token, i) => {
+      const meta = metaOrNot(context, params, token, metas[i] ?? EMPTY);
+      return meta ? membersOf(context, params.aid, meta, token) : [];
     });
   },
 
-  referenceMembers(context, { params: { aid, kid, tokens }, metas }) {
-    const { env, sealer } = context;
-    return tokens.map((token, i) => {
-      const meta = openedOrNot(() => openMeta(sealer, { env, aid, kid, token }, metas[i] ?? EMPTY));
-      return meta ? referenceMember(context, aid, meta.reference, token) : EMPTY;
+  referenceMembers(context, { params, metas }) {
+    return params.tokens.map((token, i) => {
+      const meta = metaOrNot(context, params, token, metas[i] ?? EMPTY);
+      return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
     });
   },
 } satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;

@@ -13,9 +13,8 @@ import {
 import { type Showing, type Sight, showReply } from '../../../server/domain/relay/sight.ts';
 import { openItem, sealItem } from '../../crypto/item/item.ts';
 import { openMeta } from '../../crypto/item/meta.ts';
-import { concat, EMPTY, readBytes, readU32, u32, wipe } from '../../crypto/primitives/bytes.ts';
+import { concat, EMPTY, openedOrNot, readBytes, readU32, u32, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';
-import { openedOrNot } from '../failure.ts';
 import { openWarmKey, WARM_MISS } from '../key/open.ts';
 import type { PROXY_JOBS, ProxyKind, ProxyOutcome, ReplyName } from './jobs.ts';
 import { attemptOf } from './order.ts';
