@@ -540,7 +540,7 @@ async function assembleOn(
     stream: auditStream && (() => auditStream.round()),
   });
   const figures: GaugeSources = {
-    threads: pool.stats,
+    threads: () => pool.stats(),
     isRedisConnected: () => redis.isConnected(),
     redis: () => readRedisStats(redis),
     lastBackup: () => installationStore.readLastBackup(),
