@@ -23,13 +23,8 @@ export interface JobRequest {
 }
 
 /** An accepted job, until its promise settles. `id` is given by the thread that it is sent to; `dueAt` is on `performance.now()`. */
-export interface PendingJob {
+export interface PendingJob extends Required<JobRequest> {
   id: number;
-  readonly kind: number;
-  readonly fields: readonly Uint8Array[];
-  readonly lane: Lane;
-  readonly account: string;
-  readonly deadlineMs: number;
   dueAt: number;
   /** When it was accepted, on `performance.now()`. */
   readonly queuedAt: number;

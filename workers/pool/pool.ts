@@ -156,15 +156,12 @@ export class Pool {
     };
   }
 
-  private accept(
-    { kind, fields, lane, account = '', deadlineMs }: JobRequest,
-    resolve: PendingJob['resolve'],
-    reject: PendingJob['reject'],
-  ): void {
+  private accept(request: JobRequest, resolve: PendingJob['resolve'], reject: PendingJob['reject']): void {
     if (this.draining !== undefined) {
       reject(poolError('overloaded', 'PoolDraining'));
       return;
     }
+    const { kind, fields, account = '', deadlineMs } = request;
     // A job outside the frame format would make the whole frame unreadable.
     if (!Number.isInteger(kind) || kind < 0 || kind > KIND_MAX || fields.length > FIELDS_MAX) {
       reject(poolError('internal', 'MessageInvalid'));
@@ -173,12 +170,9 @@ export class Pool {
     const queuedAt = performance.now();
     const dueAt = queuedAt + deadlineMs;
     const job: PendingJob = {
+      ...request,
       id: 0,
-      kind,
-      fields,
-      lane,
       account,
-      deadlineMs,
       dueAt,
       queuedAt,
       requeues: 0,
