@@ -1,9 +1,14 @@
 /** What the tests of the record formats share: fixed contexts, cheap Argon2, and ways to damage a record. */
 import { expect } from 'bun:test';
 import type { ItemContext } from '../../../workers/crypto/item/meta.ts';
-import { bindVaultKey, COMMITMENT_BYTES, vaultKeyHead } from '../../../workers/crypto/key/record.ts';
 import { type Generation, type UnlockedKey, unlockedKey } from '../../../workers/crypto/key/unlocked.ts';
-import { createVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import {
+  bindVaultKey,
+  COMMITMENT_BYTES,
+  createVaultKey,
+  unlockVaultKey,
+  vaultKeyHead,
+} from '../../../workers/crypto/key/vault-key.ts';
 import { verifyLogPart } from '../../../workers/crypto/log/entry.ts';
 import {
   concat,

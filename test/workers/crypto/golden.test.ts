@@ -6,8 +6,7 @@ import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
 import { openContent, openItem } from '../../../workers/crypto/item/item.ts';
 import { encodeReference, identityTag, tokenDigest } from '../../../workers/crypto/item/lookup.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { parseVaultKey } from '../../../workers/crypto/key/record.ts';
-import { unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
+import { parseVaultKey, unlockVaultKey } from '../../../workers/crypto/key/vault-key.ts';
 import { openWarm } from '../../../workers/crypto/key/warm.ts';
 import {
   CHAIN_BEGIN,

@@ -10,7 +10,6 @@ import {
   exporterOf,
   type Generation,
   generationOf,
-  importedPrivate,
   ownerKeyOf,
   type PublicGeneration,
   type UnlockedKey,
@@ -33,7 +32,7 @@ import {
   X_WING_SUITE,
   X25519_SUITE,
 } from '../primitives/bytes.ts';
-import { exportSecret, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
+import { exportSecret, importPrivate, POINT_BYTES, setupReceiver, setupSender } from '../primitives/hpke.ts';
 import { NotYet } from '../primitives/not-yet.ts';
 import { fillRandom, randomBytes } from '../primitives/random.ts';
 import {
@@ -316,12 +315,10 @@ function openExporter(
       return exporterSecret;
     });
   }
-  return recallExporter(
-    ownerKey,
-    name,
-    place,
-    () => setupReceiver(enc, importedPrivate(generation), publicKey, info).exporterSecret,
-  );
+  return recallExporter(ownerKey, name, place, () => {
+    generation.imported ??= importPrivate(privateKey);
+    return setupReceiver(enc, generation.imported, publicKey, info).exporterSecret;
+  });
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   X_WING_SUITE,
   X25519_SUITE,
 } from '../primitives/bytes.ts';
-import { importPrivate, type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
+import { type KeyPair, POINT_BYTES, publicOf } from '../primitives/hpke.ts';
 import { hkdf, KEY_BYTES } from '../primitives/symmetric.ts';
 import { generateXWingPair, xWingPointOf, xWingPublicOf } from '../primitives/x-wing.ts';
 
@@ -25,7 +25,7 @@ export interface Generation extends KeyPair {
   /** Numbered from 1, one more at each passphrase change. */
   readonly gen: number;
   ownerKey?: Uint8Array | undefined;
-  /** It cannot be wiped, only released. */
+  /** The runtime's form of the private key, made once. It cannot be wiped, only released. */
   imported?: KeyObject | undefined;
   /** HPKE exporter secrets by the name of their set-up in base64, the oldest dropped first. */
   exporters?: Map<string, Uint8Array> | undefined;
@@ -155,12 +155,6 @@ export function ownerKeyOf({ kid }: UnlockedKey, generation: Generation): Uint8A
   const { gen, privateKey } = generation;
   generation.ownerKey ??= hkdf(privateKey, aad('cardvault owner key', [kid, gen]), KEY_BYTES);
   return generation.ownerKey;
-}
-
-/** The runtime's form of a private half, made once. */
-export function importedPrivate(generation: Generation): KeyObject {
-  generation.imported ??= importPrivate(generation.privateKey);
-  return generation.imported;
 }
 
 /** The exporter secret of a set-up under a generation, computed once for each of the 256 newest. */

@@ -21,7 +21,6 @@ import {
 import { fillRandom } from '../primitives/random.ts';
 import { hmac, NONCE_BYTES, openAt, SALT_BYTES, sealAt, TAG_BYTES } from '../primitives/symmetric.ts';
 import type { KeyContext } from '../record/service-record.ts';
-import { parseVaultKey } from './record.ts';
 import {
   pairBytes,
   pairsOf,
@@ -31,6 +30,7 @@ import {
   unlockedKey,
   unpackPairs,
 } from './unlocked.ts';
+import { parseVaultKey } from './vault-key.ts';
 
 /** The key of one blob: the blob's salt is in `head`, so it seals this blob only. */
 function deriveKey(

@@ -1,5 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-
 import {
   type AuditMarkKind,
   CHAIN_BEGIN,

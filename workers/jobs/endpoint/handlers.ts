@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { VaultError } from '../../../server/core/errors.ts';
 import { splitSad } from '../../../server/domain/card/sad.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';

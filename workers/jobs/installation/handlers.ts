@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { equalBytes } from '../../crypto/primitives/bytes.ts';
 import { hmac } from '../../crypto/primitives/symmetric.ts';
 import { decodeRoots, encodeRoots, type Roots, rootId, stepRoots } from '../../crypto/record/roots.ts';

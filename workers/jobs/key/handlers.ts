@@ -1,11 +1,9 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-
-import { parseVaultKey } from '../../crypto/key/record.ts';
 import { parseRecovery } from '../../crypto/key/recovery.ts';
 import {
   changePassphrase,
   createVaultKey,
   type KeyRecords,
+  parseVaultKey,
   recoverVaultKey,
   replaceRecovery,
   unlockVaultKey,

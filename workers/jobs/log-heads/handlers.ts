@@ -1,5 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
-
 import { isOwnHeadsCheckpoint, signHeadsCheckpoint } from '../../crypto/log/checkpoint.ts';
 import { tagOf } from '../../crypto/log/entry.ts';
 import * as crypto from '../../crypto/log/heads.ts';

@@ -1,8 +1,7 @@
-/** Handlers of the jobs on service records in `jobs.ts`, which says what each promises. */
 import { stateOfSecret } from '../../../server/domain/account.ts';
 import { openPolicy, policyDigest } from '../../crypto/endpoint/record.ts';
-import { parseVaultKey } from '../../crypto/key/record.ts';
 import { parseRecovery, recoveryDigest } from '../../crypto/key/recovery.ts';
+import { parseVaultKey } from '../../crypto/key/vault-key.ts';
 import { IntegrityError, openedOrNot, readU32, TYPE } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers } from '../context.ts';
 import type { EndpointPolicy } from '../endpoint/jobs.ts';

@@ -142,14 +142,8 @@ export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
   },
 };
 
-interface RuleTest {
-  readonly id?: string | undefined;
-  readonly operations?: JsonValue | undefined;
-  readonly input: JsonObject;
-}
-
 /** Reads the body of a test. Throws `invalid_request` at the first invalid field. */
-function readTest(body: Uint8Array, refuseUnknown: boolean): RuleTest {
+function readTest(body: Uint8Array, refuseUnknown: boolean) {
   const test = parseStoredObject(body);
   if (refuseUnknown) {
     rejectOthers(test, ['id', 'operations', 'input'], 'body');

@@ -1,4 +1,3 @@
-/** Handlers of the jobs in `jobs.ts`, which says what each promises. */
 import { PEPPER_MARK } from '../../../server/domain/account.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import { parseJson } from '../../../server/domain/json/json.ts';

@@ -1,16 +1,103 @@
-/** Handlers of the jobs that verify pages of items and logs in `jobs.ts`: what is wrong, as far as no passphrase is needed. */
-
 import { IDENTITY_BYTES, metadataMembers } from '../../crypto/item/lookup.ts';
-import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
+import { type ItemContext, type OpenedMeta, openMeta, sealMeta } from '../../crypto/item/meta.ts';
 import { generationOfItem } from '../../crypto/item/patch.ts';
-import { tagOf, verifyLogPart, writerOfLog } from '../../crypto/log/entry.ts';
-import { EMPTY, equalBytes, openedOrNot } from '../../crypto/primitives/bytes.ts';
+import { renewLogRecord, tagOf, verifyLogPart, writerOfLog } from '../../crypto/log/entry.ts';
+import { EMPTY, equalBytes, openedOrNot, readBytes, readU32 } from '../../crypto/primitives/bytes.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';
 import type { ThreadContext, ThreadHandlers } from '../context.ts';
+import type { Out } from '../define.ts';
 import type { KeyName } from '../key/jobs.ts';
 import { metadataDigests, metadataOf, referenceMember } from '../vault/records.ts';
-import type { ItemFault, ItemsParams, MAINTENANCE_JOBS } from './jobs.ts';
-import { countByKey, longLogs, type MutableKeyCounts, readSurvey, type SurveyedItem } from './survey.ts';
+import type { ItemFault, ItemField, ItemsParams, LongLog, MAINTENANCE_JOBS } from './jobs.ts';
+
+/** All data of one item in Redis, as the survey script of the store returns it. */
+interface SurveyedItem {
+  readonly item: Uint8Array;
+  readonly meta: Uint8Array;
+  readonly sad: Uint8Array;
+  readonly identity: Uint8Array;
+  readonly logLength: number;
+  /** Number of fields of the item's hash. */
+  readonly fields: number;
+  /** The first entries of the log; an empty one is missing. */
+  readonly entries: readonly Uint8Array[];
+  readonly hasSeeds: boolean;
+  /** The length of the log is recorded. */
+  readonly isRecorded: boolean;
+  /** It is in the metadata index. */
+  readonly hasDigests: boolean;
+  /** Another type of key has the item's name, or the log has no length. */
+  readonly isUnknown: boolean;
+  /** -1 when the time index does not have it. */
+  readonly storedAt: number;
+  /** ms; -1 never, -2 when there is none. */
+  readonly sadExpiresAt: number;
+}
+
+/** Eight u32: four lengths, log length, hash fields, log entries, flags; then two f64: stored at, expiry. */
+const HEAD_BYTES = 48;
+const IS_UNKNOWN = 1;
+const HAS_SEEDS = 2;
+const IS_RECORDED = 4;
+const HAS_DIGESTS = 8;
+
+/** The item at `head`, and the offset of the next one. */
+function readItem(blob: Uint8Array, head: number): { readonly item: SurveyedItem; readonly end: number } {
+  const fixed = readBytes(blob, head, HEAD_BYTES);
+  const view = new DataView(fixed.buffer, fixed.byteOffset, HEAD_BYTES);
+  let end = head + HEAD_BYTES;
+  const take = (length: number): Uint8Array => {
+    const part = readBytes(blob, end, length);
+    end += length;
+    return part;
+  };
+  const word = (index: number): number => view.getUint32(4 * index);
+  const flags = word(7);
+  const item = {
+    item: take(word(0)),
+    meta: take(word(1)),
+    sad: take(word(2)),
+    identity: take(word(3)),
+    logLength: word(4),
+    fields: word(5),
+    entries: Array.from({ length: word(6) }, () => take(readU32(take(4), 0))),
+    hasSeeds: (flags & HAS_SEEDS) !== 0,
+    isRecorded: (flags & IS_RECORDED) !== 0,
+    hasDigests: (flags & HAS_DIGESTS) !== 0,
+    isUnknown: (flags & IS_UNKNOWN) !== 0,
+    storedAt: view.getFloat64(32),
+    sadExpiresAt: view.getFloat64(40),
+  };
+  return { item, end };
+}
+
+/** The items of a survey, in its order. Throws an `IntegrityError` for a truncated one. */
+function readSurvey(blob: Uint8Array, items: number): SurveyedItem[] {
+  let at = 0;
+  return Array.from({ length: items }, () => {
+    const { item, end } = readItem(blob, at);
+    at = end;
+    return item;
+  });
+}
+
+/** The logs of a page that are longer than their part in it. */
+function longLogs(survey: readonly SurveyedItem[]): LongLog[] {
+  return survey.flatMap(({ entries, logLength }, item) =>
+    logLength > entries.length ? [{ item, first: entries.length + 1, length: logLength }] : [],
+  );
+}
+
+/** Number of records by kind and by the ring key that they are sealed under. */
+type MutableKeyCounts = Record<string, Record<string, number>>;
+
+/** Counts one record of a kind; `keyId` undefined: under no key of the ring. */
+function countByKey(counts: MutableKeyCounts, kind: string, keyId: string | undefined): void {
+  counts[kind] ??= {};
+  const ofKind = counts[kind];
+  const id = keyId ?? '?';
+  ofKind[id] = (ofKind[id] ?? 0) + 1;
+}
 
 /** Redis expires by its own clock. */
 const CLOCK_SKEW_MS = 5_000;
@@ -142,8 +229,82 @@ function checkItem(
   return meta;
 }
 
-/** The handlers of `verifyItems`, `verifyLog`, `metadataMembers` and `referenceMembers`. */
-export const VERIFY_HANDLERS = {
+/** A record that may have to be re-encrypted, and how. */
+interface Candidate extends ItemField {
+  readonly keyId: string | undefined;
+  /** The last 16 bytes that were read. */
+  readonly tag: Uint8Array;
+  readonly reencrypt: () => Uint8Array;
+}
+
+function ofMeta({ sealer }: ThreadContext, ids: ItemContext, meta: Uint8Array, item: number): Candidate {
+  return {
+    item,
+    name: 'm',
+    keyId: sealer.writerOf(meta),
+    tag: tagOf(meta),
+    reencrypt: () => sealMeta(sealer, ids, openMeta(sealer, ids, meta)),
+  };
+}
+
+function ofEntry(
+  { sealer }: ThreadContext,
+  ids: ItemContext,
+  entry: Uint8Array,
+  item: number,
+  position: number,
+): Candidate {
+  return {
+    item,
+    name: String(position),
+    keyId: writerOfLog(sealer, entry),
+    tag: tagOf(entry),
+    reencrypt: () => renewLogRecord(sealer, ids, entry),
+  };
+}
+
+/** Re-encrypts what is under another key than the write key; what does not open is lost. */
+function reencryptAll(
+  { sealer }: ThreadContext,
+  candidates: readonly Candidate[],
+  long: readonly LongLog[],
+): Out<(typeof MAINTENANCE_JOBS)['reencryptItems']> {
+  const keys: MutableKeyCounts = {};
+  const fields: ItemField[] = [];
+  const lost: ItemField[] = [];
+  const parts: { readonly tag: Uint8Array; readonly record: Uint8Array }[] = [];
+  for (const { item, name, keyId, tag, reencrypt } of candidates) {
+    countByKey(keys, name === 'm' ? 'item' : 'log', keyId);
+    if (keyId === sealer.writeId) {
+      continue;
+    }
+    const record = openedOrNot(reencrypt);
+    if (record) {
+      fields.push({ item, name });
+      parts.push({ tag, record });
+    } else {
+      lost.push({ item, name });
+    }
+  }
+  return { plan: { fields, lost, keys, long }, parts };
+}
+
+function candidatesOf(
+  context: ThreadContext,
+  ids: ItemContext,
+  { meta, entries, fields }: SurveyedItem,
+  item: number,
+): Candidate[] {
+  return fields === 0
+    ? []
+    : [
+        ofMeta(context, ids, meta, item),
+        ...entries.map((entry, i) => ofEntry(context, ids, entry, item, i + 1)),
+      ];
+}
+
+/** The handlers of the jobs on items and their logs. */
+export const ITEMS_HANDLERS = {
   verifyItems(context, { params, survey: blob }) {
     const faults: ItemFault[] = [];
     const checked = { item: 0, sad: 0, log: 0, identity: 0 };
@@ -196,5 +357,19 @@ export const VERIFY_HANDLERS = {
       const meta = metaOrNot(context, params, token, metas[i] ?? EMPTY);
       return meta ? referenceMember(context, params.aid, meta.reference, token) : EMPTY;
     });
+  },
+
+  reencryptItems(context, { params: { aid, kid, tokens }, survey: blob }) {
+    const survey = readSurvey(blob, tokens.length);
+    const candidates = survey.flatMap((found, item) =>
+      candidatesOf(context, { env: context.env, aid, kid, token: tokens[item] ?? '' }, found, item),
+    );
+    return reencryptAll(context, candidates, longLogs(survey));
+  },
+
+  reencryptLog(context, { params: { first, ...names }, entries }) {
+    const ids = { env: context.env, ...names };
+    const candidates = entries.map((entry, i) => ofEntry(context, ids, entry, 0, first + i));
+    return reencryptAll(context, candidates, []);
   },
 } satisfies Partial<ThreadHandlers<typeof MAINTENANCE_JOBS>>;
