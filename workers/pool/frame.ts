@@ -33,13 +33,6 @@ export interface FrameMessage {
   readonly fields: readonly Uint8Array[];
 }
 
-/** A message as it was read: the fields are views into the frame's buffer, not copies. */
-export interface DecodedMessage {
-  readonly id: number;
-  readonly kind: number;
-  readonly fields: Uint8Array[];
-}
-
 const WORD = 4;
 const EMPTY_HEADER_WORDS = 1;
 const MESSAGE_WORDS = 2;
@@ -83,10 +76,10 @@ function malformed(): never {
 }
 
 /**
- * Reads a frame without copying a byte. Every length is checked against the buffer and the buffer must end
+ * Reads a frame without copying a byte: fields are views into its buffer. Every length is checked against the buffer and the buffer must end
  * exactly where the last field ends; anything else throws a RangeError and no message is handed out.
  */
-export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
+export function decodeFrame(buffer: ArrayBuffer): FrameMessage[] {
   if (buffer.byteLength < WORD) {
     return malformed();
   }
@@ -95,7 +88,7 @@ export function decodeFrame(buffer: ArrayBuffer): DecodedMessage[] {
     return malformed();
   }
   const header = new Uint32Array(buffer, 0, headerWords);
-  const messages: DecodedMessage[] = [];
+  const messages: FrameMessage[] = [];
   let offset = headerWords * WORD;
   for (let word = EMPTY_HEADER_WORDS; word < headerWords; ) {
     const id = header[word++] ?? 0;

@@ -32,6 +32,6 @@ export interface PendingJob extends Required<JobRequest> {
   requeues: number;
   /** Number of deadlines that have passed in its thread. From the first on its caller has been answered. */
   missed: number;
-  readonly resolve: (fields: Uint8Array[]) => void;
+  readonly resolve: (fields: readonly Uint8Array[]) => void;
   readonly reject: (error: VaultError) => void;
 }

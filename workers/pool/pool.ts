@@ -3,7 +3,7 @@ import { Alarm } from './alarm.ts';
 import { cpuMsOf } from './cpu-time.ts';
 import { Crew, lossError } from './crew.ts';
 import { decodeFailure, errorOf, failureOf, poolError } from './failure.ts';
-import { type DecodedMessage, FIELDS_MAX, KIND_MAX, REPLY_OK } from './frame.ts';
+import { FIELDS_MAX, type FrameMessage, KIND_MAX, REPLY_OK } from './frame.ts';
 import type { JobRequest, Lane, PendingJob } from './job.ts';
 import { Lanes } from './lanes.ts';
 import { checkDeadlines, firstCheckAt, nextCheckAt } from './overdue.ts';
@@ -124,7 +124,7 @@ export class Pool {
    * with a `VaultError`: that of the job's handler, `overloaded` when no thread has done the job in time (a retry is safe),
    * or `internal` when a thread died or hung with it. Never throws, never stays open for longer than its deadlines.
    */
-  run(request: JobRequest): Promise<Uint8Array[]> {
+  run(request: JobRequest): Promise<readonly Uint8Array[]> {
     return new Promise((resolve, reject) => this.accept(request, resolve, reject));
   }
 
@@ -246,7 +246,7 @@ export class Pool {
   }
 
   /** Settles the caller's promise; a reply after a missed deadline is dropped. */
-  private onReply(job: PendingJob, { kind, fields }: DecodedMessage): void {
+  private onReply(job: PendingJob, { kind, fields }: FrameMessage): void {
     this.lanes.release(job);
     if (job.missed > 0) {
       return;

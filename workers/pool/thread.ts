@@ -2,10 +2,10 @@ import { parentPort } from 'node:worker_threads';
 import { ownThreadNumber } from './cpu-time.ts';
 import { encodeFailure, type Failure, failureOf } from './failure.ts';
 import {
-  type DecodedMessage,
   decodeFrame,
   encodeFrame,
   FIELDS_MAX,
+  type FrameMessage,
   REPLY_ERROR,
   REPLY_OK,
   TRACE_BEGUN,
@@ -19,12 +19,11 @@ import {
  * one that returns a promise lets the thread serve other jobs meanwhile. The given fields are views into the
  * received frame and are overwritten with zeros once the job is answered: copy bytes that have to live on.
  */
-export type FieldHandler = (fields: Uint8Array[]) => Uint8Array[] | Promise<Uint8Array[]>;
+export type FieldHandler = (
+  fields: readonly Uint8Array[],
+) => readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
 
-interface Reply {
-  readonly id: number;
-  readonly kind: number;
-  readonly fields: readonly Uint8Array[];
+interface Reply extends FrameMessage {
   /** The fields of the job, to be wiped. */
   readonly spent: readonly Uint8Array[];
 }
@@ -82,7 +81,7 @@ class ServedThread {
     this.flush();
   }
 
-  private serve(job: DecodedMessage): void {
+  private serve(job: FrameMessage): void {
     try {
       const handler = this.handlers.get(job.kind);
       if (handler === undefined) {
@@ -102,14 +101,14 @@ class ServedThread {
     }
   }
 
-  private succeed({ id, fields: spent }: DecodedMessage, fields: Uint8Array[]): void {
+  private succeed({ id, fields: spent }: FrameMessage, fields: readonly Uint8Array[]): void {
     if (!Array.isArray(fields) || fields.length > FIELDS_MAX) {
       throw new TypeError('no list of fields');
     }
     this.replies.push({ id, kind: REPLY_OK, fields, spent });
   }
 
-  private fail({ id, fields: spent }: DecodedMessage, error: unknown): void {
+  private fail({ id, fields: spent }: FrameMessage, error: unknown): void {
     let failure: Failure;
     try {
       failure = this.toFailure(error);

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import { Alarm } from './alarm.ts';
 import {
-  type DecodedMessage,
   decodeFrame,
   encodeFrame,
+  type FrameMessage,
   TRACE_BEGUN,
   TRACE_INSIDE,
   TRACE_WORDS,
@@ -17,7 +17,7 @@ export type DownCause = 'error' | 'exit' | 'messageerror' | 'hung';
 export interface ThreadListener {
   readonly onReady: (thread: Thread) => void;
   /** A job was answered, and is no longer in its thread. */
-  readonly onReply: (job: PendingJob, reply: DecodedMessage) => void;
+  readonly onReply: (job: PendingJob, reply: FrameMessage) => void;
   /** All replies of one frame have been given. */
   readonly onFrameDone: () => void;
   /** Called once, unless the thread was closed on purpose. `error` was thrown outside of every handler. */
