@@ -2,9 +2,8 @@
 import { expect, test } from 'bun:test';
 import { openCaptureWrap, openPolicy, openRetrieveWrap } from '../../../workers/crypto/endpoint/record.ts';
 import { unwrapDek } from '../../../workers/crypto/item/envelope.ts';
-import { openItem } from '../../../workers/crypto/item/item.ts';
+import { generationOfItem, openItem, openPatched } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';
-import { generationOfItem, openPatched } from '../../../workers/crypto/item/patch.ts';
 import { generationOf, publicHalfOf } from '../../../workers/crypto/key/unlocked.ts';
 import {
   changeText,

@@ -15,8 +15,8 @@ import {
 } from '../../crypto/endpoint/record.ts';
 import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
 import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
+import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
-import { sealPatch } from '../../crypto/item/patch.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
 import { EMPTY, openedOrNot, utf8, wipe } from '../../crypto/primitives/bytes.ts';
 import { parseOwn, type ThreadContext, type ThreadHandlers, toJsonBytes } from '../context.ts';

@@ -1,6 +1,6 @@
+import { generationOfItem } from '../../crypto/item/item.ts';
 import { IDENTITY_BYTES, metadataMembers } from '../../crypto/item/lookup.ts';
 import { type ItemContext, type OpenedMeta, openMeta, sealMeta } from '../../crypto/item/meta.ts';
-import { generationOfItem } from '../../crypto/item/patch.ts';
 import { renewLogRecord, tagOf, verifyLogPart, writerOfLog } from '../../crypto/log/entry.ts';
 import { EMPTY, equalBytes, openedOrNot, readBytes, readU32 } from '../../crypto/primitives/bytes.ts';
 import { sha256 } from '../../crypto/primitives/symmetric.ts';

@@ -1,6 +1,6 @@
 import { VaultError } from '../../../server/core/errors.ts';
 import { findNumber } from '../../../server/domain/card/number.ts';
-import { joinSad, splitSad } from '../../../server/domain/card/sad.ts';
+import { joinSad, type SplitObject, splitSad } from '../../../server/domain/card/sad.ts';
 import { isTestCard } from '../../../server/domain/card/test-cards.ts';
 import { encodeJson } from '../../../server/domain/json/bytes.ts';
 import {
@@ -14,10 +14,9 @@ import { type ItemMetadata, readMetadata } from '../../../server/domain/mask/met
 import { type CardSummary, cardSummary } from '../../../server/domain/reply/stored-card.ts';
 import { DURATION_EXPECTED, endOf } from '../../../server/domain/text/duration.ts';
 import { type ItemOwner, longEncOf } from '../../crypto/item/envelope.ts';
-import { type OpenedItem, openItem, sealItem } from '../../crypto/item/item.ts';
+import { isPatched, openItem, openPatched, sealItem } from '../../crypto/item/item.ts';
 import { encodeReference, fingerprintOf, metadataDigest } from '../../crypto/item/lookup.ts';
 import { type OpenedMeta, openMeta } from '../../crypto/item/meta.ts';
-import { isPatched, openPatched } from '../../crypto/item/patch.ts';
 import type { UnlockedKey } from '../../crypto/key/unlocked.ts';
 import { sealLogEntry } from '../../crypto/log/entry.ts';
 import type { LogOutcome } from '../../crypto/log/outcome.ts';
@@ -165,12 +164,12 @@ export function sadAt(sad: Uint8Array, now: number): { readonly sad?: Uint8Array
   return sad.length > 0 ? { sad, nowMs: now } : { nowMs: now + CLOCK_SKEW_MS };
 }
 
-function joined({ part0, part1 }: OpenedItem): Uint8Array {
+function joined({ part0, part1 }: SplitObject): Uint8Array {
   return part1 ? joinSad(part0, part1) : part0;
 }
 
 /** Parses the object of a layer, whose bytes are wiped. */
-function takeObject(layer: OpenedItem): JsonObject {
+function takeObject(layer: SplitObject): JsonObject {
   const text = joined(layer);
   try {
     return parseStoredObject(text);
