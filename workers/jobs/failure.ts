@@ -1,6 +1,6 @@
 import { VaultError } from '../../server/core/errors.ts';
 import { CertificateError } from '../crypto/certificate/certificate.ts';
-import { EndpointSecretError } from '../crypto/endpoint/secret.ts';
+import { EndpointSecretError } from '../crypto/endpoint/record.ts';
 import { IntegrityError, PassphraseError } from '../crypto/primitives/bytes.ts';
 import { type Failure, failureOf } from '../pool/failure.ts';
 

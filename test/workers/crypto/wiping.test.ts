@@ -1,6 +1,6 @@
 /** No buffer that is made while a key is sealed holds a secret of it afterwards. */
 import { afterAll, expect, spyOn, test } from 'bun:test';
-import type { SecretKind } from '../../../workers/crypto/endpoint/secret.ts';
+import type { SecretKind } from '../../../workers/crypto/endpoint/record.ts';
 import { envelopeBytes, newDek, unwrapDek, wrapDekSealed } from '../../../workers/crypto/item/envelope.ts';
 import { openItem, sealItem } from '../../../workers/crypto/item/item.ts';
 import { openMeta } from '../../../workers/crypto/item/meta.ts';

@@ -1,5 +1,5 @@
 /**
- * The two records of an endpoint, each sealed as a service record at the endpoint's id.
+ * Endpoint secrets, and the two records of an endpoint, each sealed as a service record at the endpoint's id.
  *
  * Policy, the rights of the endpoint: `version 1 | salt 16 | commitment 32 | JSON`. It stays until the sweep.
  *
@@ -24,6 +24,8 @@ import { aad } from '../primitives/aad.ts';
 import {
   concat,
   EMPTY,
+  equalBytes,
+  fromBase64,
   HEADER_BYTES,
   headerSuite,
   IntegrityError,
@@ -37,18 +39,153 @@ import {
   X_WING_SUITE,
 } from '../primitives/bytes.ts';
 import { POINT_BYTES } from '../primitives/hpke.ts';
-import { NONCE_BYTES, openAt, SALT_BYTES, sealAt, sha256, TAG_BYTES } from '../primitives/symmetric.ts';
+import { randomBytes } from '../primitives/random.ts';
+import {
+  hkdf,
+  KEY_BYTES,
+  NONCE_BYTES,
+  openAt,
+  SALT_BYTES,
+  sealAt,
+  sha256,
+  TAG_BYTES,
+} from '../primitives/symmetric.ts';
 import { X_WING_PUBLIC_BYTES } from '../primitives/x-wing.ts';
 import type { ServiceSealer } from '../record/service-record.ts';
-import {
-  ENDPOINT_COMMITMENT_BYTES,
-  type EndpointId,
-  type EndpointName,
-  endpointKeyOf,
-  newEndpointSecret,
-  type SecretCheck,
-  type SecretKind,
-} from './secret.ts';
+
+/** The use of a secret: to store items, or to read them. Neither kind can replace the other. */
+export type SecretKind = 'capture' | 'retrieve';
+
+/** Names one endpoint: the place that its records are bound to. */
+interface EndpointId {
+  readonly env: string;
+  readonly aid: string;
+  readonly id: string;
+}
+
+/** Names one endpoint and its kind, which its secret is bound to. */
+interface EndpointName extends EndpointId {
+  readonly kind: SecretKind;
+}
+
+/** The members of a policy record that check a secret. Neither value is of use without the secret. */
+interface SecretCheck {
+  readonly salt: Uint8Array;
+  readonly commitment: Uint8Array;
+}
+
+/** The secret given is malformed, or is not this endpoint's. Callers answer `endpoint_refused`. */
+export class EndpointSecretError extends Error {
+  constructor() {
+    super('The secret does not open this endpoint.');
+    this.name = 'EndpointSecretError';
+  }
+}
+
+/** The commitment identifies a secret in the policy: the second half of the derived bytes. */
+const COMMITMENT_BYTES = 32;
+
+/** 256 random bits: a secret cannot be guessed, so checking one needs no slow hash. */
+const SECRET_BYTES = 32;
+/** The text of a secret: five characters that name its kind, and 43 of base64url (RFC 4648, section 5). */
+const PREFIXES: Readonly<Record<SecretKind, string>> = { capture: 'vcs1_', retrieve: 'vrs1_' };
+const PREFIX_CHARACTERS = 5;
+const SECRET_CHARACTERS = PREFIX_CHARACTERS + 43;
+/** Replaces a malformed secret, so that rejecting one takes as long as rejecting a wrong one. */
+const NO_SECRET = new Uint8Array(SECRET_BYTES);
+
+/** The text of a secret, 48 characters: `vcs1_` or `vrs1_` and the 32 bytes in base64url without padding. */
+export function endpointSecretText(kind: SecretKind, secret: Uint8Array): string {
+  return PREFIXES[kind] + secret.toBase64({ alphabet: 'base64url', omitPadding: true });
+}
+
+/**
+ * The 32 bytes of a secret's text; undefined for any text but that of `endpointSecretText`: another prefix, length or
+ * alphabet, or unused bits set in the last character.
+ */
+export function parseEndpointSecret(kind: SecretKind, text: Uint8Array): Uint8Array | undefined {
+  if (text.length !== SECRET_CHARACTERS) {
+    return undefined;
+  }
+  const given = Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1');
+  const secret = fromBase64(given.slice(PREFIX_CHARACTERS), { alphabet: 'base64url' });
+  if (secret && endpointSecretText(kind, secret) === given) {
+    return secret;
+  }
+  wipe(secret);
+  return undefined;
+}
+
+/**
+ * HKDF-SHA-256 of the secret for its place: the key of the wrap and the commitment, 32 bytes each. The caller wipes both.
+ */
+export function deriveEndpointKey(
+  place: EndpointName,
+  salt: Uint8Array,
+  secret: Uint8Array,
+): { readonly key: Uint8Array; readonly commitment: Uint8Array } {
+  const info = aad('cardvault endpoint secret', [place.env, place.aid, place.kind, place.id, salt]);
+  const derived = hkdf(secret, info, KEY_BYTES + COMMITMENT_BYTES);
+  return { key: derived.subarray(0, KEY_BYTES), commitment: derived.subarray(KEY_BYTES) };
+}
+
+/**
+ * A fresh secret, its fresh salt, and the key and the commitment of both, which the caller wipes. The text is the only form
+ * of the secret that is left, and it is not stored.
+ */
+export function newEndpointSecret(
+  place: EndpointName,
+): SecretCheck & { readonly key: Uint8Array; readonly text: string } {
+  const secret = randomBytes(SECRET_BYTES);
+  try {
+    const salt = randomBytes(SALT_BYTES);
+    return { salt, text: endpointSecretText(place.kind, secret), ...deriveEndpointKey(place, salt, secret) };
+  } finally {
+    wipe(secret);
+  }
+}
+
+/**
+ * The wrap's key for the right secret, undefined for any other, after the same work: one HKDF and one comparison in constant
+ * time, so that timing reveals nothing about a guess.
+ */
+function matchSecret(
+  place: EndpointName,
+  check: SecretCheck,
+  secretText: Uint8Array,
+): Uint8Array | undefined {
+  const secret = parseEndpointSecret(place.kind, secretText);
+  const { key, commitment } = deriveEndpointKey(place, check.salt, secret ?? NO_SECRET);
+  try {
+    const isSame = equalBytes(commitment, check.commitment);
+    return isSame && secret ? new Uint8Array(key) : undefined;
+  } finally {
+    wipe(secret, key, commitment);
+  }
+}
+
+/**
+ * Checks a secret with the policy of its endpoint alone: for one that is stopped or expired, whose wrap is gone. The
+ * commitment is compared in constant time, and a malformed secret costs as much as a wrong one.
+ */
+export function checkEndpointSecret(
+  place: EndpointName,
+  check: SecretCheck,
+  secretText: Uint8Array,
+): boolean {
+  const key = matchSecret(place, check, secretText);
+  wipe(key);
+  return key !== undefined;
+}
+
+/** The key of an endpoint's wrap, which the caller wipes; `EndpointSecretError` as `checkEndpointSecret`. */
+export function endpointKeyOf(place: EndpointName, check: SecretCheck, secretText: Uint8Array): Uint8Array {
+  const key = matchSecret(place, check, secretText);
+  if (!key) {
+    throw new EndpointSecretError();
+  }
+  return key;
+}
 
 /** Names a wrap to be opened: its vault key and its generation are those in the policy's JSON. */
 export interface EndpointWrapId extends EndpointId {
@@ -64,7 +201,6 @@ export interface SealedEndpoint {
   readonly wrapRecord: Uint8Array;
   /** The generation that the endpoint works with. */
   readonly gen: number;
-  /** See `policyDigest`. */
   readonly digest: string;
 }
 
@@ -86,7 +222,7 @@ const SALT_AT = 1;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 /** Of the hash, which has a random salt in it: no two creations have the same. */
 const POLICY_DIGEST_BYTES = 16;
-const JSON_AT = COMMITMENT_AT + ENDPOINT_COMMITMENT_BYTES;
+const JSON_AT = COMMITMENT_AT + COMMITMENT_BYTES;
 
 /** Offset of the sealed part of a wrap. */
 const NONCE_AT = HEADER_BYTES + 4;

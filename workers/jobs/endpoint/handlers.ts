@@ -7,6 +7,8 @@ import { webhookBody } from '../../../server/domain/proxy/webhook-body.ts';
 import { smartParse } from '../../../server/domain/reply/smart-parse.ts';
 import { type CardSummary, patchedSummary } from '../../../server/domain/reply/stored-card.ts';
 import {
+  checkEndpointSecret,
+  EndpointSecretError,
   openCaptureWrap,
   openPolicy,
   openRetrieveWrap,
@@ -14,7 +16,6 @@ import {
   sealEndpoint,
 } from '../../crypto/endpoint/record.ts';
 import { newSealingKey, openSealedBody, openSealingKey } from '../../crypto/endpoint/sealing-key.ts';
-import { checkEndpointSecret, EndpointSecretError } from '../../crypto/endpoint/secret.ts';
 import { sealPatch } from '../../crypto/item/item.ts';
 import type { OpenedMeta } from '../../crypto/item/meta.ts';
 import { throwawayKey } from '../../crypto/key/vault-key.ts';
@@ -58,7 +59,6 @@ function readAnything(body: Uint8Array, contentType: string | undefined): JsonOb
   return object;
 }
 
-/** Returns the webhook of an order, as a policy has it. */
 function webhookOf(order: Uint8Array): Pick<SealedPolicy, 'webhook'> {
   const { webhook, metadata } = order.length === 0 ? {} : parseOwn<Partial<ParsedOrder>>(order);
   return webhook === undefined ? {} : { webhook: { ...webhook, metadata } };
@@ -124,7 +124,6 @@ function patchedSummaryText({ summary }: OpenedMeta, changes: JsonObject): strin
     : JSON.stringify(patchedSummary(parseOwn<CardSummary>(utf8(summary)), changes));
 }
 
-/** The handlers of `ENDPOINT_JOBS`. */
 export const ENDPOINT_HANDLERS: ThreadHandlers<typeof ENDPOINT_JOBS> = {
   createEndpoint(context, { params, blob, passphrase, policy, order }) {
     const key = openWarmKey(context, params, blob, passphrase);
