@@ -20,7 +20,6 @@ export interface Codec<Given, Taken = Given> {
   readonly read: (reader: FieldReader) => Taken;
 }
 
-/** Any codec. */
 export type AnyCodec = Codec<never, unknown>;
 
 /** The value on the writing side of a codec. */
@@ -57,13 +56,11 @@ export function readAll<T>(codec: Codec<never, T>, fields: readonly Uint8Array[]
   return value;
 }
 
-/** Bytes as they are. */
 export const bytes: Codec<Uint8Array> = {
   write: (value, fields) => void fields.push(value),
   read: next,
 };
 
-/** A text. */
 export const text: Codec<string> = {
   write: (value, fields) => void fields.push(encoder.encode(value)),
   read: (reader) => decoder.decode(next(reader)),

@@ -28,7 +28,6 @@ export interface ThreadContext extends Pick<ThreadData, 'env' | 'processKey' | '
   readonly openings: Openings;
 }
 
-/** A handler for each job of a group. */
 export type ThreadHandlers<Group extends Jobs> = Handlers<Group, ThreadContext>;
 
 /** The context of a thread. Throws an `IntegrityError` when the master key does not open the root that is given as bytes. */
@@ -55,7 +54,6 @@ export function createThreadContext(data: ThreadData): ThreadContext {
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** A value as the bytes of its JSON text. */
 export function toJsonBytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }

@@ -11,7 +11,6 @@ export const DEADLINE_MS: Readonly<Record<Lane, number>> = {
 
 /** One operation of the threads, for both sides. Its name and its handler are in the tables of `workers/`. */
 export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
-  /** See `Lane`. */
   readonly lane: Lane | ((input: Given<Input>) => Lane);
   /** The account, or part of it, that the lane is shared between; omitted: one share for all. */
   readonly share?: (input: Given<Input>) => string;
@@ -19,16 +18,12 @@ export interface Job<Input extends AnyCodec, Output extends AnyCodec> {
   readonly output: Output;
 }
 
-/** Any job. */
 export type AnyJob = Job<AnyCodec, AnyCodec>;
 
-/** Jobs by name. */
 export type Jobs = Readonly<Record<string, AnyJob>>;
 
-/** The input of the handler of a job. */
 export type In<J extends AnyJob> = Taken<J['input']>;
 
-/** The output of the handler of a job. */
 export type Out<J extends AnyJob> = Given<J['output']>;
 
 /** The handler of a job; it returns a promise only if it waits, so that other jobs can be served meanwhile. */
@@ -42,10 +37,8 @@ export type Handlers<Group extends Jobs, Context> = {
 /** A job with its name, and with the number that stands for it in a frame. */
 export type Numbered<J extends AnyJob> = J & { readonly name: string; readonly kind: number };
 
-/** Numbered jobs by name. */
 export type JobTable = Readonly<Record<string, Numbered<AnyJob>>>;
 
-/** Defines a job. */
 export function defineJob<Input extends AnyCodec, Output extends AnyCodec>(
   job: Job<Input, Output>,
 ): Job<Input, Output> {

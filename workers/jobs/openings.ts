@@ -34,7 +34,6 @@ export interface Openings {
     | undefined;
 }
 
-/** A thread without open keys. */
 export function createOpenings(): Openings {
   return { keys: [], captures: [], connection: undefined };
 }

@@ -35,12 +35,10 @@ export function failureOf(error: unknown, code: ErrorCode = 'internal', field?: 
   return { code, field, expected, cause: ERRORS[code].status === 500 ? causeOf(error) : undefined };
 }
 
-/** A failure as one byte field. */
 export function encodeFailure(failure: Failure): Uint8Array {
   return encoder.encode(JSON.stringify(failure));
 }
 
-/** The error for an encoded failure. */
 export function decodeFailure(bytes: Uint8Array | undefined): VaultError {
   return errorOf(JSON.parse(decoder.decode(bytes)) as Failure);
 }

@@ -171,7 +171,6 @@ export class Lanes<T extends ThreadLoad = Thread> {
     return Math.min(...this.cleared.map((job) => job.dueAt), ...queues.map((queue) => queue.nextDueAt()));
   }
 
-  /** The number of waiting jobs of a lane. */
   waitingOf(lane: Lane): number {
     return this.queues[lane].size + (lane === 'hot' ? this.cleared.length : 0);
   }

@@ -41,7 +41,6 @@ export interface PoolOptions {
   readonly onJob?: (lane: Lane, waitedMs: number, ranMs: number, code: ErrorCode | undefined) => void;
 }
 
-/** Metrics of a pool. */
 interface PoolStats {
   readonly queued: Readonly<Record<Lane, number>>;
   /** Jobs inside threads, cold ones and guesses included. */

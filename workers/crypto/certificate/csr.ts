@@ -72,7 +72,6 @@ export interface CreatedCsr {
   readonly privateKey: Uint8Array;
   /** SubjectPublicKeyInfo DER, which a certificate of this request must hold. */
   readonly publicKey: Uint8Array;
-  /** The subject as in the request. */
   readonly subject: CsrSubject;
 }
 

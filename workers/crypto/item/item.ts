@@ -46,7 +46,6 @@ import {
 } from './envelope.ts';
 import { type ItemContext, type ItemFacts, type OpenedMeta, REVISION_BYTES, sealMeta } from './meta.ts';
 
-/** The input of one store or update. */
 interface SealItemRequest extends ItemContext, ItemFacts {
   readonly owner: ItemOwner;
   readonly part0: Uint8Array;
@@ -55,11 +54,9 @@ interface SealItemRequest extends ItemContext, ItemFacts {
   readonly sealer: ServiceSealer;
 }
 
-/** A sealed item, as it is stored. */
 export interface SealedItem {
   /** Envelope and content of part 0 in one piece. */
   readonly item: Uint8Array;
-  /** The sealed metadata. */
   readonly meta: Uint8Array;
   /** Envelope and content of part 1 in one piece. */
   readonly sad?: Uint8Array;
@@ -247,7 +244,6 @@ export function openItem(request: OpenItemRequest): SplitObject {
 
 const PATCH_TAG_BYTES = 16;
 
-/** A patch of an item by a writer who cannot open it. */
 interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
   readonly owner: PublicGeneration & { readonly tokenKey: Uint8Array };
   /** Names of the members that the patch replaces. */
@@ -260,7 +256,6 @@ interface SealPatchRequest extends Omit<OpenItemRequest, 'key'> {
   readonly sealer: ServiceSealer;
 }
 
-/** An item with one more patch. */
 interface PatchedItem extends SealedItem {
   /** Number of all its patches. */
   readonly patches: number;

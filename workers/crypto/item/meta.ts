@@ -44,7 +44,6 @@ export interface ItemFacts {
   readonly summary?: string | undefined;
 }
 
-/** The content of an item's metadata. */
 export interface OpenedMeta extends ItemFacts {
   readonly gen: number;
   readonly revision: Uint8Array;

@@ -73,7 +73,6 @@ function wipeThis(this: UnlockedKey): void {
   }
 }
 
-/** A new generation of a key. */
 export function newGeneration(gen: number): Generation {
   return { gen, suite: X_WING_SUITE, ...generateXWingPair() };
 }
@@ -98,7 +97,6 @@ export function publicEntryOf(recordSuite: Suite, { suite, publicKey }: Generati
   return recordSuite === X_WING_SUITE ? [Uint8Array.of(suite), publicKey] : [publicKey];
 }
 
-/** Bytes of `publicEntryOf`. */
 export function publicEntryBytes(recordSuite: Suite): number {
   return POINT_BYTES + (recordSuite === X_WING_SUITE ? 1 : 0);
 }

@@ -83,7 +83,6 @@ export interface AuditEvent {
   readonly object: string;
   /** Number of equal events that the entry represents. */
   readonly count: number;
-  /** The change of a record, if any. */
   readonly change?: RecordChange | undefined;
 }
 

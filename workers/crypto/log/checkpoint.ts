@@ -87,7 +87,6 @@ export function checkpointKey(seed: Uint8Array): string {
 
 /** A signed statement of the heads of an account's logs, by its wire names. */
 export interface HeadsCheckpoint {
-  /** Internal id of the account. */
   readonly account: string;
   /** Number of changes of its recorded heads. */
   readonly epoch: number;

@@ -34,7 +34,6 @@ interface Caller {
   readonly credential: string;
 }
 
-/** The content of an entry. */
 export interface ActionLogEntry extends Caller {
   /** Number of entries that the writer knew of. */
   readonly seenLength: number;

@@ -42,7 +42,6 @@ export interface LogHead {
   readonly tag: Uint8Array;
 }
 
-/** A set of heads. */
 interface HeadSum {
   readonly logs: number;
   readonly sum: Uint8Array;

@@ -102,7 +102,6 @@ export function writeId(bytes: Uint8Array, at: number, id: string): number {
   return at + 1 + written;
 }
 
-/** An id as `writeId` writes it. */
 export function bytesOfId(id: string): Uint8Array {
   const bytes = new Uint8Array(ID_SPACE);
   return bytes.slice(0, writeId(bytes, 0, id));

@@ -108,14 +108,12 @@ export function u16(value: number): Uint8Array {
   return Uint8Array.of(value >> 8, value & 0xff);
 }
 
-/** The four bytes of an unsigned 32-bit integer. */
 export function u32(value: number): Uint8Array {
   const out = new Uint8Array(4);
   writeU32(out, 0, value);
   return out;
 }
 
-/** The eight bytes of an unsigned 64-bit integer. */
 export function u64(value: number): Uint8Array {
   const out = new Uint8Array(8);
   writeU64(out, 0, value);
@@ -221,7 +219,6 @@ export const TYPE = {
   warm: 0x30,
 } as const;
 
-/** One of the type bytes. */
 export type RecordType = (typeof TYPE)[keyof typeof TYPE];
 
 /** Writes the header of a new record at its start, which is at `at`. */

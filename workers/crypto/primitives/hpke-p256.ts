@@ -9,7 +9,6 @@ import { openSealed } from './symmetric.ts';
 
 /** Bytes of an uncompressed point: 04 and both coordinates. */
 export const P256_POINT_BYTES = 65;
-/** Bytes of a private key. */
 export const P256_SCALAR_BYTES = 32;
 
 /** The id of the KEM (section 7.1). */
@@ -18,7 +17,6 @@ const CURVE = 'prime256v1';
 /** The first byte of an uncompressed point (SEC 1, section 2.3.3), the only form that is accepted. */
 const UNCOMPRESSED = 0x04;
 
-/** A new random key pair. */
 export function generateP256Pair(): KeyPair {
   const ecdh = createECDH(CURVE);
   const publicKey = new Uint8Array(ecdh.generateKeys());

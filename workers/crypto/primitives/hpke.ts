@@ -80,7 +80,6 @@ export interface HpkeAead {
 
 /** The suite without an AEAD (RFC 9180, section 7.3). */
 export const EXPORT_ONLY: HpkeAead = { id: 0xffff, keyBytes: 0, nonceBytes: 0 };
-/** The suite with AES-256-GCM. */
 export const AES_256_GCM: HpkeAead = { id: 0x0002, keyBytes: 32, nonceBytes: 12 };
 
 /** The context of both sides after set-up. `key` and `baseNonce` are empty in the export-only suite. */

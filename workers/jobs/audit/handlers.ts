@@ -63,7 +63,6 @@ function faultOf(
   return link !== undefined && link !== entry.mark.link ? 'replaced' : undefined;
 }
 
-/** The handlers of `AUDIT_JOBS`. */
 export const AUDIT_HANDLERS: ThreadHandlers<typeof AUDIT_JOBS> = {
   sealAudit(context, { aid, head, events }) {
     const key = chainKey(context, aid);

@@ -83,17 +83,14 @@ interface CapturedParams {
   readonly smartParse?: { readonly contentType: string | undefined } | undefined;
 }
 
-/** Options of a capture that stores an item. */
 export interface CaptureParams extends StoreParams, CapturedParams {}
 
-/** Options of a capture that updates an item. */
 export interface PatchParams extends ItemName, ActorParams, CapturedParams {
   readonly seen: number;
   /** ms since 1970; 0: it does not expire. */
   readonly sadExpiresAt: number;
 }
 
-/** The two sealed records of an endpoint. */
 export interface EndpointRecords {
   readonly policy: Uint8Array;
   readonly wrap: Uint8Array;

@@ -14,7 +14,6 @@ function open({ env, sealer }: ThreadContext, root: Uint8Array): Roots {
   }
 }
 
-/** The handlers of `ROOT_JOBS`. */
 export const ROOT_HANDLERS: ThreadHandlers<typeof ROOT_JOBS> = {
   describeRoot(context, { root }) {
     const { stage, roots, movedAtMs } = open(context, root);

@@ -13,7 +13,6 @@ import type { ThreadContext, ThreadHandlers } from '../context.ts';
 import type { KEY_JOBS } from './jobs.ts';
 import { openWarmKey, WARM_MISS } from './open.ts';
 
-/** The place of the records of a key: its account and its name. */
 interface KeyPlace {
   readonly aid: string;
   readonly user: string;
@@ -45,7 +44,6 @@ function sealRecords(
   };
 }
 
-/** The handlers of `KEY_JOBS`. */
 export const KEY_HANDLERS: ThreadHandlers<typeof KEY_JOBS> = {
   async createKey(context, { key, summary, passphrase }) {
     const ids = { env: context.env, ...key };

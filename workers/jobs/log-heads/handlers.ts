@@ -106,7 +106,6 @@ function signingSeed(context: ThreadContext): Uint8Array {
   return context.rootKey('audit-sign', '');
 }
 
-/** The handlers of `HEADS_JOBS`. */
 export const HEADS_HANDLERS: ThreadHandlers<typeof HEADS_JOBS> = {
   foldHeads(context, { params: { aid, kid, bucket, tokens }, record, heads }) {
     const key = headsKey(context, aid);

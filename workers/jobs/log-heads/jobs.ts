@@ -31,7 +31,6 @@ export interface RemovalParams extends KeyName {
  */
 export const REMOVAL_STRINGS = 4;
 
-/** Logs of one bucket. */
 interface HeadsParams extends KeyName {
   readonly bucket: number;
   readonly tokens: readonly string[];
@@ -89,7 +88,6 @@ export const HEADS_JOBS = {
     input: message({ params: json<HeadsParams>(), heads: list(bytes) }),
     output: json<SumFacts>(),
   }),
-  /** Reads the record of a bucket. */
   readBucketHeads: defineJob({
     lane: 'bulk',
     share: shareOf,

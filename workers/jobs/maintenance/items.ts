@@ -183,7 +183,7 @@ function isRemains({ item, storedAt }: SurveyedItem, { expiresAtMs }: OpenedMeta
   return item.length === 0 && storedAt < 0 && expiresAtMs !== undefined && expiresAtMs <= now + CLOCK_SKEW_MS;
 }
 
-/** Verifies one item; gives its metadata where that opens. */
+/** Verifies one item; returns its metadata if that opens. */
 function checkItem(
   context: ThreadContext,
   params: ItemsParams,
@@ -303,7 +303,6 @@ function candidatesOf(
       ];
 }
 
-/** The handlers of the jobs on items and their logs. */
 export const ITEMS_HANDLERS = {
   verifyItems(context, { params, survey: blob }) {
     const faults: ItemFault[] = [];

@@ -29,7 +29,6 @@ interface RecordFindings {
   readonly facts: RecordFacts | undefined;
 }
 
-/** A page of items of one key. */
 export interface ItemsParams extends KeyName {
   /** The newest generation of the key. */
   readonly gen: number;
@@ -111,7 +110,6 @@ function share(): string {
   return 'maintenance';
 }
 
-/** Jobs of record maintenance. */
 export const MAINTENANCE_JOBS = {
   /** Checks that each record opens in its place. */
   verifyRecords: defineJob({

@@ -93,7 +93,6 @@ function factsOf(context: ThreadContext, place: AnyRecordPlace, record: Uint8Arr
   }
 }
 
-/** The record under the write key. */
 function reencrypt(context: ThreadContext, place: AnyRecordPlace, record: Uint8Array): Uint8Array {
   const { purpose, account, kind, path } = place;
   const plain = open(context, place, record);
@@ -102,7 +101,6 @@ function reencrypt(context: ThreadContext, place: AnyRecordPlace, record: Uint8A
   return sealed;
 }
 
-/** The handlers of `verifyRecords` and `reencryptRecords`. */
 export const RECORDS_HANDLERS = {
   verifyRecords(context, { records }) {
     return records.map(({ place, record }) => ({

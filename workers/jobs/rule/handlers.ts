@@ -97,7 +97,6 @@ function keep(name: string, made: Ready): void {
 /** Bytes of the operations of a rule as JSON text: compiled they take many times as much. */
 const RULE_BYTES_MAX = 163_840;
 
-/** The handler of `RULE_JOBS`. */
 export const RULE_HANDLERS: ThreadHandlers<typeof RULE_JOBS> = {
   checkRule(_context, { body }) {
     const operations = toJsonBytes(checkOperations(body.length === 0 ? {} : toPlain(parseJson(body))));

@@ -14,7 +14,6 @@ export function laneByRules({ rules }: { readonly rules: RuleSet }): Lane {
   return rules.length === 0 ? 'hot' : 'bulk';
 }
 
-/** Jobs on rules. */
 export const RULE_JOBS = {
   /** Returns the operations of a rule's body as JSON text; `invalid_request` names the invalid field. */
   checkRule: defineJob({

@@ -26,7 +26,6 @@ function pepperOf({ rootKeyOf }: ThreadContext, purpose: Purpose, named: string)
   return { pepper: rootKeyOf(id, purpose) ?? NO_PEPPER, hash };
 }
 
-/** The handlers of `SERVICE_JOBS`. */
 export const SERVICE_HANDLERS: ThreadHandlers<typeof SERVICE_JOBS> = {
   createRoot({ sealer }) {
     return sealer.seal(...ROOT_PLACE, encodeRoots(newRoots()));
