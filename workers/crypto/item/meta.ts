@@ -78,7 +78,8 @@ function paddedBytes(length: number): number {
 }
 
 /** The plaintext. A reference of more than 65,535 bytes: RangeError. */
-function encode({ sad, expiresAtMs, ...meta }: OpenedMeta): Uint8Array {
+function encode(meta: OpenedMeta): Uint8Array {
+  const { sad, expiresAtMs, metadata, summary } = meta;
   const parts: Uint8Array[] = [];
   let flags = 0;
   if (sad) {
@@ -97,17 +98,20 @@ function encode({ sad, expiresAtMs, ...meta }: OpenedMeta): Uint8Array {
     flags |= HAS_EXPIRY;
     parts.push(u64(expiresAtMs));
   }
-  for (const [flag, text] of [
-    [HAS_METADATA, meta.metadata],
-    [HAS_SUMMARY, meta.summary],
-  ] as const) {
-    if (text !== undefined) {
-      flags |= flag;
-      const bytes = utf8(text);
-      parts.push(u32(bytes.length), bytes);
-    }
+  if (metadata !== undefined) {
+    flags |= HAS_METADATA;
+    const bytes = utf8(metadata);
+    parts.push(u32(bytes.length), bytes);
   }
-  const length = parts.reduce((sum, part) => sum + part.length, OPTIONAL_AT);
+  if (summary !== undefined) {
+    flags |= HAS_SUMMARY;
+    const bytes = utf8(summary);
+    parts.push(u32(bytes.length), bytes);
+  }
+  let length = OPTIONAL_AT;
+  for (const part of parts) {
+    length += part.length;
+  }
   const out = new Uint8Array(paddedBytes(length));
   out[0] = PLAINTEXT_TYPE;
   writeU32(out, GEN_AT, meta.gen);
@@ -129,19 +133,20 @@ function decode(bytes: Uint8Array): OpenedMeta {
     throw new IntegrityError('metadata');
   }
   let end = OPTIONAL_AT;
-  const take = (length: number): Uint8Array => {
+  const skip = (length: number): number => {
     end += length;
-    return readBytes(bytes, end - length, length);
+    return end - length;
   };
+  const takeBytes = (length: number): Uint8Array => readBytes(bytes, skip(length), length);
   const takeText = (flag: number): string | undefined =>
-    flags & flag ? textOf(take(readU32(take(4), 0))) : undefined;
+    flags & flag ? textOf(takeBytes(readU32(bytes, skip(4)))) : undefined;
   const meta = {
     gen: readU32(bytes, GEN_AT),
     revision: readBytes(bytes, REVISION_AT, REVISION_BYTES),
     hash0: readBytes(bytes, HASH_AT, HASH_BYTES),
-    sad: flags & HAS_SAD ? { hash: take(HASH_BYTES), expiresAtMs: readU64(take(8), 0) } : undefined,
-    reference: flags & HAS_REFERENCE ? textOf(take(readU16(take(2), 0))) : undefined,
-    expiresAtMs: flags & HAS_EXPIRY ? readU64(take(8), 0) : undefined,
+    sad: flags & HAS_SAD ? { hash: takeBytes(HASH_BYTES), expiresAtMs: readU64(bytes, skip(8)) } : undefined,
+    reference: flags & HAS_REFERENCE ? textOf(takeBytes(readU16(bytes, skip(2)))) : undefined,
+    expiresAtMs: flags & HAS_EXPIRY ? readU64(bytes, skip(8)) : undefined,
     metadata: takeText(HAS_METADATA),
     summary: takeText(HAS_SUMMARY),
   };
