@@ -11,7 +11,7 @@ import type { System } from './assemble.ts';
 const BODY_TIMEOUT_MS = 30_000;
 
 /** What the HTTP application needs in addition to the system. */
-interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | 'log'> {
+interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'scrape' | 'tracer' | 'log'> {
   readonly bundles: FormBundles;
   /** The API that form pages in test mode call; this server by default. */
   readonly stagingUrl?: string | undefined;

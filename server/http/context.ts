@@ -4,7 +4,7 @@ import type { ErrorCode, VaultError } from '../core/errors.ts';
 import { passesLuhn } from '../domain/card/luhn.ts';
 import { createContext, type RequestContext, type RequestSource } from '../request/context.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
-import type { RequestSpan } from '../telemetry/observer.ts';
+import type { StartedSpan } from '../telemetry/otlp.ts';
 import { hasLongBody } from './body.ts';
 import type { HeldBytes } from './body-budget.ts';
 import type { HttpParts } from './deps.ts';
@@ -29,7 +29,7 @@ export interface HttpContext extends RequestContext {
   hasCredentials: boolean;
   code: ErrorCode | undefined;
   /** Its span, if it is traced. */
-  span: RequestSpan | undefined;
+  span: StartedSpan | undefined;
   /** How far the body was taken in, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
   /** What its body holds of the budget of callers that are not authenticated. */
@@ -107,7 +107,7 @@ export function reportBrokenReply(
 export function endRequest(
   ctx: HttpContext,
   response: Response,
-  parts: Pick<HttpParts, 'log' | 'now' | 'metrics' | 'tracing'>,
+  parts: Pick<HttpParts, 'log' | 'now' | 'metrics' | 'tracer'>,
 ): Response {
   const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
   const { status } = response;
@@ -118,7 +118,7 @@ export function endRequest(
   const method = METHODS.has(request.method) ? request.method : 'OTHER';
   parts.metrics.observeRequest(route, method, status, elapsedMs / 1000, code);
   if (span !== undefined) {
-    parts.tracing?.end(span, { route, method, status, code, requestId });
+    parts.tracer?.end(span, { route, method, status, code, requestId });
   }
   parts.log({
     time: new Date(parts.now()).toISOString(),

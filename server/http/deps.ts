@@ -6,7 +6,7 @@ import type { Metering } from '../request/metering.ts';
 import type { ParseBody } from '../schema/json-body.ts';
 import type { LogLine } from '../telemetry/log-sink.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Tracing } from '../telemetry/observer.ts';
+import type { Tracer } from '../telemetry/tracer.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 
@@ -43,8 +43,10 @@ export interface HttpParts {
   readonly parseBody: ParseBody;
   readonly metering: Metering;
   readonly metrics: Metrics;
+  /** Renders the metrics of all processes; undefined in a server of one. */
+  readonly scrape?: (() => Promise<string>) | undefined;
   /** Undefined where tracing is off. */
-  readonly tracing?: Tracing | undefined;
+  readonly tracer?: Tracer | undefined;
   readonly log: (line: LogLine) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -219,11 +219,11 @@ async function respond(
 
 function answer(mounted: MountedRoute, request: Request, found: Found, parts: HttpParts): Promise<Response> {
   const ctx = beginRequest(request, arrivalOf(mounted.reader, request, found), parts);
-  const { tracing } = parts;
-  ctx.span = tracing?.start(request.headers.get('traceparent'));
-  return tracing === undefined || ctx.span === undefined
+  const { tracer } = parts;
+  ctx.span = tracer?.start(request.headers.get('traceparent'));
+  return tracer === undefined || ctx.span === undefined
     ? respond(mounted, ctx, found, parts)
-    : tracing.within(ctx.span, () => respond(mounted, ctx, found, parts));
+    : tracer.within(ctx.span, () => respond(mounted, ctx, found, parts));
 }
 
 function answerPreflight(request: Request, route: string, headers: HeaderList, parts: HttpParts): Response {

@@ -19,7 +19,7 @@ import type { Rates } from '../../server/limits/rates.ts';
 import { type Account, actFor, type RequestContext } from '../../server/request/context.ts';
 import type { Metering } from '../../server/request/metering.ts';
 import type { LogLine } from '../../server/telemetry/log-sink.ts';
-import { createMetrics } from '../../server/telemetry/metrics.ts';
+import { Metrics } from '../../server/telemetry/metrics.ts';
 import type { UsageReports } from '../../server/usage/usage.ts';
 import type { Utility } from '../../server/utility/utility.ts';
 import type { Batches } from '../../server/vault/batch/batches.ts';
@@ -175,7 +175,7 @@ const WHOAMI: WhoAmI = {
 };
 
 /** Shared, since making them takes longer than a request does; a test that reads them gives its own. */
-const METRICS = createMetrics();
+const METRICS = new Metrics();
 
 /** Services that answer at once and remember what they were asked: the shell is tested against them. */
 export function createStubParts(override: Partial<AppParts> = {}): StubParts {

@@ -2,7 +2,7 @@ import type { MasterKeyRing } from '../../config/ring.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { asFigures, type Figures, lastingFigures, sumFigures } from '../../telemetry/figures.ts';
-import type { ServerMetrics } from '../../telemetry/metrics.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import { type ProcessEnd, type ProcessOptions, type ServerProcess, startServerProcess } from './process.ts';
 
 /** The first and the longest pause before a process that has ended is replaced. */
@@ -17,7 +17,7 @@ export interface Supervision {
   readonly ports: Readonly<Record<string, string>>;
   /** The ring that a command has printed, for processes to come. */
   ring: Secret<MasterKeyRing> | undefined;
-  readonly metrics: Pick<ServerMetrics, 'collect'>;
+  readonly metrics: Pick<Metrics, 'collect'>;
   readonly recordEvent: RecordEvent;
   /** The process of each place. One that has been replaced, or is to replace another, is not in here. */
   readonly current: ServerProcess[];

@@ -19,7 +19,7 @@ import { createStop, DRAIN_MS } from './stop.ts';
  */
 export async function serve(config: Config, link: SupervisorLink | undefined): Promise<void> {
   const telemetry = openTelemetry(config);
-  const { log, metrics, traces, recordEvent } = telemetry;
+  const { log, metrics, tracer, recordEvent } = telemetry;
   const http = httpConfigOf(config);
   const bundles = await buildForms();
   const opened = await openConfigured(link === undefined ? config : ownShare(config, link.slot), telemetry);
@@ -27,8 +27,9 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
   metrics.watch(vault.figures);
   const httpParts = createHttpParts(vault, {
     ...{ http, bundles, unsafe, stagingUrl: config.stagingUrl },
-    metrics: link === undefined ? metrics : { ...metrics, render: link.scrape },
-    tracing: traces?.tracing,
+    metrics,
+    scrape: link?.scrape,
+    tracer,
     log: log.write,
   });
   const { health } = httpParts;
@@ -60,7 +61,7 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
 /** Stops the server at SIGTERM or SIGINT, or when its supervisor asks for it or is gone; see `createStop`. */
 function stopOnSignal({
   config,
-  telemetry: { log, metrics, traces, recordEvent },
+  telemetry: { log, metrics, spans, recordEvent },
   opened: { vault, close },
   listener,
   health,
@@ -90,7 +91,7 @@ function stopOnSignal({
       await vault.services.audit.flush(true);
       await vault.checkpoint(true);
       await close();
-      await traces?.close();
+      await spans?.close();
       await link?.reportLast(await metrics.collect());
     },
     recordEvent,
@@ -99,5 +100,8 @@ function stopOnSignal({
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => stop(signal));
   }
-  link?.serve(metrics.collect, (reason) => stop(reason, reason === 'retired'));
+  link?.serve(
+    () => metrics.collect(),
+    (reason) => stop(reason, reason === 'retired'),
+  );
 }

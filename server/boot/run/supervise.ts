@@ -47,7 +47,7 @@ function createSupervisorStop(supervisor: Supervisor): Stop {
     releaseJobs: async () => undefined,
     end: async () => {
       await stopRedis();
-      await telemetry.traces?.close();
+      await telemetry.spans?.close();
       if ((await codes).some((code) => code !== 0)) {
         throw new Error('a process did not finish');
       }

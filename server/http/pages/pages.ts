@@ -16,21 +16,21 @@ function json(value: object, status = 200): Response {
 }
 
 /** Health for supervisors and load balancers, and metrics for Prometheus. */
-export function operatorPages(parts: Pick<HttpParts, 'health' | 'metrics'>): readonly Page[] {
+export function operatorPages({ health, metrics, scrape }: HttpParts): readonly Page[] {
   return [
     { path: '/health/live', isPublic: true, respond: () => json({ status: 'ok' }) },
     {
       path: '/health/ready',
       isPublic: true,
       respond: async () => {
-        const { ready, checks, unsafe } = await parts.health.ready();
+        const { ready, checks, unsafe } = await health.ready();
         return json({ status: ready ? 'ok' : 'failing', checks, unsafe }, ready ? 200 : 503);
       },
     },
     {
       path: '/metrics',
       respond: async () =>
-        new Response(await parts.metrics.render(), {
+        new Response(await (scrape?.() ?? metrics.render()), {
           headers: {
             'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
             'Cache-Control': 'no-store',
