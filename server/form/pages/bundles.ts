@@ -2,8 +2,13 @@ import type { FormBundle, FormBundles } from '../../../forms/build.ts';
 import { VaultError } from '../../core/errors.ts';
 import type { HttpConfig } from '../../http/deps.ts';
 import type { Page } from '../../http/pages/pages.ts';
-import { respondWith } from '../../http/pages/public-file.ts';
-import { IMMUTABLE, REVALIDATE, respondWithFile, staticFileOf } from '../../http/pages/static-file.ts';
+import {
+  IMMUTABLE,
+  REVALIDATE,
+  respondWith,
+  respondWithFile,
+  staticFileOf,
+} from '../../http/pages/static-file.ts';
 import { isOnFormsHost } from '../../http/request.ts';
 import type { FormPages } from './render.ts';
 import { bundlePath } from './render.ts';

@@ -6,7 +6,7 @@ import { answerUnrouted, isOnFormsHost, mountAll } from '../request.ts';
 /** A page outside `/v1`: public, read only, without a schema. */
 export interface Page {
   readonly path: string;
-  /** Whether it is for callers without an account: the public listener and the separate host for forms have it too. */
+  /** True for callers without an account: the public listener and the separate host for forms have it too. */
   readonly isPublic?: boolean;
   readonly respond: (request: Request) => Promise<Response> | Response;
 }
