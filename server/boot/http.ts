@@ -4,7 +4,7 @@ import { StartError } from '../core/errors.ts';
 import { FormPages } from '../form/pages/render.ts';
 import { createBodyBudget } from '../http/body-budget.ts';
 import type { HttpConfig, HttpParts } from '../http/deps.ts';
-import { createHealth } from '../http/health.ts';
+import { Health } from '../http/health.ts';
 import type { System } from './assemble.ts';
 
 /** How long the body of a request may take to arrive. */
@@ -59,7 +59,7 @@ export function createHttpParts(
     bodies: createBodyBudget(),
     parseBody: crypto.parseBody,
     formPages: new FormPages({ bundles, publicUrl, formsUrl, stagingUrl, gallery, newNonce: randomId }),
-    health: createHealth({ redis: system.probe, workers }, now, unsafe),
+    health: new Health({ redis: system.probe, workers }, now, unsafe),
     now,
     newRequestId: randomId,
   };

@@ -12,6 +12,7 @@ import { parseJson } from '../../server/domain/json/json.ts';
 import { toPlain } from '../../server/domain/json/plain.ts';
 import type { Exports } from '../../server/export/exports.ts';
 import { createBodyBudget } from '../../server/http/body-budget.ts';
+import type { Health } from '../../server/http/health.ts';
 import type { Keys } from '../../server/key/keys.ts';
 import type { Recoveries } from '../../server/key/recoveries.ts';
 import { Admission } from '../../server/limits/admission.ts';
@@ -248,7 +249,7 @@ export function createStubParts(override: Partial<AppParts> = {}): StubParts {
         metered.push(account.aid);
       },
     }),
-    health: { ready: async () => ({ ready: true, checks: { redis: 'ok' } }) },
+    health: stub<Health>({ ready: async () => ({ ready: true, checks: { redis: 'ok' } }) }),
     metrics: METRICS,
     log: (line) => lines.push(line),
     now: () => 1_800_000_000_000,
