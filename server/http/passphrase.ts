@@ -10,7 +10,7 @@ export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
 
 const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
 
-/** The query parameter that routes with a passphrase have beside their own. */
+/** The additional query parameter of routes with a passphrase. */
 export const PassphraseParameter = Type.Optional(
   Type.String({
     description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,
@@ -38,11 +38,11 @@ function isPassphrase(text: string): boolean {
 }
 
 /**
- * The passphrase of a request, from the query (already decoded) or from the header, where `+` is literal.
- * Rejects two that differ, one that no key can have, and on `required` routes its absence.
+ * Returns the passphrase of a request, from the decoded query or the header, where `+` is literal. Rejects two different
+ * ones, an invalid one, and on `required` routes its absence.
  */
 export function readPassphrase(
-  { passphrase: rule, passesQuery }: Pick<RouteShape, 'passesQuery' | 'passphrase'>,
+  { passphrase: rule, passesQuery }: RouteShape,
   inQuery: string | undefined,
   headers: Headers,
 ): SecretBytes | undefined {

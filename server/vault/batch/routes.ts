@@ -77,7 +77,7 @@ const decryptBatch = defineRoute({
     stream: await services.batches.decryptBatch(ctx, {
       ...body,
       passphrase,
-      onRefused: (items) => recordItems(services, ctx, 'item.decrypt', body.user, items),
+      onRefused: (items) => recordItems(services.audit, ctx, 'item.decrypt', body.user, items),
     }),
   }),
 });
@@ -103,7 +103,7 @@ const deleteBatch = defineRoute({
   handle: async ({ ctx, body }, services: Needs) => {
     const { reply, replayed } = await services.batches.deleteBatch(ctx, {
       ...body,
-      onDone: (items) => recordItems(services, ctx, 'item.delete', body.user, items),
+      onDone: (items) => recordItems(services.audit, ctx, 'item.delete', body.user, items),
     });
     return { json: reply, headers: replayHeader(replayed) };
   },
