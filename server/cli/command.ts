@@ -4,14 +4,14 @@ import type { Config } from '../config/config.ts';
 
 /** A failed command; the message is one line for the operator. */
 export class CommandError extends Error {
-  /** See `runCommandLine`. */
-  readonly exitCode: 1 | 2;
+  override readonly name = 'CommandError';
 
   /** Exit code 2 is for an invalid command line, 1 for a valid one that failed. */
-  constructor(message: string, exitCode: 1 | 2) {
+  constructor(
+    message: string,
+    readonly exitCode: 1 | 2,
+  ) {
     super(message);
-    this.name = 'CommandError';
-    this.exitCode = exitCode;
   }
 }
 
@@ -30,7 +30,7 @@ export type Option =
       readonly maximum: number;
     };
 
-/** The options of a command by name, without `help`, `json` and `quiet`, which every command has. */
+/** Options by name, without `help`, `json` and `quiet`, which every command has. */
 export type OptionSet = Readonly<Record<string, Option>>;
 
 interface ValueOf {
@@ -65,12 +65,16 @@ export interface Output {
   readonly commit: () => Promise<void>;
 }
 
-/** One call of a command: the values of its command line, and its output besides the result. */
-export interface CommandCall<Options extends OptionSet = OptionSet> {
+/** The values of a command line. */
+export interface CommandValues<Options extends OptionSet> {
   /** The argument of the command; empty if it has none. */
   readonly argument: string;
   readonly options: Values<Options>;
-  /** Whether the result is printed as JSON. */
+}
+
+/** One call of a command: the values of its command line, and its output besides the result. */
+export interface CommandCall<Options extends OptionSet = OptionSet> extends CommandValues<Options> {
+  /** True if the result is printed as JSON. */
   readonly json: boolean;
   /** Starts to show progress. `unit` is a plural, such as `items`; without a total no percentage is shown. */
   readonly progress: (label: string, unit: string, total?: number) => Progress;
@@ -100,15 +104,15 @@ export interface Result {
   readonly failed?: boolean;
 }
 
-/** The result; undefined if it was completely written to `output`. */
+/** A result; undefined if it was completely written to `output`. */
 type Outcome = Promise<Result | undefined>;
 
 /** The entry in the security log of the operator, and of the account that the command is about. */
 export interface CommandAudit {
   readonly action: AuditAction;
-  /** What names an account: the argument, or the option `account`. */
+  /** The place of the account's name: the argument, or the option `account`. */
   readonly account?: true | 'option';
-  /** What it is done to, where the command line names it and that is not the account. */
+  /** The object of the action, if the command line names another one than the account. */
   readonly object?: (options: Values<OptionSet>) => string;
 }
 
@@ -124,7 +128,7 @@ export interface CommandBase<Options extends OptionSet = OptionSet> {
   /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
   readonly audit?: CommandAudit;
   /** Checks the command line before anything is opened; throws a CommandError. */
-  check?(call: Pick<CommandCall<Options>, 'argument' | 'options'>): void;
+  check?(values: CommandValues<Options>): void;
 }
 
 /** A command on an open vault, with the services that it needs. */

@@ -8,7 +8,7 @@ import { type Account, type AccountContext, actFor, createContext } from '../req
 import { CommandError, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
-/** The option of every command that acts for an account. */
+/** The option of commands that act for an account. */
 export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;
 
 /** The option that compares the key of checkpoints with the one that the operator has kept. */
@@ -24,7 +24,7 @@ export interface OperatorNeeds {
   readonly randomId: RandomId;
 }
 
-/** The name of the operator's program in logs. */
+/** The user agent of the operator's commands in logs. */
 export function operatorAgent(): string {
   return `cardvault-cli/${version} (${userInfo().username})`;
 }
@@ -58,7 +58,7 @@ export async function contextOf(
   return actFor(createContext(origin), await accountOf(needs, options));
 }
 
-/** Runs `work`; an error that callers of the API would get becomes one of the command. */
+/** Runs `work`; an error that callers of the API would see becomes one of the command. */
 export async function withCommandErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

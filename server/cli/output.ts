@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, open, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../config/folder.ts';
 import { CommandError, type Output } from './command.ts';
@@ -19,13 +20,6 @@ function fail(error: unknown): never {
   throw new CommandError(
     code === 'EEXIST' ? 'FILE already exists; it is never overwritten.' : `FILE cannot be written (${code}).`,
     1,
-  );
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
   );
 }
 
@@ -54,7 +48,7 @@ export async function openFileOutput(given: string): Promise<OpenOutput> {
   const path = resolve(given);
   // A random name, so that two commands can write to the same folder.
   const part = `${path}.part-${randomBytes(6).toString('hex')}`;
-  if (await exists(path)) {
+  if (existsSync(path)) {
     fail(new CommandError('FILE already exists; it is never overwritten.', 1));
   }
   const file = await open(part, 'wx', 0o600).catch(fail);
