@@ -10,7 +10,7 @@ import type { Crypto } from '../crypto/client.ts';
 import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
-import type { RateService } from '../limits/rates.ts';
+import type { Rates } from '../limits/rates.ts';
 import type { Account, RequestContext } from '../request/context.ts';
 import type { EndpointStore, StoredEndpoint } from './store.ts';
 
@@ -62,7 +62,7 @@ export class EndpointAuth {
     private readonly crypto: Crypto,
     private readonly accounts: Accounts,
     private readonly keys: KeyOpener,
-    private readonly rates: RateService,
+    private readonly rates: Rates,
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {

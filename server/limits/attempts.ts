@@ -12,9 +12,9 @@ const NETWORK_FACTOR = 4;
 /** Guesses of one address, as a multiple of the limit, regardless of successes in between. */
 const ADDRESS_FACTOR = 10;
 const STANDINGS_MAX = 20_000;
-/** The time for which a process remembers that a source succeeded. */
+/** The time for which a process remembers the success of a source. */
 const STANDING_MS = 24 * 60 * 60 * 1_000;
-/** Longer in Redis: a process marks a source no more often than it forgets one. */
+/** Longer in Redis, since a process marks a source only after it has forgotten it. */
 const SUCCESS_MS = 2 * STANDING_MS;
 
 /** A guess: an attempt to verify a secret that a source has presented. */
@@ -35,17 +35,17 @@ interface Standing {
   /** Of the credential that it succeeded with last. */
   readonly digest: string;
   readonly counters: GuessCounters;
-  /** Whether it has presented another credential since. */
+  /** True if it has presented another credential since. */
   isFailing: boolean;
-  /** Whether Redis remembers its success. */
+  /** True if its success is stored in Redis. */
   isMarked: boolean;
   /** On `performance.now()`. */
   clearedAt: number;
 }
 
 /**
- * Limits guesses at secrets, over all servers. Too many failures of a source lock that source, even for the right secret. A
- * source that had succeeded before is let through with the credential it succeeded with, and with no other.
+ * Limits guesses at secrets, over all servers. Too many failures lock a source, even for the right secret; a source that had
+ * succeeded before can still use the credential that it succeeded with.
  * `authFailuresMax` 0 is no limit.
  */
 export class Attempts {
@@ -60,9 +60,9 @@ export class Attempts {
   }
 
   /**
-   * Counts a guess before its cost is paid; rejects with `too_many_failures` if the source is locked. A guess that fails
-   * with the code `wrong` stays counted, and any other error uncounts it. The caller calls `succeed` after a success: at once,
-   * or when commands that its own caller waits for are sent. `work` is told whether the source succeeded lately.
+   * Counts a guess before its verification; rejects with `too_many_failures` if the source is locked. A guess that fails with
+   * the code `wrong` stays counted, any other error subtracts it. The caller calls `succeed` after a success: at once, or
+   * when commands that its caller waits for are sent. `work` receives whether the source succeeded recently.
    */
   async run<T>(guess: Guess, wrong: ErrorCode, work: (hasSucceeded: boolean) => Promise<T>): Promise<T> {
     if (this.settings.authFailuresMax === 0) {
@@ -85,8 +85,8 @@ export class Attempts {
   }
 
   /**
-   * Whether a source may present a credential to a verification that is not counted: it had succeeded, and has presented no
-   * other credential since, or this is the one that it succeeded with.
+   * True if a credential of a source need not be counted: the source had succeeded, and has presented no other credential
+   * since, or this is the one that it succeeded with.
    */
   trusts(id: string, digest: () => string): boolean {
     if (this.settings.authFailuresMax === 0) {
@@ -119,7 +119,7 @@ export class Attempts {
     });
   }
 
-  /** Verifies the credential that its source succeeded with last: it is no guess, unless it is wrong by now. */
+  /** Verifies the credential that its source succeeded with last: it counts as a guess only if it is wrong by now. */
   private async repeat<T>(
     guess: Guess,
     { counters }: Standing,

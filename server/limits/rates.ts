@@ -5,13 +5,13 @@ import type { ServiceSettings } from '../core/settings.ts';
 import { sourceOf } from '../domain/text/source.ts';
 import type { LimitStore } from './store.ts';
 
-/** The longest wait that a limit of one request a minute causes. */
+/** The longest wait, with a limit of one request a minute. */
 const WAIT_MS_MAX = 60_000;
 const REJECTED_MAX = 10_000;
 
 /** The operator's rate limits. A limit of 0 is none. */
 export class Rates {
-  /** When the next request of a rejected counter may come, ms since 1970: until then Redis is not asked. */
+  /** The earliest next request of a rejected counter, in ms since 1970: until then Redis is not queried. */
   private readonly rejectedUntil: Memory<number>;
   private rejections = 0;
 
@@ -61,5 +61,3 @@ export class Rates {
     throw new VaultError('rate_limited', { retryAfterSeconds: waitMs / 1_000 });
   }
 }
-
-export type RateService = Rates;

@@ -21,7 +21,7 @@ export interface CredentialRights {
 /** Preferences that change the behaviour of the vault: those that the account has set, and the defaults of the others. */
 export interface Preferences {
   readonly default_algorithm: string;
-  /** -1: no limit. Undefined until it is set, since listings have defaults of their own. */
+  /** -1: no limit. Undefined until it is set, since listings have different defaults. */
   readonly default_limit: number | undefined;
   readonly mask_fields: readonly string[];
   readonly return_card_metadata: boolean;
@@ -35,7 +35,7 @@ export interface Preferences {
 export interface Account {
   readonly aid: string;
   readonly name: string;
-  /** Whether the operator has enabled unmasked output. */
+  /** True if the operator has enabled unmasked output. */
   readonly unmasked: boolean;
   readonly paying: boolean;
   /** Hosts that the account may send data to; empty = any. */
@@ -45,17 +45,17 @@ export interface Account {
   readonly credential?: CredentialRights | undefined;
 }
 
-/** Names the caller for the security log and jobs. */
+/** The name of the caller in the security log and in jobs. */
 export function actorNameOf({ name, credential }: Account): string {
   return credential === undefined ? `account/${name}` : `credential/${credential.id}`;
 }
 
-/** Names the owner of reusable connections to third parties: the API credential that acts for an account, or its password. */
+/** The owner of reusable connections to third parties: an API credential of an account, or its password. */
 export function senderOf(aid: string, credentialId: string | undefined): string {
   return credentialId === undefined ? aid : `${aid}/${credentialId}`;
 }
 
-/** The way by which a request reaches data, as action logs name it. */
+/** The path of a request to data, in action logs. */
 export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 
 /** The origin of a request. */
@@ -77,7 +77,7 @@ export interface UsageAhead {
   operation: MeterOperation | undefined;
 }
 
-/** The place of a request in the short work in flight. */
+/** The slot of a request in the short work in flight. */
 export interface InFlightSlot {
   readonly work: 'write' | 'read';
   /** The account, or the source of a request without one. */
@@ -106,8 +106,8 @@ export interface RequestContext extends RequestOrigin {
   /** The password hash that its sign-in matched, which a change of the password replaces. */
   signInProof: string | undefined;
   /**
-   * Whether the account is stored as the request assumes it, while it is being read; undefined if nothing was assumed, or it
-   * was confirmed. See `confirmAccount`.
+   * Resolves with true if the stored account is the one that the request assumes; undefined if nothing was assumed, or it was
+   * confirmed. See `confirmAccount`.
    */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
@@ -143,29 +143,28 @@ export function createContext({ requestId, ip, userAgent, source }: RequestOrigi
   };
 }
 
-/** Whether a request acts for an account. */
 export function hasAccount<Context extends RequestContext>(
   ctx: Context,
 ): ctx is Context & { readonly account: Account } {
   return ctx.account !== undefined;
 }
 
-/** Lets a request act for an account; returns the same object. */
+/** Sets the account of a request; returns the same object. */
 export function actFor(ctx: RequestContext, account: Account): AccountContext {
   ctx.account = account;
   ctx.credentialId = account.credential?.id;
   return ctx as AccountContext; // It has one from here on.
 }
 
-/** Thrown when the account has changed since a request assumed it. The request has had no effect yet, and starts again. */
+/** Thrown if the account has changed since a request assumed it. The request has had no effect yet, and is handled again. */
 export class AccountChangedError extends Error {
   override readonly name = 'AccountChangedError';
 }
 
 /**
- * Confirms that the account is stored as the request assumes it: its password, its rights and its preferences. Awaited
- * before the first effect of the request, and before any of its data is shown. With `request`, also confirms that its caller
- * still waits: a request without an answer has no effect.
+ * Confirms that password, rights and preferences of the account are stored as the request assumes. Awaited before the first
+ * effect of the request, and before its reply contains data. With `request`, also rejects an abandoned request, so that a
+ * request without a reply has no effect.
  */
 export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 'request'>): Promise<void> {
   const { accountCheck } = ctx;
@@ -179,8 +178,8 @@ export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 
 }
 
 /**
- * Rejects a request whose connection has been closed. The runtime closes one on which a second request arrives before the
- * first is answered, and answers neither.
+ * Rejects a request whose connection is closed. The runtime closes a connection on which a second request arrives before the
+ * reply to the first, without a reply to either.
  */
 export function rejectAbandoned(request: RequestContext['request']): void {
   if (request?.signal.aborted === true) {

@@ -10,7 +10,7 @@ const finish = script(finishText);
 
 /** The time for which a repeated request gets the first reply. */
 const LIFETIME_MS = 24 * 60 * 60 * 1_000;
-/** The time for which a claim is valid without `renew`. */
+/** The lease of a claim. */
 export const LEASE_MS = 30_000;
 
 /** The result of a claim. */
@@ -52,7 +52,7 @@ export class IdempotencyStore {
     }
   }
 
-  /** Whether a key of this digest is claimed, or has its reply. */
+  /** True if a key of this digest is claimed, or has its reply. */
   async exists(digest: string): Promise<boolean> {
     return (await this.redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
   }

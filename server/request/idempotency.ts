@@ -27,7 +27,7 @@ export interface IdempotentRequest {
 
 /** The record of what a request has sent to a third party, in addition to its reply. */
 export interface SentMark {
-  /** Whether an earlier run of this request, whose reply was not stored, may have reached the third party. */
+  /** True if an earlier run of this request, whose reply was not stored, may have reached the third party. */
   readonly before: boolean;
   /**
    * Set before sending: from then on a repeat knows that a request may have been sent. Rejects, with `outcome_unknown`, to
@@ -65,7 +65,7 @@ type PrintOf = (data: Uint8Array) => Promise<Uint8Array>;
 interface Claimed {
   readonly digest: string;
   readonly claim: Claim;
-  /** Whether the key was not known under this root. */
+  /** True if the key was unknown under this root. */
   readonly isNew: boolean;
   readonly printOf: PrintOf;
 }
@@ -75,7 +75,7 @@ export class Idempotency {
   constructor(
     private readonly store: IdempotencyStore,
     private readonly crypto: Crypto,
-    /** Whether names of keys may derive from another root as well. */
+    /** Returns true if names of keys may derive from another root as well. */
     private readonly hasOtherRoot: () => boolean,
     private readonly randomId: RandomId,
   ) {}
@@ -154,7 +154,7 @@ export class Idempotency {
     return { digest, claim, isNew: claim.kind === 'mine' && claim.seed === seed, printOf };
   }
 
-  /** Runs the work of a claimed key and keeps its reply; the claim is renewed meanwhile. */
+  /** Runs the work of a claimed key and keeps its reply; extends the claim meanwhile. */
   private async runClaimed<T>(
     run: ClaimedRun,
     act: (seed: string, sent: SentMark) => Promise<T>,
@@ -162,7 +162,7 @@ export class Idempotency {
   ): Promise<Repeatable<T>> {
     const { aid, digest, seed } = run;
     const renewal = setInterval(() => {
-      // A lease that was not renewed expires; the request itself continues and may still be repeated.
+      // Without an extension the lease expires; the request itself continues and may still be repeated.
       this.store.renew(digest, seed).catch(() => undefined);
     }, RENEW_MS);
     try {
@@ -204,7 +204,7 @@ export class Idempotency {
     if (error instanceof VaultError && error.status < 500 && !isSent && !isDone) {
       await this.store.release(digest, seed).catch(() => undefined);
     } else {
-      // The outcome is unknown: the seed stays for the repeat that settles it. Not awaited: the caller has waited enough.
+      // The outcome is unknown: the seed stays for a repeat. Not awaited, so that the caller need not wait longer.
       this.store.yield(digest, seed).catch(() => undefined);
     }
   }

@@ -38,7 +38,7 @@ export class Metering {
   private owed: Entry[] = [];
   /** Entries that are being stored. */
   private readonly sent = new Set<Entry>();
-  /** Whether a step starts at the end of this tick. */
+  /** True if a step starts at the end of this tick. */
   private isDue = false;
 
   constructor(
@@ -68,8 +68,8 @@ export class Metering {
   }
 
   /**
-   * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted whatever the outcome of its
-   * request; only the request can still be subtracted.
+   * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted even if its request fails;
+   * only the request can still be subtracted.
    */
   async settleAhead(ctx: AccountContext, operation: MeterOperation): Promise<void> {
     this.countAhead(ctx, operation);
@@ -92,7 +92,7 @@ export class Metering {
       : this.requestWith(ctx, ahead);
   }
 
-  /** Stores the operations that a request has counted so far, whatever its outcome. */
+  /** Stores the operations that a request has counted so far, regardless of its outcome. */
   async settle(ctx: AccountContext): Promise<void> {
     const counts = take(ctx);
     if (counts.size > 0) {

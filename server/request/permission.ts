@@ -13,7 +13,7 @@ export function outsideScope(missing: string, scope?: Scope): VaultError {
   return new VaultError('not_allowed', { field: 'scope', expected, scope });
 }
 
-/** Whether a caller has a scope. A password has all. */
+/** True if a caller has a scope. A password has all. */
 export function hasScope({ credential }: Account, scope: Scope): boolean {
   return credential === undefined || credential.scopes.has(scope);
 }
@@ -32,7 +32,7 @@ export function requireSource({ credential }: Account, ip: string): void {
   }
 }
 
-/** Whether a caller may use the vault key of this name. */
+/** True if a caller may use the vault key of this name. */
 export function mayUseKey({ credential }: Account, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
 }
@@ -68,8 +68,8 @@ export function requireUnmasked({ credential, unmasked }: Account): void {
 }
 
 /**
- * Whether a caller may decide what others see: the account itself, masked or not, or a credential that reads unmasked. See
- * {@link sightOf} for what a caller itself sees.
+ * True if a caller may decide what others see: the account itself, masked or not, or a credential that reads unmasked. See
+ * {@link sightOf} for what the caller sees.
  */
 export function mayReveal(account: Account): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
