@@ -26,7 +26,6 @@ export type CommandNeeds = System &
   System['stores'] &
   System['services'] & { readonly config: Config; readonly ring: Session['ring'] };
 
-/** Returns the needs of commands of an open vault. */
 export function needsOf({ vault, config, ring, close }: Session): CommandNeeds {
   return { ...vault, ...vault.stores, ...vault.services, config, ring, close };
 }

@@ -4,11 +4,9 @@ import { defineCommand } from './command.ts';
 
 /** A duration that callers accept, and that makes guessing expensive. */
 const TARGET_MS = 200;
-/** Derivations per setting; the median counts. */
 const RUNS = 3;
 /** Memory costs that are measured, from the minimum of this vault. */
 const MEMORY_KIB = [19_456, 32_768, 65_536, 131_072, 262_144, 524_288] as const;
-/** Numbers of passes that are measured. */
 const PASSES = [2, 3, 4] as const;
 /** The share of free memory for one derivation: several run at the same time, together with Redis. */
 const MEMORY_SHARE = 1 / 8;

@@ -46,11 +46,9 @@ export type Values<Options extends OptionSet> = {
   readonly [Name in keyof Options]?: ValueOf[Options[Name]['kind']];
 };
 
-/** Shows the progress of a long command; does nothing with `--json` or `--quiet`. */
 export interface Progress {
   /** Sets the number of processed units, and the total if it has changed. */
   readonly at: (done: number, total?: number) => void;
-  /** Shows the final state. */
   readonly end: () => void;
 }
 
@@ -65,9 +63,7 @@ export interface Output {
   readonly commit: () => Promise<void>;
 }
 
-/** The values of a command line. */
 export interface CommandValues<Options extends OptionSet> {
-  /** The argument of the command; empty if it has none. */
   readonly argument: string;
   readonly options: Values<Options>;
 }
@@ -86,7 +82,6 @@ export interface CommandCall<Options extends OptionSet = OptionSet> extends Comm
 
 /** A table. Columns of numbers are aligned to the right; `empty` is shown instead if there are no rows. */
 export interface Table {
-  /** A line above the table. */
   readonly heading?: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -123,7 +118,6 @@ export interface CommandBase<Options extends OptionSet = OptionSet> {
   /** The name of its argument, such as `FILE`, if it has one. */
   readonly argument?: string;
   readonly options: Options;
-  /** One line for the help. */
   readonly summary: string;
   /** Its entry in security logs, for success and failure; absent for a command that changes and shows nothing sensitive. */
   readonly audit?: CommandAudit;
@@ -137,13 +131,11 @@ interface VaultCommand<Needs, Options extends OptionSet> extends CommandBase<Opt
   run(call: CommandCall<Options>, needs: Needs): Outcome;
 }
 
-/** A command that needs the settings alone. */
 interface ConfigCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'config';
   run(call: CommandCall<Options>, config: Config): Outcome;
 }
 
-/** A command that needs nothing. */
 interface PlainCommand<Options extends OptionSet> extends CommandBase<Options> {
   readonly opens: 'nothing';
   run(call: CommandCall<Options>): Outcome;

@@ -23,7 +23,6 @@ export async function readBinaryFile(path: string, bytesMax: number): Promise<Ui
   }
 }
 
-/** The option for the file of a passphrase. */
 export const PASSPHRASE_FILE = {
   'passphrase-file': {
     kind: 'text',
@@ -32,7 +31,6 @@ export const PASSPHRASE_FILE = {
   },
 } as const;
 
-/** Reads a typed line without showing it. */
 async function promptHidden(label: string): Promise<string> {
   const { stdin, stderr } = process;
   // Before the label, since typing may start right after it.

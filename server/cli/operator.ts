@@ -8,7 +8,6 @@ import { type Account, type AccountContext, actFor, createContext } from '../req
 import { CommandError, type Values } from './command.ts';
 import { readTextFile } from './file.ts';
 
-/** The option of commands that act for an account. */
 export const ACCOUNT = { account: { kind: 'text', value: 'NAME', help: 'the account' } } as const;
 
 /** The option that compares the key of checkpoints with the one that the operator has kept. */
@@ -24,19 +23,16 @@ export interface OperatorNeeds {
   readonly randomId: RandomId;
 }
 
-/** The user agent of the operator's commands in logs. */
 export function operatorAgent(): string {
   return `cardvault-cli/${version} (${userInfo().username})`;
 }
 
-/** Rejects a command line without `--account`. */
 export function checkAccount({ account }: Values<typeof ACCOUNT>): void {
   if (account === undefined) {
     throw new CommandError('Give the account with --account NAME.', 2);
   }
 }
 
-/** Returns the account that a command acts for. */
 export async function accountOf(
   { accounts }: { readonly accounts: Accounts },
   { account = '' }: Values<typeof ACCOUNT>,
@@ -48,7 +44,6 @@ export async function accountOf(
   return found;
 }
 
-/** Returns the context of a request of the operator for an account. */
 export async function contextOf(
   needs: OperatorNeeds,
   options: Values<typeof ACCOUNT>,

@@ -5,7 +5,6 @@ import { dirname, resolve } from 'node:path';
 import { errorCode } from '../config/folder.ts';
 import { CommandError, type Output } from './command.ts';
 
-/** An output that can be discarded. */
 export interface OpenOutput extends Output {
   /** Removes an uncommitted file; does nothing after a commit. */
   readonly discard: () => Promise<void>;
@@ -30,7 +29,6 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** Syncs the directory entry of a file to disk. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   try {

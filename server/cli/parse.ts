@@ -8,7 +8,6 @@ import {
   type Values,
 } from './command.ts';
 
-/** A valid command line. */
 export interface Line<Known extends CommandBase> extends CommandValues<OptionSet> {
   readonly kind: 'command';
   readonly command: Known;
@@ -17,20 +16,17 @@ export interface Line<Known extends CommandBase> extends CommandValues<OptionSet
   readonly quiet: boolean;
 }
 
-/** A request for a help text. */
 interface HelpRequest {
   readonly kind: 'help';
   readonly text: string;
 }
 
-/** Options of every command, for `parseArgs`. */
 const COMMON = {
   json: { type: 'boolean' },
   quiet: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** An id with a dash at its beginning. */
 const GENERATED_ID = /^-[A-Za-z0-9_-]{21}$/;
 
 /**
@@ -178,7 +174,6 @@ function helpOf(command: CommandBase): string {
   ].join('\n');
 }
 
-/** The help text of several commands, one line per command. */
 function overviewOf(commands: readonly CommandBase[]): string {
   const width = Math.max(...commands.map((command) => callOf(command).length));
   return [

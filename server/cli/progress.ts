@@ -6,7 +6,6 @@ const BAR_EVERY_MS = 100;
 /** The shortest time between two lines in a file. */
 const LINE_EVERY_MS = 5_000;
 
-/** The terminal or file that progress is written to. */
 export interface ProgressScreen {
   readonly err: (text: string) => void;
   /** True if a line can be overwritten. */
@@ -14,7 +13,6 @@ export interface ProgressScreen {
   readonly now: () => number;
 }
 
-/** A number with separators of thousands. */
 function grouped(count: number): string {
   return Math.floor(count).toLocaleString('en-GB');
 }
@@ -94,5 +92,4 @@ export function startProgress(
   };
 }
 
-/** The noop progress. */
 export const NO_PROGRESS: Progress = { at: () => undefined, end: () => undefined };

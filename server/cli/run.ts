@@ -28,13 +28,11 @@ interface OpenNeeds {
 
 /** The process around the command line: its output, settings and signals. */
 export interface Terminal<Needs extends OpenNeeds> extends ProgressScreen {
-  /** Standard output. */
   readonly out: (text: string | Uint8Array) => void;
   /** Reads the settings; called for a valid command line only. */
   readonly config: () => Config;
   /** Opens the vault that the settings describe, with all that commands need of it. */
   readonly open: (config: Config) => Promise<Needs>;
-  /** Aborted when the command is stopped. */
   readonly signal: AbortSignal;
 }
 
@@ -47,7 +45,6 @@ function describeFailure(error: unknown): { readonly text: string; readonly exit
   return { text: isKnown ? error.message : 'The command failed unexpectedly.', exitCode: 1 };
 }
 
-/** Creates the call of a command. Files that it opens are added to `opened`. */
 function createCall(
   line: Line<CommandBase>,
   terminal: Terminal<OpenNeeds>,

@@ -17,7 +17,6 @@ import type { HttpParts } from './deps.ts';
 import { PassphraseParameter, readPassphrase } from './passphrase.ts';
 import type { AuthRule, Call, RouteShape, SecretRule } from './route.ts';
 
-/** The framework's data of a request. */
 export interface Found {
   /** The server of Bun; null for a request within the process. */
   readonly server: { readonly requestIP: (request: Request) => { readonly address: string } | null } | null;
@@ -359,7 +358,6 @@ function readCredentials(headers: Headers): SignInCredentials {
   }
 }
 
-/** The headers of the secrets of endpoints. */
 export const SECRET_HEADERS: Readonly<Record<SecretRule, string>> = {
   capture_secret: 'X-Vault-Capture-Secret',
   retrieve_secret: 'X-Vault-Retrieve-Secret',

@@ -12,14 +12,12 @@ const ACCOUNT_BUDGET = 128 * 1_048_576;
 /** The part of each budget that one owner can hold. */
 const OWNER_PART = 0.5;
 
-/** The share of one owner in a budget. */
 interface Share {
   bytes: number;
   /** Bodies that can be cut off, the oldest first. */
   readonly waiting: Set<HeldBytes>;
 }
 
-/** One budget and its use. */
 interface Lane {
   readonly bytesMax: number;
   held: number;
@@ -137,7 +135,6 @@ function arrived(held: HeldBytes): void {
   held.lane.shares.get(held.owner)?.waiting.delete(held);
 }
 
-/** Creates the budget of one process. */
 export function createBodyBudget(): BodyBudget {
   const short = createLane(SHORT_BUDGET);
   const long = createLane(LONG_BUDGET);
@@ -211,7 +208,6 @@ export function growBody(
   }
 }
 
-/** Marks the body of a request as complete. */
 export function endWait({ held }: BodyOwner, { bodies }: { readonly bodies: BodyBudget }): void {
   if (held !== undefined) {
     bodies.arrived(held);

@@ -52,7 +52,6 @@ function broken(): VaultError {
   return new VaultError('invalid_request', { field: 'body', expected: 'has not arrived completely' });
 }
 
-/** A body that is being read, and the end of its time on `performance.now()`. */
 interface Reading {
   readonly endMs: number;
   readonly reject: (error: VaultError) => void;

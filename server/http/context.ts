@@ -30,7 +30,6 @@ export interface HttpContext extends RequestContext {
   span: StartedSpan | undefined;
   /** The state of the body, which decides whether the connection can serve the next request. */
   body: 'untouched' | 'reading' | 'read';
-  /** Its share of the body budget. */
   held: HeldBytes | undefined;
 }
 
@@ -49,9 +48,7 @@ function userAgentOf(headers: Headers): string {
   return text.length > USER_AGENT_CHARACTERS_MAX ? text.slice(0, USER_AGENT_CHARACTERS_MAX) : text;
 }
 
-/** The origin of a request, and its route. */
 export interface Arrival {
-  /** The route template. */
   readonly route: string;
   /** The address of its client; omitted if no service is called. */
   readonly ip?: string;
@@ -126,7 +123,6 @@ export function endRequest(ctx: HttpContext, response: Response, parts: HttpPart
   return response;
 }
 
-/** The request of a log line. */
 interface LogPlace {
   readonly requestId: string;
   readonly route: string;

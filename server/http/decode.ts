@@ -13,7 +13,6 @@ type Parse = (text: string) => unknown;
 /** Decodes the query of a URL. Throws a `VaultError` with the field of a malformed parameter. */
 export type QueryDecoder = (url: string) => Record<string, unknown>;
 
-/** The handling of unknown names of a query. */
 interface QueryOptions {
   /** True if unknown parameters are errors; otherwise they are dropped. */
   readonly refuseUnknown: boolean;
@@ -95,7 +94,6 @@ function parsePairs(schema: TSchema): Parse {
   };
 }
 
-/** One of several literals, compared exactly. */
 function parseLiteral(schema: TSchema): Parse {
   const options: readonly TSchema[] = schema['anyOf'];
   const literals = new Set(options.map((option) => option['const']));
@@ -172,7 +170,6 @@ function repeated(field: string): VaultError {
   return new VaultError('duplicate_parameter', { field });
 }
 
-/** Drops an undeclared parameter, or rejects it. */
 function dropUnknown(
   name: string,
   dropped: Set<string>,

@@ -10,7 +10,6 @@ import type { Tracer } from '../telemetry/tracer.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Health } from './health.ts';
 
-/** The settings of the HTTP side. */
 export interface HttpConfig {
   /** The base URL that callers see, without `/v1` and without a trailing slash. */
   readonly publicUrl: string;
@@ -45,11 +44,9 @@ export interface HttpParts {
   readonly metrics: Metrics;
   /** Renders the metrics of all processes; undefined in a server of one. */
   readonly scrape?: (() => Promise<string>) | undefined;
-  /** Undefined where tracing is off. */
   readonly tracer?: Tracer | undefined;
   readonly log: (line: LogLine) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Makes a request id. */
   readonly newRequestId: () => string;
 }

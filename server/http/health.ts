@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { coalesce } from '../core/concurrency.ts';
 
-/** The state of a server. */
 interface Readiness {
   readonly ready: boolean;
   readonly checks: Readonly<Record<string, 'ok' | 'failing'>>;

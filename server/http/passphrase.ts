@@ -10,7 +10,6 @@ export const PASSPHRASE_HEADER = 'X-Vault-Passphrase';
 
 const HEADER_FIELD = `header.${PASSPHRASE_HEADER}`;
 
-/** The additional query parameter of routes with a passphrase. */
 export const PassphraseParameter = Type.Optional(
   Type.String({
     description: `The passphrase of the key. Prefer the header ${PASSPHRASE_HEADER}.`,

@@ -17,7 +17,6 @@ const API_HEADERS = {
 // One shared object, copied by each Response, costs half of what a literal per reply does.
 const JSON_HEADERS = new Headers({ ...API_HEADERS, 'Content-Type': 'application/json' });
 
-/** A JSON reply with the common headers of `/v1`. */
 function jsonResponse(body: Body | null, requestId: string, status = 200): Response {
   const response = new Response(body, { status, headers: JSON_HEADERS });
   response.headers.set('X-Request-Id', requestId);
@@ -98,7 +97,6 @@ function bodyOf(reply: Reply, onStreamError: StreamErrorHook): Body {
   return reply.jsonBytes as Uint8Array<ArrayBuffer>;
 }
 
-/** A reply of status 200 with the headers of a handler's reply. */
 function okResponse(body: Body | null, reply: Reply, requestId: string): Response {
   const response = jsonResponse(body, requestId);
   if (reply.file !== undefined) {
@@ -114,7 +112,6 @@ function okResponse(body: Body | null, reply: Reply, requestId: string): Respons
   return response;
 }
 
-/** Statuses whose replies have no body. */
 const BODILESS = [204, 205, 304];
 
 /**
@@ -208,7 +205,6 @@ export function replayHeader(replayed: boolean): Readonly<Record<string, string>
 /** The challenge of every 401 (RFC 7617). */
 const CHALLENGE = 'Basic realm="vault"';
 
-/** An error reply: its status, the error body, and the headers of its code. */
 export function errorResponse(error: VaultError, requestId: string, headers: HeaderList = []): Response {
   const body: ErrorBody = { error: error.message, code: error.code, request_id: requestId };
   if (error.field !== undefined) {

@@ -70,7 +70,6 @@ function compileRoute<Needs>(route: Route<Needs>, parts: HttpParts, services: Ne
   };
 }
 
-/** The progress of a request. */
 interface Progress {
   received: Received | undefined;
   call: Call | undefined;
@@ -168,7 +167,6 @@ async function wasMistaken({ accountCheck }: HttpContext): Promise<boolean> {
   return accountCheck !== undefined && !(await accountCheck);
 }
 
-/** Handles a request again, with the stored account. */
 function handleAgain(
   mounted: MountedRoute,
   ctx: HttpContext,
@@ -235,7 +233,6 @@ interface Unrouted {
   readonly route: string;
   /** The methods of the path for 405; the reply is 404 without them. */
   readonly allow?: string;
-  /** The error of the framework. */
   readonly error?: unknown;
 }
 
@@ -284,7 +281,6 @@ function patternsOf(path: string): readonly string[] {
   return base === undefined ? [pattern] : [pattern, `${pattern}/*`];
 }
 
-/** A request from the framework. */
 interface Mounted extends Found {
   readonly request: Request;
 }

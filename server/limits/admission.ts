@@ -69,7 +69,6 @@ interface ShortPlaces extends Places {
   longSince: number | undefined;
 }
 
-/** A fixed number of slots. */
 interface LongPlaces extends Places {
   readonly kind: 'long';
   readonly max: number;
@@ -99,7 +98,6 @@ export class Admission {
   private readonly pieces = createFairSemaphore(PIECES_MAX);
   private readonly neighbours = createNeighbours();
   private readonly waiting: Waiting[] = [];
-  /** Delayed rejections. */
   private held = 0;
 
   constructor(
@@ -135,7 +133,6 @@ export class Admission {
     record(this.neighbours, account, this.clock());
   }
 
-  /** Releases the slot of a request, if it has one. */
   leave(ctx: RequestContext): void {
     const { slot } = ctx;
     if (slot !== undefined) {

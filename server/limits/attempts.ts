@@ -17,20 +17,17 @@ const STANDING_MS = 24 * 60 * 60 * 1_000;
 /** Longer in Redis, since a process marks a source only after it has forgotten it. */
 const SUCCESS_MS = 2 * STANDING_MS;
 
-/** A guess: an attempt to verify a secret that a source has presented. */
 export interface Guess {
   /** Names the secret and the source within this process. */
   readonly id: string;
   /** The secret: the password of an account, by its name, or a secret of a key, by its id. */
   readonly kind: 'name' | 'key';
   readonly of: string;
-  /** The address that it came from. */
   readonly ip: string;
   /** A digest of the presented secret, comparable within this process. */
   readonly digest: () => string;
 }
 
-/** The state of a source that succeeded. */
 interface Standing {
   /** Of the credential that it succeeded with last. */
   readonly digest: string;

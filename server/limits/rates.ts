@@ -37,7 +37,6 @@ export class Rates {
     return ratePerAccount === 0 ? undefined : this.check(this.store.accountCounter(aid), ratePerAccount);
   }
 
-  /** Returns the number of requests that this process has rejected. */
   rejected(): number {
     return this.rejections;
   }

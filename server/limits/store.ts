@@ -58,7 +58,6 @@ export class LimitStore {
     return redisKeys.sourceRate(digestOf(source));
   }
 
-  /** Names the rate counter of an account. */
   accountCounter(aid: string): string {
     return redisKeys.accountRate(aid);
   }
@@ -115,7 +114,6 @@ export class LimitStore {
     await this.redis.run(clearGuesses, [own, network, success], [keepMs]);
   }
 
-  /** Removes the counters of a removed account. */
   async removeAccount(aid: string): Promise<void> {
     await this.redis.write('UNLINK', [redisKeys.passwordChanges(aid), redisKeys.accountRate(aid)]);
   }

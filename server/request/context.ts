@@ -58,10 +58,8 @@ export function senderOf(aid: string, credentialId: string | undefined): string 
 /** The path of a request to data, in action logs. */
 export type RequestSource = 'vault' | 'capture' | 'retrieve' | 'proxy' | 'form';
 
-/** The origin of a request. */
 export interface RequestOrigin {
   readonly requestId: string;
-  /** The address of its client. */
   readonly ip: string;
   readonly userAgent: string;
   readonly source: RequestSource;
@@ -82,7 +80,6 @@ export interface InFlightSlot {
   readonly work: 'write' | 'read';
   /** The account, or the source of a request without one. */
   readonly account: string;
-  /** The name of its queue. */
   readonly queue: string;
 }
 
@@ -99,7 +96,6 @@ export interface RequestContext extends RequestOrigin {
   source: RequestSource;
   /** Id of the endpoint whose secret it has shown. */
   endpointId: string | undefined;
-  /** Id of the API credential that it acts with. */
   credentialId: string | undefined;
   /** The account that the request acts for, as it was at sign-in; undefined before that. */
   account: Account | undefined;
@@ -121,7 +117,6 @@ export interface RequestContext extends RequestOrigin {
   slot: InFlightSlot | undefined;
 }
 
-/** A request that acts for an account. */
 export type AccountContext = RequestContext & { readonly account: Account };
 
 /** Makes the context of work without a known account. */

@@ -10,10 +10,8 @@ const finish = script(finishText);
 
 /** The time for which a repeated request gets the first reply. */
 const LIFETIME_MS = 24 * 60 * 60 * 1_000;
-/** The lease of a claim. */
 export const LEASE_MS = 30_000;
 
-/** The result of a claim. */
 export type Claim =
   /**
    * The caller may proceed. `seed` stays the same when this request is repeated after a crash. `sent`: an earlier claim
@@ -57,12 +55,10 @@ export class IdempotencyStore {
     return (await this.redis.command('EXISTS', [redisKeys.idempotency(digest)])) === 1;
   }
 
-  /** Stores the reply. */
   async keep(digest: string, seed: string, reply: Uint8Array): Promise<void> {
     await this.finish(digest, seed, 'keep', reply);
   }
 
-  /** Extends the claim. */
   async renew(digest: string, seed: string): Promise<void> {
     await this.finish(digest, seed, 'renew', LEASE_MS);
   }
@@ -87,7 +83,6 @@ export class IdempotencyStore {
     await this.finish(digest, seed, 'renew', 0);
   }
 
-  /** Deletes the claim. */
   async release(digest: string, seed: string): Promise<void> {
     await this.finish(digest, seed, 'release', 0);
   }

@@ -18,7 +18,6 @@ export interface Repeatable<Reply> {
 
 /** The identity of a request, with its account and Idempotency-Key; secrets are no part of it. */
 export interface IdempotentRequest {
-  /** Its Idempotency-Key. */
   readonly key: string;
   readonly route: string;
   /** Parameters and body, in any stable form. */

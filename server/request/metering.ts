@@ -36,7 +36,6 @@ export class Metering {
   private batch = new Map<string, Entry>();
   /** Counts to subtract while Redis is not available: an account is never charged too much. */
   private owed: Entry[] = [];
-  /** Entries that are being stored. */
   private readonly sent = new Set<Entry>();
   /** True if a step starts at the end of this tick. */
   private isDue = false;
@@ -121,7 +120,6 @@ export class Metering {
     }
   }
 
-  /** Removes the usage of a removed account. */
   forget({ aid }: { readonly aid: string }): Promise<void> {
     return this.usageStore.remove(aid, monthsOf(FIRST_MONTH_MS, this.now()));
   }
@@ -131,7 +129,6 @@ export class Metering {
     return this.usageStore.read(aid, month);
   }
 
-  /** Hands the request itself over, with its operations. */
   private handOverRequest(ctx: AccountContext): Promise<void> {
     const { aid } = ctx.account;
     const day = dayOf(this.now());
@@ -213,7 +210,6 @@ export class Metering {
   }
 }
 
-/** Returns the day of a moment, in UTC. */
 function dayOf(ms: number): string {
   if (!(ms >= lastStart && ms < lastStart + DAY_MS)) {
     lastStart = ms - (ms % DAY_MS);

@@ -32,7 +32,6 @@ export function requireSource({ credential }: Account, ip: string): void {
   }
 }
 
-/** True if a caller may use the vault key of this name. */
 export function mayUseKey({ credential }: Account, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
 }
@@ -53,14 +52,12 @@ export async function vetTarget(
   await thirdParties.vet(url, hosts, field);
 }
 
-/** Rejects a vault key that is not one of the credential's. */
 export function requireKey(account: Account, user: string): void {
   if (!mayUseKey(account, user)) {
     throw outsideScope('this key');
   }
 }
 
-/** Rejects a caller without unmasked output. */
 export function requireUnmasked({ credential, unmasked }: Account): void {
   if (!unmasked) {
     throw credential === undefined ? new VaultError('not_allowed') : outsideScope('unmasked output');

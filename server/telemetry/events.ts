@@ -45,12 +45,10 @@ export function levelOfEvent(event: string, { error, code }: Fields): 'info' | '
   return WARNINGS.has(event) || (event === 'sweep' && code !== undefined) ? 'warn' : 'info';
 }
 
-/** The counter of the log lines of one event. */
 interface EventCounter {
   readonly name: string;
   /** The text of the `# HELP` line. */
   readonly help: string;
-  /** The name of the label. */
   readonly label: string;
   /** The value of the label for one line. */
   readonly labelValue: (fields: Fields) => string;

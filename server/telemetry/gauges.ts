@@ -1,13 +1,10 @@
 import { type Aggregator, Gauge, type Registry } from 'prom-client';
 
-/** The state of the worker threads, as the pool reports it. */
 interface ThreadStats {
   /** Jobs that wait for a thread, by lane. */
   readonly queued: Readonly<Record<string, number>>;
-  /** Argon2id computations in flight. */
   readonly coldRunning: number;
   readonly threadsAlive: number;
-  /** Threads that run a job. */
   readonly threadsBusy: number;
 }
 
@@ -21,7 +18,6 @@ interface RedisStats {
   readonly isAofWriteOk: boolean;
 }
 
-/** Asynchronous requests. */
 export interface JobStats {
   /** In the queue, over all servers; undefined on a server that does not process them. */
   readonly queued: () => Promise<number | undefined>;
@@ -29,7 +25,6 @@ export interface JobStats {
   inFlight(): number;
 }
 
-/** Admitted operations. */
 interface AdmissionGauges {
   /** Short operations that hold a concurrency slot. */
   readonly running: number;

@@ -12,7 +12,6 @@ export interface LogLine {
   readonly status?: number;
   readonly ms?: number;
   readonly account?: string | undefined;
-  /** The id of the API credential that acted. */
   readonly credential?: string | undefined;
   readonly code?: ErrorCode | undefined;
   /** The class of an unexpected error; its message may contain data and is omitted. */
@@ -23,7 +22,6 @@ export interface LogLine {
   readonly cause?: object;
 }
 
-/** The longest time that a line is buffered. */
 const FLUSH_MS = 100;
 /** A larger buffer is written immediately. */
 const FLUSH_BYTES = 64 * 1_024;

@@ -154,7 +154,6 @@ function addEventCounters(
  */
 export class Metrics {
   private readonly registry = new Registry();
-  /** Counts spans that were exported or dropped. */
   readonly observeSpans = addCounts(
     this.registry,
     'vault_trace_spans_total',
@@ -217,7 +216,6 @@ export class Metrics {
     }
   }
 
-  /** Adds the gauges, once the vault is open. */
   watch(sources: GaugeSources): void {
     this.refresh = addGauges(this.registry, sources);
   }

@@ -15,9 +15,7 @@ export type Step = 'sign_in' | 'unlock';
 
 /** Receives reports of what the vault does. No method fails, waits, or receives data of a caller. */
 export interface Observer {
-  /** Adds `times`, 1 by default. */
   readonly count: <Name extends keyof Counts>(name: Name, result: Counts[Name], times?: number) => void;
-  /** Runs `work` as a step of the current request. */
   readonly step: <T>(name: Step, work: () => Promise<T>) => Promise<T>;
   /** A Redis command or script has finished. `startedAt` is a time of `performance.now()`. */
   readonly redisCall: (name: string, startedAt: number, hasFailed: boolean) => void;
@@ -27,7 +25,6 @@ export interface Observer {
   readonly threadJob: (lane: string, waitedMs: number, ranMs: number, code: string | undefined) => void;
 }
 
-/** An observer that ignores every report. */
 export const NOOP_OBSERVER: Observer = {
   count: () => undefined,
   step: (_name, work) => work(),

@@ -24,7 +24,6 @@ export interface StartedSpan {
   readonly startMs: number;
 }
 
-/** An ended span. */
 export interface Span extends StartedSpan {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'internal';
@@ -33,7 +32,6 @@ export interface Span extends StartedSpan {
   readonly attributes: SpanAttributes;
 }
 
-/** The server that the spans belong to. */
 export interface Resource {
   readonly version: string;
   readonly environment: string;

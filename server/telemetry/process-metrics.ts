@@ -14,7 +14,6 @@ const CORRECT_ON_BUN = [
   'process_max_fds',
 ] as const;
 
-/** The labels of `vault_build_info`. */
 export interface BuildInfo {
   readonly version: string;
   readonly environment: string;

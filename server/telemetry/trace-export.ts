@@ -2,14 +2,10 @@ import { encodeSpans, type Resource, type Span } from './otlp.ts';
 
 /** The most queued spans; further ones are dropped. */
 const QUEUED_MAX = 4_096;
-/** The most spans of one request. */
 const BATCH_MAX = 512;
-/** The delay of an incomplete batch. */
 const BATCH_DELAY_MS = 1_000;
-/** The time limit of one request to the collector. */
 const TIMEOUT_MS = 5_000;
 
-/** The collector, and the resource that the spans name. */
 interface ExportOptions {
   /** The URL of OTLP/HTTP traces, including `/v1/traces`. */
   readonly url: string;

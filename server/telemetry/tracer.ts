@@ -3,7 +3,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Observer } from './observer.ts';
 import type { Span, SpanAttributes, StartedSpan } from './otlp.ts';
 
-/** The ids of a span that may have children. */
 interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;

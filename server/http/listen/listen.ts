@@ -32,7 +32,6 @@ Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 const CIPHERS = ['AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-GCM-SHA256']
   .flatMap((cipher) => [`ECDHE-ECDSA-${cipher}`, `ECDHE-RSA-${cipher}`])
   .join(':');
-/** The order is the server's. */
 const TLS_RULES = { ciphers: CIPHERS, secureOptions: constants.SSL_OP_CIPHER_SERVER_PREFERENCE };
 
 /** A year (RFC 6797), without `includeSubDomains`: other hosts do not belong to the vault. */
@@ -132,7 +131,6 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
  */
 const LAST_REPLIES_MS = 500;
 
-/** A socket that accepts connections, until it is closed. */
 export interface Listener {
   readonly port: number;
   /** Makes every reply end its connection. New connections are still accepted. */

@@ -3,7 +3,6 @@ type Routed = Request & { readonly params: Readonly<Record<string, string>> };
 
 type Respond = (request: Request) => Response | Promise<Response>;
 
-/** Handlers of the runtime's router, by path. */
 type PathTable = Readonly<Record<string, (request: Routed) => Response | Promise<Response>>>;
 
 /** More parts than any served path has. */

@@ -1,7 +1,6 @@
 const TRIES_MS = 3_000;
 const PAUSE_MS = 100;
 
-/** The state of a port for a server that wants to listen on it. */
 export type PortState = 'free' | 'shared' | 'taken';
 
 /** Returns a free port: pages and documents contain it before the server listens. */

@@ -11,7 +11,6 @@ import { type BodyRule, type Noun, type RouteShape, routeErrors, scopesOf } from
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The published document. */
 export interface OpenApiDocument extends Json {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -306,7 +305,6 @@ const TAGS: Readonly<
   utility: ['Utilities', 'Check card numbers and generate passphrases.'],
 };
 
-/** The tags of a document, as far as it uses them. */
 function tagsOf(used: ReadonlySet<string>): readonly Json[] {
   return Object.entries(TAGS)
     .filter(([name]) => used.has(name))
@@ -318,7 +316,6 @@ function tagsOf(used: ReadonlySet<string>): readonly Json[] {
     }));
 }
 
-/** A call that the service makes to a webhook. */
 interface Webhook {
   readonly summary: string;
   readonly body: TSchema;

@@ -3,7 +3,6 @@ import { pagePolicy } from './html.ts';
 import type { Page } from './pages.ts';
 import { IMMUTABLE, notBuilt, REVALIDATE, respondWithFile } from './static-file.ts';
 
-/** One file that was built before the start. */
 export interface BuiltFile {
   /** Its name in the folder; the compressed form has the suffix `.gz`. */
   readonly name: string;
@@ -14,7 +13,6 @@ export interface BuiltFile {
   readonly isImmutable: boolean;
 }
 
-/** An index of built files. */
 export interface BuiltSite {
   /** Files by path, such as `/guide/capture`. */
   readonly files: Readonly<Record<string, BuiltFile>>;
@@ -22,16 +20,12 @@ export interface BuiltSite {
   readonly missing: BuiltFile;
 }
 
-/** The place of built files. */
 interface BuiltPlace {
   /** The path above them, such as `/guide`. */
   readonly root: string;
   readonly folder: URL;
-  /** The file in the folder that lists the others. */
   readonly index: string;
-  /** The Content-Security-Policy of its pages. */
   readonly policy: string;
-  /** The reply if nothing was built. */
   readonly notBuilt: string;
 }
 

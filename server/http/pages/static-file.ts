@@ -7,13 +7,11 @@ export const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** `Cache-Control` of a file that can change under the same path. */
 export const REVALIDATE = 'no-cache';
 
-/** The reply if something was not built; the text says how to build it. */
 export function notBuilt(text: string): Response {
   const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
   return new Response(text, { status: 404, headers });
 }
 
-/** A file that is served plain or compressed. */
 export interface StaticFile {
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer> | Bun.BunFile;
@@ -23,7 +21,6 @@ export interface StaticFile {
   readonly tag: string;
 }
 
-/** Makes a file from bytes in memory, and compresses it. */
 export function staticFileOf(
   type: string,
   body: Uint8Array<ArrayBuffer>,
@@ -71,9 +68,7 @@ export function respondWithFile(
 export interface PublicFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly type: string;
-  /** The `Cache-Control` of the reply. */
   readonly caching: string;
-  /** False for a file that is compressed already. */
   readonly isCompressible: boolean;
 }
 
