@@ -8,10 +8,7 @@ import { StartError } from './core/errors.ts';
 import { closeMemory } from './core/process-memory.ts';
 import { findFreePort } from './http/listen/port.ts';
 
-/**
- * Replaces each port 0 by a free port. Pages and documents contain the port, so it must be known before the listener is
- * opened.
- */
+/** Replaces each port 0 by a free port, which pages and documents contain before the listener is opened. */
 function withFreePorts(config: Config): Config {
   const { host, port, admin } = config;
   return Object.freeze({

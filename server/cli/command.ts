@@ -52,10 +52,7 @@ export interface Progress {
   readonly end: () => void;
 }
 
-/**
- * The destination of a long result that is written in pieces: standard output, or a new file that other users cannot read. The
- * file gets its name when it is complete and synced to disk.
- */
+/** The destination of a long result: standard output, or a new private file that gets its name when complete and synced. */
 export interface Output {
   /** Resolves when the piece was written to the file or terminal. */
   readonly write: (piece: string | Uint8Array) => Promise<void>;

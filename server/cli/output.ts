@@ -38,10 +38,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Opens a new file of mode 0600. It is written under a temporary name in the same folder, synced, and then linked to its name.
- * So an existing file is never overwritten, and a file with this name is always complete.
- */
+/** Opens a new file of mode 0600. It is linked to its name when complete and synced, never over another file. */
 export async function openFileOutput(given: string): Promise<OpenOutput> {
   const path = resolve(given);
   // A random name, so that two commands can write to the same folder.

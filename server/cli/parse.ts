@@ -29,10 +29,7 @@ const COMMON = {
 
 const GENERATED_ID = /^-[A-Za-z0-9_-]{21}$/;
 
-/**
- * The arguments as `parseArgs` supports them: a switch without a value means true, and a value or the argument may begin with
- * a dash, as generated ids do.
- */
+/** Rewrites arguments for `parseArgs`: a switch without a value is true, and an id or a value may begin with a dash. */
 function normalizeArguments(args: readonly string[], options: OptionSet): string[] {
   const full: string[] = [];
   const ids: string[] = [];

@@ -83,10 +83,7 @@ async function stoppable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/**
- * Runs a command and records its outcome in the operator's security log, and in the log of the account that it
- * concerns (PCI DSS 10.2.1.2). A change that cannot be recorded rejects, although it was made.
- */
+/** Records a command in the logs of operator and account (PCI DSS 10.2.1.2). Rejects if it cannot, even after a change. */
 async function runRecorded(
   { audit }: CommandBase,
   { argument, options }: CommandCall,

@@ -239,10 +239,7 @@ export async function receive(reader: CallReader, ctx: HttpContext): Promise<Rec
   };
 }
 
-/**
- * Admits a request: credentials, rate of the account, admission. With `assumes`, a recently verified account is assumed to be
- * unchanged, on routes that confirm it later.
- */
+/** Admits a request: credentials, rate, admission. With `assumes`, a recently verified account is confirmed later. */
 export async function admit(
   { route, parts, isWrite }: CallReader,
   ctx: HttpContext,
@@ -276,10 +273,7 @@ export async function admit(
   }
 }
 
-/**
- * Decodes an admitted request, so that a caller without an account learns nothing of a route's checks. The service of an
- * endpoint verifies its secret. Returns a promise if a thread parses the body.
- */
+/** Decodes an admitted request: others learn nothing of a route's checks. Returns a promise if a thread parses the body. */
 export function readCall(
   reader: CallReader,
   ctx: HttpContext,

@@ -10,10 +10,7 @@ const NAME = /^[A-Za-z0-9._@:-]{1,128}$/;
 /** Codes that are not recorded: they do not depend on the caller, and under overload a record would fail too. */
 const UNRECORDED: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'store_unavailable']);
 
-/**
- * The object of an audit entry, such as `item/USER/TOKEN`. It ends before the first name that is missing, malformed or a
- * card number, so that no other data of a caller is logged.
- */
+/** The object of an audit entry, such as `item/USER/TOKEN`, up to the first name that is malformed or a card number. */
 export function objectOf(noun: string, ...names: readonly unknown[]): string {
   const end = names.findIndex(
     (name) => typeof name !== 'string' || !NAME.test(name) || looksLikeCardNumber(name),

@@ -11,10 +11,7 @@ import type { HttpParts } from './deps.ts';
 import { errorResponse, type HeaderList } from './reply.ts';
 
 const REQUEST_ID = /^(?=.*[A-Za-z])[A-Za-z0-9._:-]{8,128}$/;
-/**
- * Card numbers without spaces: undivided, in groups of four, or grouped like those of American Express. Searched from every
- * position, since preceding digits may look like the first group.
- */
+/** Card numbers without spaces, from every position: undivided, in groups of four, or as those of American Express. */
 const CARD_NUMBERS = /(?=((?<!\d)\d{13,19}|\d{4}([._:-])\d{4}\2\d{4}\2\d{1,7}|\d{4}([._:-])\d{6}\3\d{5}))/g;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
 
@@ -91,10 +88,7 @@ export function reportBrokenReply(ctx: HttpContext, error: unknown, parts: HttpP
   parts.log({ time, level: 'warn', event: 'reply_broken_off', request_id: requestId, route, code });
 }
 
-/**
- * Ends a request: one log line and one measurement, both with the route template and never with URL, query, body or
- * headers. A partially read body, or a long unread one, also ends the connection.
- */
+/** Logs and measures a request by its route template, never by its data. An unread rest of its body ends the connection. */
 export function endRequest(ctx: HttpContext, response: Response, parts: HttpParts): Response {
   const { request, requestId, route, account, credentialId, hasCredentials, code, span } = ctx;
   const { status } = response;

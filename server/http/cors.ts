@@ -7,10 +7,7 @@ const REQUEST_HEADERS = ['Content-Type', 'Idempotency-Key', 'X-Request-Id'];
 // Browsers keep a preflight for two hours at most.
 const MAX_AGE_SECONDS = 7200;
 
-/**
- * True if pages of any origin may use a route: one that needs no account. Browsers remember Basic Auth credentials; the
- * secret of an open route is sent by the page itself.
- */
+/** True if pages of any origin may use a route: one without Basic Auth, whose credentials browsers remember. */
 export function isOpen(route: RouteShape): boolean {
   return route.auth !== 'basic';
 }
@@ -21,10 +18,7 @@ export function allowAnyOrigin(headers: Headers): void {
   headers.set('Access-Control-Expose-Headers', EXPOSED);
 }
 
-/**
- * The headers of the reply to a preflight: the methods and headers of the open routes of a path. Undefined for a path
- * without an open route.
- */
+/** The headers of a preflight's reply, for the open routes of a path; undefined if it has none. */
 export function preflightOf(ofPath: readonly RouteShape[]): HeaderList | undefined {
   const open = ofPath.filter(isOpen);
   if (open.length === 0) {

@@ -10,10 +10,7 @@ interface Readiness {
 
 const KEEP_MS = 1_000;
 
-/**
- * The readiness of a server, by named checks, each of which resolves if all is well. They run once a second at most. `unsafe`
- * names missing protections that the operator has allowed.
- */
+/** The readiness of a server by named checks, which run once a second at most. `unsafe`: protections that are missing. */
 export class Health {
   private last: { readonly at: number; readonly result: Readiness } | undefined;
   private held: string | undefined;

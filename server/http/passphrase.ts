@@ -36,10 +36,7 @@ function isPassphrase(text: string): boolean {
   );
 }
 
-/**
- * Returns the passphrase of a request, from the decoded query or the header, where `+` is literal. Rejects two different
- * ones, an invalid one, and on `required` routes its absence.
- */
+/** Returns the passphrase from the decoded query or the header. Rejects different, invalid and missing required ones. */
 export function readPassphrase(
   { passphrase: rule, passesQuery }: RouteShape,
   inQuery: string | undefined,

@@ -60,10 +60,7 @@ function watch(stream: ReadableStream<Uint8Array>, onError: StreamErrorHook): Re
   );
 }
 
-/**
- * A stream of bytes that many callers may read at once, each at its own speed. The runtime would keep a copy of the whole for
- * every caller that does not read.
- */
+/** Streams bytes to one of many callers. Of a whole body the runtime would keep a copy for every slow caller. */
 function inPieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream<Uint8Array>(
@@ -172,10 +169,7 @@ async function shortLength(stream: ReadableStream<Uint8Array>): Promise<number |
   }
 }
 
-/**
- * The reply to HEAD (RFC 9110, 9.3.2): the headers of the reply to GET. Only the beginning of a stream is read, and its
- * length is sent only if that is all. Rejects with the error of the stream.
- */
+/** The reply to HEAD (RFC 9110, 9.3.2). The length of a stream is sent only if it is short. Rejects with its error. */
 export async function headResponse(reply: Reply, requestId: string): Promise<Response> {
   const bytes = reply.file?.bytes ?? reply.jsonBytes;
   const length =

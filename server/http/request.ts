@@ -120,10 +120,7 @@ async function handle(
   return replyResponse(reply, ctx.requestId, (error) => reportBrokenReply(ctx, error, parts));
 }
 
-/**
- * The reply to a failed request. Subtracts the counts that were stored ahead, cancels a stream that will not be sent, and
- * records the rejection. If recording fails, the caller gets that error instead.
- */
+/** The reply to a failed request: subtracts its counts, cancels its stream, and records the rejection first. */
 async function fail(
   { route }: MountedRoute,
   ctx: HttpContext,
@@ -285,10 +282,7 @@ interface Mounted extends Found {
   readonly request: Request;
 }
 
-/**
- * Mounts a path for all methods. Without an explicit HEAD the framework would read the whole body of the reply to count it;
- * the runtime omits the body and knows its length.
- */
+/** Mounts a path for all methods. Without an explicit HEAD the framework would read the whole body to count it. */
 export function mountAll(
   app: Elysia,
   path: string,

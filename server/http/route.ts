@@ -24,10 +24,7 @@ export type Noun =
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
-/**
- * The body of a route. `json` is parsed and validated; `stored` is passed to the handler as bytes, for a service that
- * stores them or validates more than a schema can express.
- */
+/** The body of a route: `json` is parsed and validated; `stored` is passed to the handler as bytes. */
 export type BodyRule =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly bytesMax: number }
@@ -54,10 +51,7 @@ export type SecretRule = 'capture_secret' | 'retrieve_secret';
 /** `basic` requires the credentials of an account; `public` routes authenticate their callers themselves. */
 export type AuthRule = 'basic' | 'public' | SecretRule;
 
-/**
- * The scope that an API credential needs for a route: a fixed one; one of several, depending on the request; `any`: every
- * credential may use it; `password`: none may; `none`: no account is needed.
- */
+/** The scope that a credential needs: one, one of several by request, `any`, `password`: none may; `none`: no account. */
 export type ScopeRule =
   | Scope
   | 'any'

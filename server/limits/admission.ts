@@ -4,10 +4,7 @@ import type { RequestContext } from '../request/context.ts';
 import { createFairSemaphore, leave as endTask, enter as startTask } from './fair-queue.ts';
 import { createNeighbours, hasNeighbours, record } from './neighbours.ts';
 
-/**
- * Classes of work, the most important first: storing, reading single items (and everything else that is short), listings
- * without data, listings with data.
- */
+/** Classes of work, the most important first: storing, other short work, listings without data, listings with data. */
 export type WorkClass = 'write' | 'read' | 'list' | 'open';
 
 /** The numbers of requests in flight and of rejected ones. */
@@ -105,10 +102,7 @@ export class Admission {
     private readonly openWaitMs: number = OPEN_WAIT_MS,
   ) {}
 
-  /**
-   * Acquires the slot of a request for short work, and waits while too much is running: in fair order of accounts and of their
-   * classes. `leave` releases it.
-   */
+  /** Acquires the slot of a request for short work, in fair order of accounts and their classes. `leave` releases it. */
   enter(ctx: RequestContext, work: 'write' | 'read', account: string): Promise<void> | undefined {
     const { short } = this;
     this.take(work, account);

@@ -81,10 +81,7 @@ export class Attempts {
     return result;
   }
 
-  /**
-   * True if a credential of a source need not be counted: the source had succeeded, and has presented no other credential
-   * since, or this is the one that it succeeded with.
-   */
+  /** True if a source succeeded with this credential, or has presented no other since: it need not be counted. */
   trusts(id: string, digest: () => string): boolean {
     if (this.settings.authFailuresMax === 0) {
       return true;
@@ -93,10 +90,7 @@ export class Attempts {
     return standing !== undefined && (!standing.isFailing || standing.digest === digest());
   }
 
-  /**
-   * Ends the count and the lock of a source after a right credential, at most once in 20 ms: another server may have
-   * counted too, but not every success needs a command.
-   */
+  /** Ends count and lock of a source after a right credential, at most once in 20 ms; other servers may have counted too. */
   succeed(id: string): void {
     const standing = this.standings.get(id);
     const now = performance.now();

@@ -37,10 +37,7 @@ export interface GuessLimits {
   readonly lockMs: number;
 }
 
-/**
- * The result of counting a guess: `open`; `locked` and not counted; or `spare`: locked, but within the second budget of a
- * source that had succeeded.
- */
+/** A counted guess: `open`; `locked` and not counted; `spare`: in the second budget of a source that had succeeded. */
 export interface CountedGuess {
   readonly kind: 'open' | 'locked' | 'spare';
   /** Milliseconds until the lock ends. */
@@ -62,10 +59,7 @@ export class LimitStore {
     return redisKeys.accountRate(aid);
   }
 
-  /**
-   * Counts a request if it is within the rate, and returns 0; otherwise returns the ms until the next one is allowed. A counter
-   * expires a minute after its last request.
-   */
+  /** Counts a request within the rate and returns 0, otherwise the ms until the next one. Counters expire after a minute. */
   async take(counter: string, perMinute: number): Promise<number> {
     return asCount(await this.redis.runUnreplicated(takeRate, [counter], [perMinute]));
   }

@@ -101,10 +101,7 @@ export interface RequestContext extends RequestOrigin {
   account: Account | undefined;
   /** The password hash that its sign-in matched, which a change of the password replaces. */
   signInProof: string | undefined;
-  /**
-   * Resolves with true if the stored account is the one that the request assumes; undefined if nothing was assumed, or it was
-   * confirmed. See `confirmAccount`.
-   */
+  /** Resolves with true if the assumed account is the stored one; undefined if nothing is to confirm. See `confirmAccount`. */
   accountCheck: Promise<boolean> | undefined;
   readonly usage: RequestUsage;
   /** The change of a record with a revision, for its entry in the security log. */
@@ -172,10 +169,7 @@ export async function confirmAccount(ctx: Pick<RequestContext, 'accountCheck' | 
   rejectAbandoned(ctx.request);
 }
 
-/**
- * Rejects a request whose connection is closed. The runtime closes a connection on which a second request arrives before the
- * reply to the first, without a reply to either.
- */
+/** Rejects a request whose connection is closed, as the runtime does when a second request arrives before the reply. */
 export function rejectAbandoned(request: RequestContext['request']): void {
   if (request?.signal.aborted === true) {
     throw new VaultError('connection_closed');

@@ -63,10 +63,7 @@ export class IdempotencyStore {
     await this.finish(digest, seed, 'renew', LEASE_MS);
   }
 
-  /**
-   * Records that a request to a third party is about to be sent. Throws `idempotency_conflict` if the caller has lost the
-   * claim, or another caller has marked it: then nothing may be sent.
-   */
+  /** Records that a request is about to be sent. Throws `idempotency_conflict` if the claim is lost or already marked. */
   async mark(digest: string, seed: string, fingerprint: Uint8Array): Promise<void> {
     if ((await this.finish(digest, seed, 'mark', fingerprint)) !== 'ok') {
       throw new VaultError('idempotency_conflict');

@@ -28,10 +28,7 @@ export interface IdempotentRequest {
 export interface SentMark {
   /** True if an earlier run of this request, whose reply was not stored, may have reached the third party. */
   readonly before: boolean;
-  /**
-   * Set before sending: from then on a repeat knows that a request may have been sent. Rejects, with `outcome_unknown`, to
-   * send other content than an earlier run may have sent.
-   */
+  /** Set before sending. Rejects, with `outcome_unknown`, other content than an earlier run may have sent. */
   readonly set: (content: Uint8Array) => Promise<void>;
   /** Removes the mark if nothing was sent after all. */
   readonly clear: () => Promise<void>;

@@ -66,10 +66,7 @@ export class Metering {
     }
   }
 
-  /**
-   * Waits until an operation is stored that was counted ahead, or is counted now. It stays counted even if its request fails;
-   * only the request can still be subtracted.
-   */
+  /** Waits until an operation is stored. It stays counted even if its request fails; only the request can be subtracted. */
   async settleAhead(ctx: AccountContext, operation: MeterOperation): Promise<void> {
     this.countAhead(ctx, operation);
     const { ahead } = ctx.usage;

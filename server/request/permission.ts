@@ -36,10 +36,7 @@ export function mayUseKey({ credential }: Account, user: string): boolean {
   return credential?.keys?.has(user) ?? true;
 }
 
-/**
- * Rejects a destination outside a credential's hosts with `not_allowed`, and one that the account may not reach with
- * `destination_refused` at `field`. A later request is checked again then.
- */
+/** Rejects a destination outside the hosts of the credential (`not_allowed`) or the account (`destination_refused`). */
 export async function vetTarget(
   thirdParties: ThirdParties,
   { hosts, credential }: Account,
@@ -64,10 +61,7 @@ export function requireUnmasked({ credential, unmasked }: Account): void {
   }
 }
 
-/**
- * True if a caller may decide what others see: the account itself, masked or not, or a credential that reads unmasked. See
- * {@link sightOf} for what the caller sees.
- */
+/** True if a caller may decide what others see: the account, or a credential that reads unmasked. See {@link sightOf}. */
 export function mayReveal(account: Account): boolean {
   return account.credential === undefined || (hasScope(account, 'vault:read') && account.unmasked);
 }

@@ -57,10 +57,7 @@ export function asFigures(given: unknown): Figures | undefined {
   return values <= VALUES_MAX ? figures : undefined;
 }
 
-/**
- * Adds up the metrics of several processes: counters and histograms are summed, and each gauge by the aggregator that
- * it was registered with. Sets of labels that only some processes have are kept.
- */
+/** Adds up the metrics of several processes: counters and histograms are summed, gauges by their aggregators. */
 export function sumFigures(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate([...all]);
 }

@@ -57,10 +57,7 @@ interface RedisSnapshot {
 /** The shortest time between two queries to Redis, however often the metrics are scraped. */
 const REFRESH_MS = 5_000;
 
-/**
- * Registers a gauge without labels. It has no sample while `read` returns undefined, so an unknown value is never
- * shown as 0. `aggregator` combines the values of several processes.
- */
+/** Registers a gauge, without a sample while `read` returns undefined. `aggregator` combines several processes. */
 export function addGauge(
   registry: Registry,
   aggregator: Aggregator,

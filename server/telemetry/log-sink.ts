@@ -42,10 +42,7 @@ function piecesOf(lines: readonly string[]): readonly string[] {
   return [...pieces, piece];
 }
 
-/**
- * Creates a sink on a file descriptor, with several lines per system call. Writing is synchronous, so `flush` before an exit
- * loses nothing. If the reader of the descriptor is gone, lines are dropped.
- */
+/** Creates a sink on a file descriptor. Writing is synchronous; lines are dropped if the reader of the descriptor is gone. */
 export function createLogSink(fd: number) {
   let buffered: string[] = [];
   let size = 0;

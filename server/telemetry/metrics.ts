@@ -82,10 +82,7 @@ function addRedisCalls(registry: Registry): Observer['redisCall'] {
   };
 }
 
-/**
- * Durations of jobs, separately for waiting and running. Rejected and lost jobs have no duration, so only their
- * errors are counted.
- */
+/** Durations of jobs, waiting and running. Rejected and lost jobs have none, so only their errors are counted. */
 function addThreadJobs(registry: Registry): Observer['threadJob'] {
   const run = new Durations(registry, {
     name: 'vault_worker_job_duration_seconds',

@@ -1,10 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { addGauge } from './gauges.ts';
 
-/**
- * The default metrics that are correct on Bun; the others are zero or wrong outside Node. The heap's figures are those of
- * the last garbage collection, and external memory leaves buffers out.
- */
+/** The default metrics that are correct on Bun; the others are zero or wrong outside Node. */
 const CORRECT_ON_BUN = [
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',

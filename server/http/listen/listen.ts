@@ -25,10 +25,7 @@ export interface ListenOptions {
 const HEAD_BYTES_MAX = 65_536;
 Reflect.set(http, 'maxHeaderSize', HEAD_BYTES_MAX);
 
-/**
- * Ciphers of TLS 1.2, best first: only forward secrecy and authenticated encryption, so neither static RSA nor CBC. TLS 1.3
- * has nothing else. The runtime supports neither older versions nor finite-field Diffie-Hellman.
- */
+/** Ciphers of TLS 1.2, best first: forward secrecy and authenticated encryption only. TLS 1.3 has nothing else. */
 const CIPHERS = ['AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-GCM-SHA256']
   .flatMap((cipher) => [`ECDHE-ECDSA-${cipher}`, `ECDHE-RSA-${cipher}`])
   .join(':');
@@ -52,10 +49,7 @@ function withHost(request: Request): Request {
     : request;
 }
 
-/**
- * Errors in the head of a request that the runtime accepts: an invalid Host, or a repeated header that must be unique, which
- * it joins with commas. A front end could read the other value.
- */
+/** Finds an invalid Host, or a repeated header of which a front end could read another value: the runtime joins them. */
 function faultOf({ url, headers }: Request): VaultError | undefined {
   if (url.startsWith('/') || headers.get('host')?.includes(',') === true) {
     return new VaultError('invalid_request', { field: 'header.Host', expected: 'must be one host' });
@@ -125,10 +119,7 @@ export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefine
   return server;
 }
 
-/**
- * The time in which replies end their connections before the socket closes, in milliseconds: a connection with more frequent
- * requests is never cut off between two of them.
- */
+/** Milliseconds before the socket closes in which replies end their connections, so that busy ones are not cut off. */
 const LAST_REPLIES_MS = 500;
 
 export interface Listener {
