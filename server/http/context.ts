@@ -40,11 +40,6 @@ function isRequestId(text: string): boolean {
 
 const USER_AGENT_CHARACTERS_MAX = 512;
 
-function userAgentOf(headers: Headers): string {
-  const text = headers.get('user-agent') ?? '';
-  return text.length > USER_AGENT_CHARACTERS_MAX ? text.slice(0, USER_AGENT_CHARACTERS_MAX) : text;
-}
-
 export interface Arrival {
   readonly route: string;
   /** The address of its client; omitted if no service is called. */
@@ -62,7 +57,8 @@ export function beginRequest(
   const { headers } = request;
   const given = headers.get('x-request-id');
   const requestId = given !== null && isRequestId(given) ? given : parts.newRequestId();
-  return Object.assign(createContext({ requestId, ip, userAgent: userAgentOf(headers), source }), {
+  const userAgent = (headers.get('user-agent') ?? '').slice(0, USER_AGENT_CHARACTERS_MAX);
+  return Object.assign(createContext({ requestId, ip, userAgent, source }), {
     request,
     route,
     startedMs: performance.now(),

@@ -156,15 +156,14 @@ function invalid(field: string, expected: string): VaultError {
 
 const NOT_ENCODED = 'must be percent-encoded UTF-8';
 
-function joinList(earlier: string | undefined, text: string): string {
-  return earlier === undefined ? text : `${earlier},${text}`;
-}
-
-/** Encoded again, so that no text contains the separator. */
-function joinPairs(earlier: string | undefined, text: string): string {
-  const encoded = encodeURIComponent(text.toWellFormed());
-  return earlier === undefined ? encoded : `${earlier}&${encoded}`;
-}
+const JOINS: Readonly<Record<string, Join>> = {
+  list: (earlier, text) => (earlier === undefined ? text : `${earlier},${text}`),
+  pairs: (earlier, text) => {
+    // Encoded again, so that no text contains the separator.
+    const encoded = encodeURIComponent(text.toWellFormed());
+    return earlier === undefined ? encoded : `${earlier}&${encoded}`;
+  },
+};
 
 function repeated(field: string): VaultError {
   return new VaultError('duplicate_parameter', { field });
@@ -249,12 +248,11 @@ export function compileQuery(
   schema: TObject,
   options: QueryOptions = { refuseUnknown: false, members: [] },
 ): QueryDecoder {
-  const joins: Readonly<Record<string, Join>> = { list: joinList, pairs: joinPairs };
   const declared = new Map<string, Join | undefined>();
   const parameters = Object.entries(schema.properties).map(([name, property]): Parameter => {
     const names: readonly string[] = [...(property[ALIASES] ?? []), name];
     for (const each of names) {
-      declared.set(each, joins[property[QUERY_KIND] ?? '']);
+      declared.set(each, JOINS[property[QUERY_KIND] ?? '']);
     }
     return {
       ...{ name, names },

@@ -133,10 +133,7 @@ function relayedResponse(
   response.headers.append('Content-Security-Policy', "sandbox; default-src 'none'");
   response.headers.set('X-Content-Type-Options', 'nosniff');
   response.headers.set('X-Vault-Request-Id', requestId);
-  for (const [name, value] of [
-    ['X-Request-Id', requestId],
-    ['Cache-Control', 'no-store'],
-  ] as const) {
+  for (const [name, value] of Object.entries({ 'X-Request-Id': requestId, 'Cache-Control': 'no-store' })) {
     if (!response.headers.has(name)) {
       response.headers.set(name, value);
     }
@@ -146,10 +143,9 @@ function relayedResponse(
 
 /** The HTTP reply of a handler's reply; `onStreamError` is called when a stream fails after its start. */
 export function replyResponse(reply: Reply, requestId: string, onStreamError: StreamErrorHook): Response {
-  if (reply.relayed !== undefined) {
-    return relayedResponse(reply.relayed, requestId, onStreamError);
-  }
-  return okResponse(bodyOf(reply, onStreamError), reply, requestId);
+  return reply.relayed === undefined
+    ? okResponse(bodyOf(reply, onStreamError), reply, requestId)
+    : relayedResponse(reply.relayed, requestId, onStreamError);
 }
 
 /** Returns the length of a stream of at most one piece; undefined for a longer one, which is cancelled. */

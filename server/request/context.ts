@@ -117,12 +117,9 @@ export interface RequestContext extends RequestOrigin {
 export type AccountContext = RequestContext & { readonly account: Account };
 
 /** Makes the context of work without a known account. */
-export function createContext({ requestId, ip, userAgent, source }: RequestOrigin): RequestContext {
+export function createContext(origin: RequestOrigin): RequestContext {
   return {
-    requestId,
-    ip,
-    userAgent,
-    source,
+    ...origin,
     endpointId: undefined,
     credentialId: undefined,
     account: undefined,

@@ -86,8 +86,10 @@ export class Idempotency {
     act: (seed: string, sent: SentMark) => Promise<T>,
     codec: ReplyCodec<T> = plainCodec(),
   ): Promise<Repeatable<T>> {
-    const { aid } = account;
-    const request = scoped(account, unscoped);
+    const { aid, credential } = account;
+    // Restricts the keys of a credential to it: no other caller gets its replies.
+    const request =
+      credential === undefined ? unscoped : { ...unscoped, route: `${unscoped.route} ${credential.id}` };
     const { digest, claim, printOf } = await this.claimKey(aid, request);
     switch (claim.kind) {
       case 'busy':
@@ -204,11 +206,6 @@ export class Idempotency {
       this.store.yield(digest, seed).catch(() => undefined);
     }
   }
-}
-
-/** Restricts the keys of a credential to it: no other caller gets its replies. */
-function scoped({ credential }: AccountContext['account'], request: IdempotentRequest): IdempotentRequest {
-  return credential === undefined ? request : { ...request, route: `${request.route} ${credential.id}` };
 }
 
 function placeOf(aid: string, digest: string) {

@@ -49,7 +49,8 @@ export class Metering {
   /** Counts `n` operations of a request; they are stored by its `request` or `settle`. */
   count(ctx: AccountContext, operation: MeterOperation, n = 1): void {
     this.observer.count('operation', operation, n);
-    add(ctx, operation, n);
+    ctx.usage.counted ??= new Map();
+    addTo(ctx.usage.counted, operation, n);
   }
 
   /**
@@ -255,11 +256,6 @@ function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
     ]);
   AHEAD.set(operation, counts);
   return counts;
-}
-
-function add({ usage }: RequestContext, operation: MeterOperation, n: number): void {
-  usage.counted ??= new Map();
-  addTo(usage.counted, operation, n);
 }
 
 function take({ usage }: RequestContext): Map<string, number> {

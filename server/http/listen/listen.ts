@@ -59,26 +59,21 @@ function faultOf({ url, headers }: Request): VaultError | undefined {
     : undefined;
 }
 
-/** Adds the headers of every reply that depend on the connection. */
-function createFinish({ tls, isDraining }: ListenOptions) {
-  return (response: Response): Response => {
-    if (tls !== undefined) {
-      response.headers.set('Strict-Transport-Security', HSTS);
-    }
-    if (isDraining?.() === true) {
-      response.headers.set('Connection', 'close');
-    }
-    return response;
-  };
-}
-
 /**
  * Listens for an application, instead of the framework's `listen`, which always shares its port with other processes and
  * routes a second time with other rules. The routes limit body sizes, because the runtime's limit would reply without our
  * error body. A request with an ambiguous path or head is rejected before it is routed, and its connection closed.
  */
 export function listen(app: Elysia, options: ListenOptions): Bun.Server<undefined> {
-  const finish = createFinish(options);
+  const finish = (response: Response): Response => {
+    if (options.tls !== undefined) {
+      response.headers.set('Strict-Transport-Security', HSTS);
+    }
+    if (options.isDraining?.() === true) {
+      response.headers.set('Connection', 'close');
+    }
+    return response;
+  };
   // The runtime adds the time to every reply but that to HEAD (RFC 9110, 6.6.1).
   const finishHead = (response: Response): Response => {
     response.headers.set('Date', new Date().toUTCString());

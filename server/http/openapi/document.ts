@@ -143,12 +143,6 @@ function parameter(name: string, place: 'path' | 'query' | 'header', required: b
 /** At most 4096 characters of four bytes each, and three characters a byte. */
 const ENCODED_PASSPHRASE = { maxLength: 49_152, pattern: '^(?:[ -$&-~]|%[0-9A-Fa-f]{2})+$' };
 
-function pathParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
-  return Object.entries(route.params.properties).map(([name, property]) =>
-    parameter(name, 'path', true, writer.write(property)),
-  );
-}
-
 function queryParametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
   const required = new Set(route.query.required ?? []);
   return Object.entries(route.query.properties).flatMap(([name, property]) => {
@@ -169,7 +163,10 @@ function passphraseHeader(writer: SchemaWriter, isRequired: boolean, needed = ''
 }
 
 function parametersOf(route: RouteShape, writer: SchemaWriter): readonly Json[] {
-  const parameters = [...pathParametersOf(route, writer), ...queryParametersOf(route, writer)];
+  const inPath = Object.entries(route.params.properties).map(([name, property]) =>
+    parameter(name, 'path', true, writer.write(property)),
+  );
+  const parameters = [...inPath, ...queryParametersOf(route, writer)];
   if (route.passesQuery === true) {
     const key = parameter('X-Vault-User', 'header', true, writer.write(User));
     return [...parameters, key, passphraseHeader(writer, true)];

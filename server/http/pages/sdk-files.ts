@@ -24,15 +24,6 @@ function respondFrom(file: URL, type: string, isCompressible: boolean): Page['re
   };
 }
 
-/** Deno finds the types of the script by this header; other runtimes ignore it. */
-function withTypes(respond: Page['respond']): Page['respond'] {
-  return async (request) => {
-    const response = await respond(request);
-    response.headers.set('X-TypeScript-Types', `./${TYPES}`);
-    return response;
-  };
-}
-
 /**
  * The SDK of this version, packed by `scripts/pack-sdk.ts`, for any origin: a tarball that package managers install from its
  * URL, with and without the version in its path, and the module with its types for browsers and Deno.
@@ -51,7 +42,15 @@ export function sdkPages(folder = new URL('../../../dist/sdk/', import.meta.url)
   return [
     tarballAt('cardvault-sdk.tgz'),
     tarballAt(tarball),
-    { ...script, respond: withTypes(script.respond) },
+    {
+      path: script.path,
+      respond: async (request) => {
+        const response = await script.respond(request);
+        // Deno finds the types by this header.
+        response.headers.set('X-TypeScript-Types', `./${TYPES}`);
+        return response;
+      },
+    },
     textAt(TYPES, 'application/typescript; charset=utf-8'),
   ];
 }
