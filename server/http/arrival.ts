@@ -195,7 +195,7 @@ async function holdBody(
   }
 }
 
-/** Receives a request: rate of the source, size limit, credentials present, body. A body over the limit costs no password hash. */
+/** Receives a request: rate, size limit, presence of credentials, body. A body over the limit costs no password hash. */
 export async function receive(reader: CallReader, ctx: HttpContext): Promise<Received> {
   const { route, parts } = reader;
   const { request } = ctx;

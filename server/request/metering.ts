@@ -20,8 +20,6 @@ interface Entry {
 
 /** The counts of a request without its operations. */
 const THE_REQUEST: ReadonlyMap<string, number> = new Map([[REQUESTS, 1]]);
-/** The counts of a request with one operation; made once for each operation. */
-const AHEAD = new Map<MeterOperation, ReadonlyMap<string, number>>();
 
 /** The last day that `dayOf` returned, and its start; module state, since all requests of a day share it. */
 let lastStart = 0;
@@ -62,7 +60,10 @@ export class Metering {
     if (ctx.usage.ahead === undefined) {
       const { aid } = ctx.account;
       const day = dayOf(this.now());
-      const counts = countsAhead(operation);
+      const counts = new Map<string, number>([
+        [operation, 1],
+        [REQUESTS, 1],
+      ]);
       ctx.usage.ahead = { aid, day, counts, stored: this.handOver(aid, day, counts), operation };
     }
   }
@@ -80,13 +81,19 @@ export class Metering {
 
   /** Counts one request, with all its operations, once; resolves when that is stored. */
   request(ctx: AccountContext): Promise<void> {
-    const { ahead } = ctx.usage;
-    if (ahead === undefined) {
-      return this.handOverRequest(ctx);
+    const { ahead, counted } = ctx.usage;
+    if (ahead !== undefined) {
+      return ahead.operation === undefined && counted === undefined
+        ? ahead.stored
+        : this.requestWith(ctx, ahead);
     }
-    return ahead.operation === undefined && ctx.usage.counted === undefined
-      ? ahead.stored
-      : this.requestWith(ctx, ahead);
+    const { aid } = ctx.account;
+    const day = dayOf(this.now());
+    const counts = take(ctx);
+    addTo(counts, REQUESTS, 1);
+    const stored = this.handOver(aid, day, counts);
+    ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
+    return stored;
   }
 
   /** Stores the operations that a request has counted so far, regardless of its outcome. */
@@ -125,16 +132,6 @@ export class Metering {
   /** Returns the counts of a month (`YYYY-MM`), by operation, with the requests of each day. */
   read({ aid }: { readonly aid: string }, month: string): Promise<ReadonlyMap<string, number>> {
     return this.usageStore.read(aid, month);
-  }
-
-  private handOverRequest(ctx: AccountContext): Promise<void> {
-    const { aid } = ctx.account;
-    const day = dayOf(this.now());
-    const counts = take(ctx);
-    addTo(counts, REQUESTS, 1);
-    const stored = this.handOver(aid, day, counts);
-    ctx.usage.ahead = { aid, day, counts, stored, operation: undefined };
-    return stored;
   }
 
   private async requestWith(ctx: AccountContext, ahead: UsageAhead): Promise<void> {
@@ -245,17 +242,6 @@ function newEntry(aid: string, day: string): Entry {
 
 function addTo(counts: Map<string, number>, name: string, n: number): void {
   counts.set(name, (counts.get(name) ?? 0) + n);
-}
-
-function countsAhead(operation: MeterOperation): ReadonlyMap<string, number> {
-  const counts =
-    AHEAD.get(operation) ??
-    new Map([
-      [operation, 1],
-      [REQUESTS, 1],
-    ]);
-  AHEAD.set(operation, counts);
-  return counts;
 }
 
 function take({ usage }: RequestContext): Map<string, number> {

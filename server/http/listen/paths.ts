@@ -13,7 +13,7 @@ function hasMisleading(params: Routed['params']): boolean {
   return Object.values(params).some((part) => part === '.' || part === '..' || /[/\\#]/.test(part));
 }
 
-/** True if normalization has changed the path of a URL: an unchanged one is in the table, unless it has an empty part or more parts than `PARTS_MAX`. */
+/** True if normalization has changed the path of a URL: without an empty part and up to `PARTS_MAX`, all are in the table. */
 function isChanged(url: string): boolean {
   const parts = URL.parse(url)?.pathname.replace(/\/$/, '').slice(1).split('/') ?? [''];
   return parts.length <= PARTS_MAX && !parts.includes('');
