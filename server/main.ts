@@ -1,6 +1,6 @@
 import './core/native-addons.ts';
 
-import { openSupervisorLink } from './boot/processes/link.ts';
+import { SupervisorLink } from './boot/processes/link.ts';
 import { type Config, loadConfig, processEnv } from './config/config.ts';
 import { ConfigError } from './config/reader.ts';
 import { parseMasterKeyBytes } from './config/ring.ts';
@@ -36,7 +36,7 @@ async function withPassedRing(config: Config): Promise<Config> {
 async function main(): Promise<void> {
   // Before the settings are read, which contain keys.
   closeMemory();
-  const link = openSupervisorLink();
+  const link = SupervisorLink.open();
   const config = withFreePorts(loadConfig(processEnv(), process.execArgv));
   if (link === undefined && config.processes > 1) {
     const { supervise } = await import('./boot/run/supervise.ts');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../server/boot/redis/embedded.ts';
+import { EmbeddedRedis } from '../../server/boot/redis/embedded.ts';
 import { redisKeys } from '../../server/redis/records/keys.ts';
 import { openPolicy, openRetrieveWrap } from '../../workers/crypto/endpoint/record.ts';
 import { openItem } from '../../workers/crypto/item/item.ts';
@@ -51,7 +51,7 @@ let allOld: Copy;
 let allNew: Copy;
 
 function startRedis(name: string): Promise<EmbeddedRedis> {
-  return startEmbeddedRedis({ dataDir: join(folder, name), log: () => undefined });
+  return EmbeddedRedis.start(join(folder, name), () => undefined);
 }
 function openOn(redis: EmbeddedRedis, isCopy: boolean): Promise<TestVault> {
   // The attacker of these tests derives keys in this thread, at their real cost.

@@ -20,8 +20,8 @@ export interface RedisPlace {
   readonly lockPath: string;
 }
 
-// A long data folder path leaves no room for a socket beside the data. The short path is derived from the folder
-// only, so that a second server on this folder finds the same socket.
+// For a data folder whose path is too long for a socket in it. The short path is derived from the folder only, so that a
+// second server on this folder finds the same socket.
 function shortSocketPath(folder: string): string {
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
   const runtimeFolder = `/tmp/cardvault-${name}`;
@@ -47,13 +47,11 @@ export function preparePlace(dataDir: string): RedisPlace {
  * or `redis-server` or `valkey-server` on PATH. Undefined if none is installed. A configured path is not checked
  * here.
  */
-export function findRedisBinary(asked?: string): string | undefined {
-  if (asked !== undefined) {
-    return asked;
-  }
+export function findRedisBinary(configured?: string): string | undefined {
   const vendored = join(import.meta.dir, '../../..', '.vendor', 'redis', 'redis-server');
   const path = processEnv()['PATH'] ?? '';
   return (
+    configured ??
     Bun.which(vendored) ??
     Bun.which('redis-server', { PATH: path }) ??
     Bun.which('valkey-server', { PATH: path }) ??
@@ -64,10 +62,7 @@ export function findRedisBinary(asked?: string): string | undefined {
 /** The path of a tool of util-linux. BusyBox has tools of the same names without the options that are needed here. */
 function utilLinux(name: string): string | undefined {
   const path = Bun.which(name, { PATH: processEnv()['PATH'] ?? '' });
-  if (path === null) {
-    return undefined;
-  }
-  return Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
+  return path !== null && Bun.spawnSync([path, '--version']).stdout.includes('util-linux') ? path : undefined;
 }
 
 /**
@@ -86,20 +81,13 @@ export function redisCommand(binary: string, place: RedisPlace): string[] {
     ...(setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM']),
     ...(flock === undefined
       ? []
-      : [
-          flock,
-          '--nonblock',
-          '--no-fork',
-          '--conflict-exit-code',
-          String(LOCK_HELD_EXIT_CODE),
-          place.lockPath,
-        ]),
+      : [flock, '--nonblock', '--no-fork', '--conflict-exit-code', `${LOCK_HELD_EXIT_CODE}`, place.lockPath]),
     binary,
     ...['--port', '0', '--unixsocket', place.socketPath, '--unixsocketperm', '700', '--dir', place.folder],
     ...['--daemonize', 'no', '--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
     // A rewrite makes syncs slow while it lasts: not while the file is small enough to be read in a second or two.
     ...['--auto-aof-rewrite-min-size', '256mb'],
-    // What is encrypted does not get smaller.
+    // Encrypted data cannot be compressed.
     ...['--maxmemory-policy', 'noeviction', '--rdbcompression', 'no'],
   ];
 }
@@ -113,7 +101,7 @@ function openLog(place: RedisPlace): number {
 }
 
 /**
- * Starts Redis in a session of its own, so that Ctrl-C in a terminal reaches only this server, which drains before it
+ * Starts Redis as the leader of a session, so that Ctrl-C in a terminal reaches only this server, which drains before it
  * stops Redis. Its environment contains no secrets of the settings.
  */
 export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess {

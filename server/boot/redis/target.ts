@@ -5,13 +5,7 @@ import type { RedisTarget, TlsFiles } from '../../redis/connect.ts';
 import { checkRequirements } from '../../redis/requirements.ts';
 import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../../redis/safety.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
-import { startEmbeddedRedis } from './embedded.ts';
-
-/** The PEM texts for TLS to Redis. */
-function tlsOf({ redisTls }: Pick<Config, 'redisTls'>): TlsFiles | undefined {
-  const client = redisTls?.client;
-  return redisTls && { ca: redisTls.ca, cert: client?.cert, key: client?.key.expose() };
-}
+import { EmbeddedRedis } from './embedded.ts';
 
 /**
  * The Redis of the configuration. An embedded one is started, or shared if another process already runs it; `stop`
@@ -21,17 +15,19 @@ export async function openTarget(
   config: Config,
   recordEvent: RecordEvent,
 ): Promise<{ readonly target: RedisTarget; readonly stop: () => Promise<void> }> {
-  const { redis } = config;
-  const tls = tlsOf(config);
+  const { redis, redisTls } = config;
+  const client = redisTls?.client;
+  const tls: TlsFiles | undefined = redisTls && {
+    ca: redisTls.ca,
+    cert: client?.cert,
+    key: client?.key.expose(),
+  };
   const stop = async (): Promise<void> => undefined;
   switch (redis.kind) {
     case 'embedded': {
-      const started = await startEmbeddedRedis({
-        dataDir: config.dataDir,
-        ...(config.redisBinary === undefined ? {} : { binary: config.redisBinary }),
-        log: (event) => recordEvent('embedded_redis', { detail: event }),
-      });
-      return { target: { kind: 'socket', path: started.socketPath }, stop: started.stop };
+      const log = (detail: string): void => recordEvent('embedded_redis', { detail });
+      const started = await EmbeddedRedis.start(config.dataDir, log, config.redisBinary);
+      return { target: { kind: 'socket', path: started.socketPath }, stop: () => started.stop() };
     }
     case 'socket':
       return { target: redis, stop };

@@ -1,15 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { buildForms } from '../../../forms/build.ts';
 import type { Config } from '../../config/config.ts';
-import type { Health } from '../../http/health.ts';
 import { chosenSettings, recordServer, settingsDigest } from '../audit-record.ts';
 import { ensureFirstAccount } from '../first-account.ts';
 import { createHttpParts, httpConfigOf } from '../http.ts';
-import { type AnnouncedListener, openConfiguredListener } from '../listener.ts';
-import { openConfigured, type Session } from '../open.ts';
+import { openConfiguredListener } from '../listener.ts';
+import { openConfigured } from '../open.ts';
 import type { SupervisorLink } from '../processes/link.ts';
-import { ownShare } from '../processes/share.ts';
-import { openTelemetry, type Telemetry } from '../telemetry.ts';
+import { preparePlace } from '../redis/process.ts';
+import { openTelemetry } from '../telemetry.ts';
 import { bannerOf } from './banner.ts';
 import { createStop, DRAIN_MS } from './stop.ts';
 
@@ -22,12 +21,14 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
   const { log, metrics, traces, recordEvent } = telemetry;
   const http = httpConfigOf(config);
   const bundles = await buildForms();
-  const opened = await openConfigured(link === undefined ? config : ownShare(config, link.slot), telemetry);
-  const { vault, unsafe } = opened;
+  const { vault, unsafe, close } = await openConfigured(
+    link === undefined ? config : ownShare(config, link.slot),
+    telemetry,
+  );
   metrics.watch(vault.figures);
   const httpParts = createHttpParts(vault, {
     ...{ http, bundles, unsafe, stagingUrl: config.stagingUrl },
-    metrics: link === undefined ? metrics : { ...metrics, render: link.scrape },
+    metrics: link === undefined ? metrics : { ...metrics, render: () => link.scrape() },
     tracing: traces?.tracing,
     log: log.write,
   });
@@ -54,25 +55,6 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
     process.stdout.write(bannerOf(config, first, listener.isShared));
   }
   vault.background.start();
-  stopOnSignal({ config, telemetry, opened, listener, health, link });
-}
-
-/** Stops the server at SIGTERM or SIGINT, or when its supervisor asks for it or is gone; see `createStop`. */
-function stopOnSignal({
-  config,
-  telemetry: { log, metrics, traces, recordEvent },
-  opened: { vault, close },
-  listener,
-  health,
-  link,
-}: {
-  readonly config: Config;
-  readonly telemetry: Telemetry;
-  readonly opened: Session;
-  readonly listener: AnnouncedListener;
-  readonly health: Health;
-  readonly link: SupervisorLink | undefined;
-}): void {
   const stop = createStop({
     drainSeconds: config.drainSeconds,
     finishMs: DRAIN_MS,
@@ -100,4 +82,18 @@ function stopOnSignal({
     process.on(signal, () => stop(signal));
   }
   link?.serve(metrics.collect, (reason) => stop(reason, reason === 'retired'));
+}
+
+/**
+ * The configuration of one of several processes, by its place from 0: its share of the worker threads, at least one, and
+ * the embedded Redis as one that its supervisor runs.
+ */
+function ownShare(config: Config, slot: number): Config {
+  const { processes, workers, redis, dataDir } = config;
+  return Object.freeze({
+    ...config,
+    workers: Math.max(1, Math.floor((workers + slot) / processes)),
+    redis:
+      redis.kind === 'embedded' ? { kind: 'socket' as const, path: preparePlace(dataDir).socketPath } : redis,
+  });
 }
