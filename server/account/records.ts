@@ -1,6 +1,6 @@
 import type { Audit } from '../audit/audit.ts';
 import type { AuditStore } from '../audit/store.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { createKeyedMutex, createTickJoin, replaceOrConfirm } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -80,7 +80,7 @@ export class AccountRecords {
     now: Clock,
     private readonly randomId: RandomId,
   ) {
-    this.opened = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.opened = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
   /** Reads the sealed record of an account. */

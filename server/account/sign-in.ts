@@ -1,5 +1,5 @@
 import type { Audit, SecurityEvent } from '../audit/audit.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -79,7 +79,7 @@ export class SignIns {
     private readonly observer: Observer,
     private readonly now: Clock,
   ) {
-    this.verified = createMemory(REMEMBERED_MAX, REMEMBERED_MS, now);
+    this.verified = new Memory(REMEMBERED_MAX, REMEMBERED_MS, now);
   }
 
   /**

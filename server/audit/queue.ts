@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../workers/jobs/audit/jobs.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { isTransient } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -60,7 +60,7 @@ export class AuditQueue {
     randomId: RandomId,
   ) {
     this.writer = randomId();
-    this.heads = createMemory(HEADS_MAX, HEAD_KEEP_MS, now);
+    this.heads = new Memory(HEADS_MAX, HEAD_KEEP_MS, now);
   }
 
   /** Resolves when the event is in its chain. When it rejects, the event stays and is written with the next one. */

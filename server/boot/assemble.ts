@@ -26,7 +26,7 @@ import { Compliance } from '../compliance/compliance.ts';
 import { ComplianceStore } from '../compliance/store.ts';
 import { Connections } from '../connection/connections.ts';
 import { createRandomId } from '../core/clock.ts';
-import { createCursors } from '../core/cursors.ts';
+import { Cursors } from '../core/cursors.ts';
 import { StartError } from '../core/errors.ts';
 import { EndpointAuth } from '../endpoint/auth.ts';
 import { Captures } from '../endpoint/captures.ts';
@@ -161,7 +161,7 @@ async function assembleOn(
   }
   const { pool, crypto, buckets, cell, root } = await openWorkers(installationStore, options);
   const roots = await Roots.open(installationStore, crypto, cell, now, root);
-  const cursors = createCursors(() => roots.cursorKeys());
+  const cursors = new Cursors(() => roots.cursorKeys());
 
   // Stores.
   const isStreamed = auditSink !== undefined;

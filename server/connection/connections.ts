@@ -1,5 +1,5 @@
 import { listStreamOf } from '../core/byte-stream.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
@@ -34,7 +34,7 @@ export class Connections {
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {
-    this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
   /**

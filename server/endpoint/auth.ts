@@ -1,7 +1,7 @@
 import type { EndpointPolicy, EndpointRecords } from '../../workers/jobs/endpoint/jobs.ts';
 import type { Accounts } from '../account/accounts.ts';
 import type { Audit } from '../audit/audit.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createTickJoin, isTransient, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -66,7 +66,7 @@ export class EndpointAuth {
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
-    this.proven = createMemory(CACHED_MAX, CACHED_MS, now);
+    this.proven = new Memory(CACHED_MAX, CACHED_MS, now);
   }
 
   /**

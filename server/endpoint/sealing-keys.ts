@@ -1,4 +1,4 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import { type Clock, DAY_MS } from '../core/clock.ts';
 import { createSharedRuns } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -31,8 +31,8 @@ export class SealingKeys {
     private readonly crypto: Crypto,
     private readonly now: Clock,
   ) {
-    this.records = createMemory(DAYS_MAX, CACHED_MS, now);
-    this.published = createMemory(DAYS_MAX, CACHED_MS, now);
+    this.records = new Memory(DAYS_MAX, CACHED_MS, now);
+    this.published = new Memory(DAYS_MAX, CACHED_MS, now);
   }
 
   /** Returns the key of the day, for any endpoint. */

@@ -1,5 +1,5 @@
 import type { KeyFacts, WarmMiss } from '../../workers/jobs/key/jobs.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { createSharedRuns, pause, recover } from '../core/concurrency.ts';
 import { VaultError } from '../core/errors.ts';
@@ -113,10 +113,10 @@ export class KeyOpener {
     private readonly settings: ServiceSettings,
     now: Clock,
   ) {
-    this.known = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.warm = createMemory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
-    this.fenced = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.sweeper = setInterval(this.warm.sweep, WARM_SWEEP_MS);
+    this.known = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.warm = new Memory(WARM_MAX, settings.warmUnlockSeconds * 1_000, now);
+    this.fenced = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.sweeper = setInterval(() => this.warm.sweep(), WARM_SWEEP_MS);
     this.sweeper.unref();
   }
 

@@ -1,4 +1,4 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
@@ -56,7 +56,7 @@ export class Attempts {
     private readonly settings: ServiceSettings,
     now: Clock,
   ) {
-    this.standings = createMemory(STANDINGS_MAX, STANDING_MS, now);
+    this.standings = new Memory(STANDINGS_MAX, STANDING_MS, now);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { ServiceSettings } from '../core/settings.ts';
@@ -20,7 +20,7 @@ export class Rates {
     private readonly settings: ServiceSettings,
     private readonly now: Clock,
   ) {
-    this.rejectedUntil = createMemory(REJECTED_MAX, WAIT_MS_MAX, now);
+    this.rejectedUntil = new Memory(REJECTED_MAX, WAIT_MS_MAX, now);
   }
 
   /** Counts a request of an address. Rejects with `rate_limited` above the limit; returns undefined if there is none. */

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { createMemory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import { VaultError } from '../core/errors.ts';
 import { MIN_VERSION, type OutboundRequest } from './call.ts';
 
@@ -57,7 +57,7 @@ export function createContexts({
   keptMax = KEPT_MAX,
 }: ContextOptions): ContextOf {
   const anonymous = contextWith(authorities);
-  const kept = createMemory<SecureContext>(keptMax, keptMs, () => performance.now());
+  const kept = new Memory<SecureContext>(keptMax, keptMs, () => performance.now());
   return ({ owner, clientCert }) => {
     if (clientCert === undefined) {
       return anonymous;
@@ -70,7 +70,7 @@ export function createContexts({
     const context = contextWith(authorities, clientCert);
     kept.set(name, context);
     // Behind its end, for a private key must not wait to be asked for.
-    setTimeout(kept.sweep, keptMs + 1).unref();
+    setTimeout(() => kept.sweep(), keptMs + 1).unref();
     return context;
   };
 }

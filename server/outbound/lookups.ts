@@ -1,4 +1,4 @@
-import { createMemory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { DnsAnswer, DnsQuery } from './name-servers.ts';
 
 /** Options of concurrent lookups; `max` limits those in flight. */
@@ -29,7 +29,7 @@ export interface Lookups {
  * and there is no queue. An answer is used again for its time to live, and for 5 s at most.
  */
 export function createLookups({ query: startQuery, max, now }: LookupOptions): Lookups {
-  const kept = createMemory<readonly string[]>(KEPT_MAX, KEPT_MS_MAX, now);
+  const kept = new Memory<readonly string[]>(KEPT_MAX, KEPT_MS_MAX, now);
   // A map keeps the order of insertion: the oldest first.
   const running = new Map<string, DnsQuery & { readonly startedAt: number }>();
 
@@ -70,5 +70,5 @@ export function createLookups({ query: startQuery, max, now }: LookupOptions): L
   };
 
   const find: Lookups['find'] = async (name) => kept.get(name) ?? (await ask(name))?.addresses;
-  return Object.freeze({ find, forget: kept.delete });
+  return Object.freeze({ find, forget: (name: string) => kept.delete(name) });
 }

@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value';
 import type { CardFacts } from '../../workers/jobs/vault/jobs.ts';
 import type { BinStore } from '../bin-table/store.ts';
-import { createMemory, type Memory } from '../core/cache.ts';
+import { Memory } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import { CardMetadata } from './schema.ts';
@@ -19,7 +19,7 @@ export class CardMetadataSource {
     private readonly binStore: BinStore,
     now: Clock,
   ) {
-    this.known = createMemory(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
+    this.known = new Memory(ISSUERS_KNOWN_MAX, ISSUERS_KNOWN_MS, now);
   }
 
   async of({ bin, issuerDigits, brand }: CardFacts): Promise<CardMetadata | undefined> {

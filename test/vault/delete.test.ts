@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
-import { createCursors } from '../../server/core/cursors.ts';
+import { Cursors } from '../../server/core/cursors.ts';
 import { actFor, createContext } from '../../server/request/context.ts';
 import { Erasure } from '../../server/vault/erasure.ts';
 import { type Answer, PASSPHRASE, type Query, refusalOf } from '../helpers/clients.ts';
@@ -203,7 +203,7 @@ describe('erasing a reference', () => {
     await newItems(25, 'pages');
     const { crypto, roots, services, stores } = vault.opened;
     const { keyOpener: keys, remover, accounts } = services;
-    const cursors = createCursors(() => roots.cursorKeys());
+    const cursors = new Cursors(() => roots.cursorKeys());
     const small = new Erasure(stores.itemStore, crypto, keys, remover, cursors, 10);
     const found = await accounts.lookUp(account.name);
     if (found === undefined) {

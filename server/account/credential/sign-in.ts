@@ -1,5 +1,5 @@
 import type { Audit } from '../../audit/audit.ts';
-import { createMemory, type Memory } from '../../core/cache.ts';
+import { Memory } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createTickJoin } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
@@ -60,8 +60,8 @@ export class CredentialSignIn {
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
-    this.cache = createMemory(CACHED_MAX, CACHED_MS, now);
-    this.noted = createMemory(CACHED_MAX, NOTED_MS, now);
+    this.cache = new Memory(CACHED_MAX, CACHED_MS, now);
+    this.noted = new Memory(CACHED_MAX, NOTED_MS, now);
   }
 
   /**
