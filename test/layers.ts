@@ -192,7 +192,6 @@ const EXCEPTIONS: readonly { readonly from: RegExp; readonly to: RegExp; readonl
     to: REDIS,
     why: 'the library of the queue needs a connection of its own',
   },
-  { from: /^server\/sink\/target\.ts$/, to: /^server\/config\/values\.ts$/, why: 'a type of the settings' },
   {
     from: /^server\/audit\/command\.ts$/,
     to: /^server\/(?:account|log-heads|maintenance|sink)\//,

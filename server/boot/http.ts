@@ -22,7 +22,7 @@ interface HttpOptions extends Pick<HttpParts, 'http' | 'metrics' | 'tracing' | '
 /** The HTTP settings of a configuration. Throws a `StartError` when forms and the API have the same host. */
 export function httpConfigOf(config: Config): HttpConfig {
   const { formsUrl, trustedProxies, refuseUnknown, tls } = config;
-  const own = publicUrl(config, config.port);
+  const own = publicUrl(config);
   if (formsUrl !== undefined && new URL(formsUrl).host === new URL(own).host) {
     throw new StartError('VAULT_FORMS_URL must have another host than VAULT_PUBLIC_URL, or be omitted.');
   }

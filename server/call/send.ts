@@ -8,12 +8,12 @@ import { asVaultError, failureFields, isFault } from '../core/error-cause.ts';
 import { VaultError } from '../core/errors.ts';
 import { type HeaderEntries, headerIn } from '../core/headers.ts';
 import type { Secret } from '../core/secret.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { SIMULATED_REQUESTER, simulateToken } from '../domain/proxy/network-token.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { AsksForRoom, OutboundResult, StreamingResult } from '../outbound/call.ts';
-import type { OutgoingRequest, Requester, ThirdParties } from '../outbound/third-parties.ts';
+import type { OutgoingRequest, ThirdParties } from '../outbound/third-parties.ts';
 import {
   type Account,
   type AccountContext,
@@ -28,12 +28,6 @@ import type { RecordEvent } from '../telemetry/events.ts';
 import type { ItemStore, StoredItem } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
 import { asksForRepeat, judgeAttempt, type RetryPause, type Verdict } from './outcome.ts';
-
-/** A requester of network tokens that the operator has configured. */
-export interface ProxyRequester extends Requester {
-  readonly id: string;
-  readonly client_cert_id: string | undefined;
-}
 
 const TRIES_MAX = 40;
 const RETRY_PAUSE_MS = 50;
@@ -71,7 +65,7 @@ export class CallSender {
     private readonly rules: Rules,
     private readonly writer: ItemWriter,
     private readonly certificates: Certificates,
-    private readonly requesters: readonly ProxyRequester[],
+    private readonly requesters: readonly NetworkTokenRequester[],
     private readonly recordEvent: RecordEvent,
     private readonly retryPause: RetryPause,
     private readonly settings: ServiceSettings,

@@ -1,11 +1,10 @@
 import type { DescribedJob } from '../../workers/jobs/proxy/jobs.ts';
-import type { ProxyRequester } from '../call/send.ts';
 import { listStreamOf } from '../core/byte-stream.ts';
 import type { Clock, RandomId } from '../core/clock.ts';
 import { recover } from '../core/concurrency.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
-import type { ServiceSettings } from '../core/settings.ts';
+import type { NetworkTokenRequester, ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
 import type { KeyOpener } from '../key/opener.ts';
 import type { Account, AccountContext } from '../request/context.ts';
@@ -48,7 +47,7 @@ export class JobListing {
     private readonly keys: KeyOpener,
     private readonly jobs: ProxyJobs,
     private readonly queue: JobQueue,
-    private readonly requesters: readonly ProxyRequester[],
+    private readonly requesters: readonly NetworkTokenRequester[],
     private readonly metering: Metering,
     private readonly recordEvent: RecordEvent,
     private readonly cursors: Cursors,
@@ -278,7 +277,7 @@ export class JobListing {
 
 /** A job as callers see it. */
 function shownOf(
-  requesters: readonly ProxyRequester[],
+  requesters: readonly NetworkTokenRequester[],
   state: JobState,
   { sent, told }: JobDetails,
   described: DescribedJob,

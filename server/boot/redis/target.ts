@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.ts';
 import { StartError } from '../../core/errors.ts';
+import type { UnsafeRedis } from '../../core/settings.ts';
 import type { RedisLink } from '../../redis/client.ts';
 import type { RedisTarget, TlsFiles } from '../../redis/connect.ts';
 import { checkRequirements } from '../../redis/requirements.ts';
-import { describeUnsafe, findUnsafe, type UnsafeRedis } from '../../redis/safety.ts';
+import { describeUnsafe, findUnsafe } from '../../redis/safety.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { EmbeddedRedis } from './embedded.ts';
 
@@ -41,7 +42,7 @@ export async function openTarget(
 }
 
 /**
- * Rejects with a `StartError` when Redis lacks what every vault needs, is a replica, or, in production, could lose
+ * Rejects with a `StartError` when Redis lacks features that every vault needs, is a replica, or, in production, could lose
  * acknowledged writes, and the operator does not allow that by name. Resolves with the unsafe settings that are
  * tolerated, which are recorded as one event.
  */
