@@ -10,7 +10,6 @@ const reserve = script(reserveText);
 
 /** The first check of a new entry: by then its creation has ended, one way or the other. */
 export const FIRST_CHECK_MS = 120_000;
-/** Entries of one chunk. */
 export const DIRECTORY_STEP = 500;
 /** The time that an id stays reserved while its object is created. */
 const RESERVED_MS = 60_000;
@@ -22,7 +21,6 @@ const NEVER_MS = 8_000_000_000_000_000;
 /** The notation of the entries of a directory as members of a sorted set. */
 interface DirectoryFormat<Entry> {
   readonly textOf: (entry: Entry) => string;
-  /** Undefined for a member that is not an entry. */
   readonly entryOf: (member: string) => Entry | undefined;
 }
 
@@ -52,7 +50,7 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
 
   /** Removes the object and the entry of a creation that has failed. Resolves soon even if Redis does not answer. */
   async takeBack(aid: string, entry: Entry): Promise<void> {
-    // What cannot be removed now expires automatically, and the sweep removes the entry.
+    // An object that cannot be removed now expires automatically, and the sweep removes the entry.
     await Promise.race([this.remove(aid, entry).catch(() => false), pause(TAKE_BACK_MS)]);
   }
 
@@ -63,7 +61,6 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
     return this.remove(aid, entry);
   }
 
-  /** Removes all objects of an account. */
   removeAll(aid: string): Promise<void> {
     return this.drain(this.directoryOf(aid), [0, DIRECTORY_STEP - 1], (entry) => this.remove(aid, entry));
   }
