@@ -29,12 +29,11 @@ export class Roots {
     return new Roots(store, crypto, cell, now, record, facts, await crypto.cursorKeys());
   }
 
-  /** Returns the facts of the record as it was last read. */
   current(): RootFacts {
     return this.facts;
   }
 
-  /** Whether an older or newer root is known besides the one in use. */
+  /** True if an older or newer root is known besides the one in use. */
   hasOther(): boolean {
     return this.facts.ids.length > 1;
   }

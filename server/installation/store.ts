@@ -43,7 +43,7 @@ export class InstallationStore {
     return isOk(await this.redis.run(replaceField, [redisKeys.installation], ['root', read, root]));
   }
 
-  /** Whether a restore was started and not finished. Such a vault must not be used. */
+  /** Returns whether a restore was started and not finished. Such a vault must not be used. */
   async isHalfRestored(): Promise<boolean> {
     return (await this.redis.command('HGET', [redisKeys.installation, RESTORING])) !== null;
   }

@@ -9,12 +9,9 @@ import type { HeadsStore } from './store.ts';
  */
 export type HeadsReason = 'damaged' | 'older' | 'replaced' | 'forked';
 
-/** The result of a verification of an account's recorded heads. */
 export interface HeadsReport {
   readonly epoch: number;
-  /** The number of recorded logs. */
   readonly logs: number;
-  /** The number of compared checkpoints. */
   readonly checkpoints: number;
   readonly fault?: HeadsReason;
 }
@@ -63,7 +60,7 @@ export async function verifyHeads(
 }
 
 function faultOf(
-  { epoch, link }: Pick<HeadsCheckpoint, 'epoch' | 'link'>,
+  { epoch, link }: { readonly epoch: number; readonly link: string },
   known: readonly HeadsCheckpoint[],
 ): HeadsReason | undefined {
   const links = new Map<number, string>();

@@ -2,7 +2,6 @@ import { defineCommand, type Table } from '../../cli/command.ts';
 import type { KeyCounts } from '../report.ts';
 import type { KeyRotation, Rotation } from './rotate.ts';
 
-/** The needs of the command. */
 interface Needs {
   readonly keyRotation: KeyRotation;
   readonly masterKeys: { readonly writeId: string; readonly ids: readonly string[] };
@@ -25,7 +24,7 @@ function lostTable({ lost, lostTotal }: Rotation): Table[] {
   return lostTotal === 0 ? [] : [{ heading, columns: ['Kind', 'Account', 'Place'], rows }];
 }
 
-/** Tells the operator whether the other keys can be removed. */
+/** The message about the removal of the other keys. */
 function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly string[]): string {
   if (done && others.length === 0) {
     return `All records are encrypted with ${writeKey}, the only key in VAULT_MASTER_KEY. To change it, add a new key before it: docs/guides/master-key.md.`;

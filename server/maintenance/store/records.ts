@@ -24,10 +24,7 @@ export interface FoundRecord extends Seal {
   readonly record: Buffer;
 }
 
-/**
- * A key and its value. `missing`: the entry of its directory has no key; `foreign`: the key belongs to another
- * account.
- */
+/** A key and its value; `missing`: its directory entry has no key, `foreign`: it belongs to another account. */
 export interface StoredKey {
   readonly id: string;
   readonly key: string;
@@ -99,7 +96,6 @@ export class RecordStore {
     }
   }
 
-  /** Returns the field names of a hash. */
   async fields(key: string): Promise<ReadonlySet<string>> {
     return new Set(asList(await this.redis.command('HKEYS', [key])).map(asText));
   }
@@ -179,7 +175,7 @@ function recordsIn(sealed: Sealed, aid: string, { id, key, stored }: StoredKey):
   });
 }
 
-/** Whether a key belongs to an entry. A key that is found by its id alone contains a nonce and an account. */
+/** The relation of a key to an entry. A key that is found by its id alone contains a nonce and an account. */
 function foundAs(
   { name }: RecordKind,
   { nonce }: DirectoryEntry,
