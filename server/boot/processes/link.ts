@@ -1,6 +1,5 @@
 import type { Figures } from '../../telemetry/figures.ts';
 
-/** A message of a server process to its supervisor. */
 export type Report =
   /** It serves requests. */
   | { readonly kind: 'ready' }
@@ -20,12 +19,11 @@ export type Order =
 
 /** The first argument of a server process that a supervisor has started; its place and role follow. */
 export const PROCESS_ARGUMENT = 'process';
-/** The role of the process that creates what a vault needs once, and introduces it to the operator. */
+/** The role of the process that initialises the vault, and introduces it to the operator. */
 export const FIRST_ARGUMENT = 'first';
 /** The time limit of a scrape; the supervisor waits one second for each process, all at once. */
 const SCRAPE_MS_MAX = 5_000;
 
-/** The reason for the end of a server process. */
 type EndReason = 'retired' | 'supervisor_gone';
 
 /** Sends a report; resolves also if the supervisor is gone. */
@@ -49,7 +47,7 @@ export class SupervisorLink {
   private constructor(
     /** The place of this process among all, from 0. */
     readonly slot: number,
-    /** Whether this process creates what a vault needs once, and prints the banner. */
+    /** This process initialises the vault, and prints the banner. */
     readonly isFirst: boolean,
   ) {
     // Only the supervisor, which is the same program, has the other end.
@@ -57,10 +55,7 @@ export class SupervisorLink {
     process.on('disconnect', () => this.onEnd('supervisor_gone'));
   }
 
-  /**
-   * Opens the connection; undefined for a server without a supervisor. Call it first, so that no process outlives its
-   * supervisor.
-   */
+  /** Opens the connection; undefined without a supervisor. Call it first, so that no process outlives its supervisor. */
   static open(): SupervisorLink | undefined {
     const [argument, slot, role] = process.argv.slice(2);
     return argument !== PROCESS_ARGUMENT || process.send === undefined

@@ -13,7 +13,6 @@ export interface ProcessEnd {
   readonly signal: NodeJS.Signals | number | null;
 }
 
-/** Options of a server process. */
 export interface ProcessOptions {
   readonly slot: number;
   readonly isFirst: boolean;
@@ -47,7 +46,6 @@ export class ServerProcess {
   readonly serves: Promise<boolean>;
   /** Resolves when it has ended and its last report has been read. */
   readonly ended: Promise<ProcessEnd>;
-  /** The metrics that it reported last. */
   lastFigures: Figures = [];
   private readonly child: Bun.Subprocess;
   private readonly serving = Promise.withResolvers<boolean>();
@@ -58,7 +56,6 @@ export class ServerProcess {
   private isEnding = false;
   private isAnswering = false;
 
-  /** Starts the process. */
   constructor(private readonly options: ProcessOptions) {
     const { slot, isFirst, ports, ring } = options;
     const own = [PROCESS_ARGUMENT, String(slot), ...(isFirst ? [FIRST_ARGUMENT] : [])];
@@ -99,10 +96,7 @@ export class ServerProcess {
     this.waiting.delete(resolve);
   }
 
-  /**
-   * Ends the process after its requests in flight, because another one has taken over. Resolves when it has ended, by force
-   * after `msMax`.
-   */
+  /** Ends the process after its requests in flight, by force after `msMax`, because another one has taken over. */
   async retire(msMax: number): Promise<void> {
     this.isEnding = true;
     this.send({ kind: 'retire' });
@@ -148,10 +142,7 @@ export class ServerProcess {
     }
   }
 
-  /**
-   * Sends the metrics of all processes, once for all requests that wait. If they cannot be added up, the time limit of the
-   * process ends its wait.
-   */
+  /** Sends the metrics of all processes, once for all waiting requests; without them the process times out. */
   private async answer(): Promise<void> {
     if (this.isAnswering) {
       return;

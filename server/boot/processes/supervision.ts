@@ -12,13 +12,11 @@ const WELL_MS = 60_000;
 
 /** The processes of a server, as their supervisor knows them. */
 export class Supervision {
-  /** All running processes. */
   readonly running = new Set<ServerProcess>();
   /** From now on no process is started. */
   isStopping = false;
   /** The process of each place, without replaced processes and those that are to replace another. */
   private readonly current: ServerProcess[] = [];
-  /** The counters of ended processes. */
   private endedFigures: Promise<Figures> = Promise.resolve([]);
 
   constructor(
@@ -31,10 +29,7 @@ export class Supervision {
     private readonly recordEvent: RecordEvent,
   ) {}
 
-  /**
-   * Starts `count` processes: the first one alone, because it creates what a vault needs once. Resolves with the exit code of
-   * a process that did not start, and has printed the reason.
-   */
+  /** Starts the first process, which initialises the vault, then the others; resolves with the exit code of a failed one. */
   async start(count: number): Promise<number | undefined> {
     const code = await this.startOne(0);
     if (code !== undefined || this.isStopping) {
@@ -93,10 +88,7 @@ export class Supervision {
     return end.code ?? 1;
   }
 
-  /**
-   * Starts a process for a place, which the caller gives it. If it ends while it has the place it is replaced, after
-   * `pauseMs`. Undefined if the system has no room for another process.
-   */
+  /** Starts a process, which is replaced after `pauseMs` if it ends in its place; undefined if the system rejects it. */
   private launch(slot: number, pauseMs = BACK_OFF_MS_MIN, isFirst = false): ServerProcess | undefined {
     const { ports, ring } = this;
     let started: ServerProcess;
@@ -130,15 +122,12 @@ export class Supervision {
     }
   }
 
-  /** Whether a process has this place, and the server is not stopping. */
+  /** True if a process has this place, and the server is not stopping. */
   private holds(slot: number, one: ServerProcess): boolean {
     return !this.isStopping && this.current[slot] === one;
   }
 
-  /**
-   * Returns all metrics in the Prometheus text format, of running and ended processes and of the supervisor. A process that
-   * does not answer in a second counts with its last report, so no counter ever decreases.
-   */
+  /** Returns the metrics of all processes as text. Without an answer the last report counts: no counter decreases. */
   private async scrape(): Promise<string> {
     await Promise.all([...this.running].map((one) => one.collect()));
     const own = await this.collectOwn();

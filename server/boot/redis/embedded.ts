@@ -10,7 +10,6 @@ import {
   spawnRedis,
 } from './process.ts';
 
-/** The pause between two connection attempts. */
 const POLL_MS = 20;
 /** The time limit of a starting Redis that accepts no connection. */
 const SILENCE_MS_MAX = 30_000;
@@ -80,7 +79,7 @@ export class EmbeddedRedis {
     return this.running?.peer.pid ?? 0;
   }
 
-  /** Whether another server started it; this server then never stops it. */
+  /** True if another server started it; this server then never stops it. */
   get adopted(): boolean {
     return this.running?.child === undefined;
   }
@@ -96,7 +95,6 @@ export class EmbeddedRedis {
     }
   }
 
-  /** Restarts Redis after each unexpected end. */
   private async supervise(): Promise<void> {
     for (;;) {
       await Promise.race([this.running?.child?.exited ?? this.running?.peer.closed, this.stopped.promise]);
@@ -122,10 +120,7 @@ export class EmbeddedRedis {
     }
   }
 
-  /**
-   * Finds or starts the Redis of the folder; undefined once this is stopping. A Redis of another server has the lock before
-   * it answers, and until its process has ended: hence the loop.
-   */
+  /** Finds or starts the Redis of the folder, as soon as no ending Redis has its lock; undefined once this is stopping. */
   private async acquire(): Promise<Running | undefined> {
     const end = Date.now() + SILENCE_MS_MAX;
     while (!this.isStopping) {
@@ -142,10 +137,7 @@ export class EmbeddedRedis {
     return undefined;
   }
 
-  /**
-   * Connects to a running Redis. Waits without a limit while it loads its data, because large data takes long. Undefined if
-   * none listens.
-   */
+  /** Connects to a running Redis, and waits without a limit while it loads its data. Undefined if none listens. */
   private async reachReady(): Promise<RedisPeer | undefined> {
     for (;;) {
       const peer = await reachRedis(this.socketPath);

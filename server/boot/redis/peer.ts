@@ -21,10 +21,7 @@ function bulkBody(reply: string): string | undefined {
   return length !== undefined && reply.length >= end ? reply.slice(head.length, end) : undefined;
 }
 
-/**
- * Connects to a Unix socket and sends INFO. Undefined if no process listens (no socket, or a stale one), and if the
- * reply is not that of a Redis or takes more than a second. Never rejects.
- */
+/** Connects to a Unix socket and sends INFO. Undefined without a reply of a Redis within a second. Never rejects. */
 export function reachRedis(socketPath: string): Promise<RedisPeer | undefined> {
   return new Promise((resolve) => {
     const socket = connect(socketPath);

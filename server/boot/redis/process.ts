@@ -12,7 +12,6 @@ const LOG_BYTES_MAX = 1_048_576;
 /** The exit code of flock when another process has the lock. */
 export const LOCK_HELD_EXIT_CODE = 75;
 
-/** The paths of the embedded Redis of one data folder. */
 export interface RedisPlace {
   readonly folder: string;
   readonly socketPath: string;
@@ -29,10 +28,7 @@ function shortSocketPath(folder: string): string {
   return join(runtimeFolder, 'redis.sock');
 }
 
-/**
- * Creates the private folders (mode 0700) and returns the paths of the embedded Redis. Throws a `ConfigError` for a
- * folder that other users can access.
- */
+/** Creates the private folders (mode 0700) of the embedded Redis. Throws a `ConfigError` if other users can access them. */
 export function preparePlace(dataDir: string): RedisPlace {
   ensurePrivateFolder(dataDir, { setting: 'VAULT_DATA_DIR' });
   ensurePrivateFolder(join(dataDir, 'redis'), { setting: 'VAULT_DATA_DIR' });

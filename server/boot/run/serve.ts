@@ -84,10 +84,7 @@ export async function serve(config: Config, link: SupervisorLink | undefined): P
   link?.serve(metrics.collect, (reason) => stop(reason, reason === 'retired'));
 }
 
-/**
- * The configuration of one of several processes, by its place from 0: its share of the worker threads, at least one, and
- * the embedded Redis as one that its supervisor runs.
- */
+/** The configuration of one of several processes: its share of the worker threads, and the Redis of its supervisor. */
 function ownShare(config: Config, slot: number): Config {
   const { processes, workers, redis, dataDir } = config;
   return Object.freeze({

@@ -12,10 +12,7 @@ import { createStop, DRAIN_MS, type Stop } from './stop.ts';
 /** The time limit of the graceful shutdown of a process, with a margin. */
 const PROCESS_STOP_MS = DRAIN_MS + 5_000;
 
-/**
- * Ensures that there is a ring. Processes read it themselves, except one that a command prints: the command runs only here,
- * and its ring is passed to them.
- */
+/** Ensures that there is a ring, and returns one that a command has printed: it runs once, for all processes. */
 async function ringForProcesses(config: Config): Promise<Secret<MasterKeyRing> | undefined> {
   const ring = await ensureMasterKey(config);
   if (config.masterKeyCommand === undefined) {
@@ -65,10 +62,7 @@ class Supervisor {
     });
   }
 
-  /**
-   * Replaces all processes by new ones. A request during a restart, or before all have `started`, leads to a further restart,
-   * since files may have changed again.
-   */
+  /** Replaces all processes. A request during a restart leads to a further one, since files may have changed again. */
   async restart(started: Promise<unknown>): Promise<void> {
     this.isRestartWanted = true;
     if (this.isRestarting) {
