@@ -197,10 +197,7 @@ function related(name: string): SettingName | undefined {
   return SERVER_SETTING_NAMES.find((known) => known.startsWith(`${name}_`) || name.startsWith(known));
 }
 
-/**
- * Creates an error for each variable that is probably a misspelt setting: names that start with `VAULT_` in any case, and
- * those within two edits of a setting (`VALT_PORT`).
- */
+/** Creates an error for each name that starts with `VAULT_` in any case, or is within two edits of a setting (`VALT_PORT`). */
 function unknownSettings(environment: Environment): ConfigError[] {
   const settings: ReadonlySet<string> = new Set(SERVER_SETTING_NAMES);
   return Object.keys(environment).flatMap((name) => {

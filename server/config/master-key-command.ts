@@ -142,10 +142,7 @@ async function execute(command: MasterKeyCommand, output: Uint8Array): Promise<n
   }
 }
 
-/**
- * Runs the command and parses its output. It has 10 seconds and 64 KB; its errors are discarded, and its output is wiped.
- * Rejects with a `ConfigError` that contains nothing of either.
- */
+/** Runs the command and parses its output, which is then wiped. The `ConfigError` of a failure contains no output. */
 export async function runMasterKeyCommand(command: Secret<MasterKeyCommand>): Promise<Secret<MasterKeyRing>> {
   const output = new Uint8Array(BYTES_MAX);
   try {

@@ -1,7 +1,4 @@
-/**
- * Starts a sequence of chunks, so that a failure of the first one is an error reply and not a broken one. Later chunks are
- * pulled at the speed of the connection, and a cancellation stops all work.
- */
+/** Streams chunks at the speed of the connection. A failure of the first one rejects, so that the reply is an error. */
 export async function streamOf(
   chunks: AsyncGenerator<Uint8Array, void, void>,
 ): Promise<ReadableStream<Uint8Array>> {

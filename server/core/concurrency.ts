@@ -215,10 +215,7 @@ export async function withRetries<T>(
   }
 }
 
-/**
- * Replaces a stored value; false if it was not the expected one. If Redis fails, the value is read back, so that an error is
- * thrown only if the value was not replaced.
- */
+/** Replaces a stored value; false if it was another one. After a failure of Redis the value is read back to decide. */
 export async function replaceOrConfirm(
   value: Uint8Array,
   replace: () => Promise<boolean>,

@@ -48,10 +48,7 @@ function unwrapped(error: unknown): unknown {
   return inner;
 }
 
-/**
- * The class and stack frames of an unexpected error, from any thread, and of its causes. Messages may contain data and are
- * omitted. Never throws.
- */
+/** The class and stack frames of an error, from any thread, and of its causes, without messages. Never throws. */
 export function causeOf(error: unknown, depth = 1): Cause {
   const inner = unwrapped(error);
   if (inner instanceof ReportedError) {
@@ -71,10 +68,7 @@ export function asVaultError(error: unknown): VaultError {
   return error instanceof VaultError ? error : new VaultError('internal', { cause: error });
 }
 
-/**
- * True if the log must contain the origin of an error: `internal`, and every other error with a cause, except those with
- * status 503, which mean temporary failures.
- */
+/** True if the log must contain the cause of an error: `internal`, and others with a cause that are not temporary (503). */
 export function isFault({ code, cause, status }: VaultError): boolean {
   return code === 'internal' || (cause !== undefined && status !== 503);
 }

@@ -13,10 +13,7 @@ function sentenceOf(field: string, expected: string): string {
   return `${name === '' ? `The ${field}` : `\`${name}\``} ${expected}${expected.endsWith('?') ? '' : '.'}`;
 }
 
-/**
- * An expected error, which the caller receives as its code. The message is the text of `ERRORS`, or the expectation of the
- * field, so it is safe to log and to reply.
- */
+/** An error that the caller receives as its code. The message contains no data of the caller: it may be logged. */
 export class VaultError extends Error {
   readonly code: ErrorCode;
   /** The path of the invalid part of the request (`query.user`, `body[2].name`), never its value. */

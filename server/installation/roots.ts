@@ -48,10 +48,7 @@ export class Roots {
     return this.keys;
   }
 
-  /**
-   * Reads the record, and passes it to the threads if it has changed. Rejects, and changes nothing, if the record does not open
-   * or Redis is not available.
-   */
+  /** Reads the record, and passes a changed one to the threads. Rejects without a change if it does not open. */
   async refresh(): Promise<RootFacts> {
     const installation = await this.store.read();
     if (installation !== undefined && !installation.root.equals(this.record)) {

@@ -72,10 +72,7 @@ export class InstallationStore {
     return Number((await this.redis.command('GET', [redisKeys.lastBackup])) ?? 0);
   }
 
-  /**
-   * Resolves if Redis accepts a write. On a Cluster one serving master is enough: a server must stay in use for the slots of
-   * the other nodes.
-   */
+  /** Resolves if Redis accepts a write; on a Cluster one serving master is enough, for the slots of that one. */
   async probe(): Promise<void> {
     try {
       await this.redis.write('HSET', [redisKeys.installation, 'probe', 1]);

@@ -126,10 +126,7 @@ export class LogHeads {
     return aids;
   }
 
-  /**
-   * Records the changed logs of some buckets of a key, or all logs if the key was never recorded. Buckets that are not recorded at
-   * the end of the round are left to the next one.
-   */
+  /** Records the changed logs of some buckets of a key, or all logs of a new key. The next round records the rest. */
   private async coverKey(key: OwnedKey, numbers: Iterable<number>, endsAt: number): Promise<void> {
     const { aid, kid } = key;
     const { buckets } = await this.store.readKey(aid, kid);
@@ -150,10 +147,7 @@ export class LogHeads {
     await this.coverAccount(key);
   }
 
-  /**
-   * Records the changed logs of a bucket, with pauses in which others use Redis, unless the server stops. False if the round ended
-   * before.
-   */
+  /** Records the changed logs of a bucket, with pauses in which others use Redis. False if the round ended before. */
   private async foldBucket(key: OwnedKey, bucket: Bucket, endsAt: number): Promise<boolean> {
     let startedAt = performance.now();
     for await (const read of this.store.changed(bucket)) {

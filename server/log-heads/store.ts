@@ -88,10 +88,7 @@ export class HeadsStore {
     return { record: record ?? NO_BYTES, tokens, heads };
   }
 
-  /**
-   * Records logs at these lengths (0: it is gone, negative: it stays as it is) with the new record. False if one of them has
-   * changed.
-   */
+  /** Records logs at these lengths (0: removed, negative: unchanged) with the new record. False if one has changed. */
   async fold(
     bucket: Bucket,
     { record: read, tokens, heads }: ReadHeads,

@@ -32,10 +32,7 @@ export function parseHeadsCheckpoint(text: string): HeadsCheckpoint | undefined 
   }
 }
 
-/**
- * Compares the recorded heads of an account with its checkpoints: the stored one, and its own among those given. Rejects with
- * `integrity_failed` a checkpoint that this vault has not signed.
- */
+/** Compares the recorded heads of an account with checkpoints. Rejects with `integrity_failed` one of another vault. */
 export async function verifyHeads(
   headsStore: HeadsStore,
   crypto: Crypto,

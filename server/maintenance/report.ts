@@ -65,10 +65,7 @@ export function addChecked(report: Report, kind: string, records: number): void 
   report.seen(records);
 }
 
-/**
- * Reports faults. If one of the first is bad, they are checked up to three more times within a second, and the last check
- * counts: a record that is being changed is soon right.
- */
+/** Reports faults. Bad ones are checked up to three more times within a second, since records may be changing. */
 export async function addFaults(
   report: Report,
   check: () => Promise<readonly Fault[]>,

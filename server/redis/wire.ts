@@ -40,10 +40,7 @@ const BYTES_MAX = 128 * 1_024 * 1_024;
 /** Calls that are done are dropped from the list in steps. */
 const DONE_MAX = 4_096;
 
-/**
- * One connection. A command while there is none fails at once; none is sent again after its connection was lost. `client` must
- * use RESP2 and send no command itself.
- */
+/** One connection. Commands without a connection fail at once. `client` must use RESP2 and send no command itself. */
 export class Wire {
   private readonly output = new CommandWriter();
   /** Calls in the order of their replies; those before `first` are done, and undefined, to free their memory. */

@@ -34,10 +34,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** The sink did not accept a batch, or the lease was lost: the round ends. */
 class DeliveryError extends Error {}
 
-/**
- * Delivers all entries of security logs and action logs to a sink, at least once, and each log in its order. One server at a time
- * delivers. Positions are recorded in Redis after the delivery.
- */
+/** Delivers all entries of logs to a sink, at least once, each log in its order. One server at a time delivers. */
 export class AuditStream {
   private readonly stopping = new AbortController();
   private readonly names = new Map<string, string>();

@@ -39,10 +39,7 @@ export class Supervision {
     return (await Promise.all(others)).find((other) => other !== undefined);
   }
 
-  /**
-   * Replaces the processes one by one: the next one serves before the old one stops to accept connections, and the old one
-   * ends before another is replaced. When a new process does not start, the old ones keep running.
-   */
+  /** Replaces the processes one by one, each after its successor serves. If a successor does not start, the others stay. */
   async replaceAll(retireMsMax: number): Promise<void> {
     for (const slot of this.current.keys()) {
       // A stop during the last replacement ends this; none is started after it.

@@ -38,11 +38,7 @@ export function preparePlace(dataDir: string): RedisPlace {
   return { folder, socketPath, logPath: join(folder, 'redis.log'), lockPath: join(folder, 'lock') };
 }
 
-/**
- * The redis-server to run: the configured one, the project's own copy (`.vendor/redis`, see scripts/redis-vendor.sh),
- * or `redis-server` or `valkey-server` on PATH. Undefined if none is installed. A configured path is not checked
- * here.
- */
+/** The configured redis-server, the vendored one, or redis-server or valkey-server on PATH; undefined if there is none. */
 export function findRedisBinary(configured?: string): string | undefined {
   const vendored = join(import.meta.dir, '../../..', '.vendor', 'redis', 'redis-server');
   const path = processEnv()['PATH'] ?? '';
@@ -96,10 +92,7 @@ function openLog(place: RedisPlace): number {
   return openSync(place.logPath, 'a', 0o600);
 }
 
-/**
- * Starts Redis as the leader of a session, so that Ctrl-C in a terminal reaches only this server, which drains before it
- * stops Redis. Its environment contains no secrets of the settings.
- */
+/** Starts Redis as the leader of a session, so that Ctrl-C reaches only this server, and without secrets of the settings. */
 export function spawnRedis(command: string[], place: RedisPlace): Bun.Subprocess {
   const log = openLog(place);
   const { PATH, LD_LIBRARY_PATH, TZ } = processEnv();

@@ -8,10 +8,7 @@ import { describeUnsafe, findUnsafe } from '../../redis/safety.ts';
 import type { RecordEvent } from '../../telemetry/events.ts';
 import { EmbeddedRedis } from './embedded.ts';
 
-/**
- * The Redis of the configuration. An embedded one is started, or shared if another process already runs it; `stop`
- * ends it only if it was started here. Rejects with a `ConfigError` when it cannot be started.
- */
+/** Opens the configured Redis, and starts an embedded one; `stop` ends it if it was started here. */
 export async function openTarget(
   config: Config,
   recordEvent: RecordEvent,

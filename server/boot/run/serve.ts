@@ -12,10 +12,7 @@ import { openTelemetry } from '../telemetry.ts';
 import { bannerOf } from './banner.ts';
 import { createStop, DRAIN_MS } from './stop.ts';
 
-/**
- * Serves in this process until a signal ends it. `link` is the connection to the supervisor of several processes;
- * undefined for a server of one process. Rejects with a `ConfigError` or `StartError` when it cannot start.
- */
+/** Serves in this process until a signal ends it. Rejects with a `ConfigError` or `StartError` when it cannot start. */
 export async function serve(config: Config, link: SupervisorLink | undefined): Promise<void> {
   const telemetry = openTelemetry(config);
   const { log, metrics, traces, recordEvent } = telemetry;

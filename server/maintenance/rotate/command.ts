@@ -38,10 +38,7 @@ function verdictOf({ done, writeKey, repliesFound }: Rotation, others: readonly 
     : `All records are encrypted with ${writeKey}, except kept replies, which were not found since this Redis forbids SCAN: remove ${rest} after 24 hours.`;
 }
 
-/**
- * `vault rotate-master` (PCI DSS 3.7.4, 3.7.5). Exit code 1 if another key must be kept, or records cannot be
- * decrypted.
- */
+/** `vault rotate-master` (PCI DSS 3.7.4, 3.7.5). Exit code 1 if another key is still needed, or records do not open. */
 export const rotateCommand = defineCommand({
   words: ['rotate-master'],
   options: {},

@@ -87,10 +87,7 @@ export class CensusStore {
     return scanByScore(this.redis, redisKeys.expiries(bucket), STEP);
   }
 
-  /**
-   * Returns the expiries of tokens, ms since 1970: negative for those that have expired and keep their log, 0 for tokens
-   * that have none.
-   */
+  /** Returns the expiries of tokens, ms since 1970: negative for expired ones that keep their log, 0 for none. */
   async expiriesOf(bucket: Bucket, tokens: readonly string[]): Promise<readonly number[]> {
     const scores = await this.scores(redisKeys.expiries(bucket), tokens);
     return scores.map((score) => (score === null ? 0 : asCount(score)));

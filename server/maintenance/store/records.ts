@@ -61,10 +61,7 @@ export class RecordStore {
     }
   }
 
-  /**
-   * Returns the keys of a kind with encrypted records and their values, in pages; includes missing keys of directory
-   * entries. A hash of which each field is a record is returned in parts.
-   */
+  /** Returns the keys of a kind with their values, in pages; also entries without a key. A hash of records comes in parts. */
   async *keys(kind: RecordKind, aid: string): AsyncGenerator<readonly StoredKey[], void, void> {
     const { name, sealed, listed } = kind;
     if (sealed === undefined) {

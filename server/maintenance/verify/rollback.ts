@@ -34,10 +34,7 @@ const OLDER = {
   credential: 'it has got a new secret since, and is there as it was before',
 } as const;
 
-/**
- * Compares records with the security log, to find an older copy that was put back. An entry is written after the change that
- * it reports: a record that is ahead of the log is no fault.
- */
+/** Finds older copies of records that were put back, by the security log. A record that is ahead of the log is no fault. */
 export class Rollbacks {
   constructor(
     private readonly recordStore: RecordStore,

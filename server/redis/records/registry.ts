@@ -158,10 +158,7 @@ export const RECORD_KINDS = {
   accounts: { name: vaultName('accounts'), sealed: entriesOf('account'), backup: 'own' },
   /** Set: ids of deleted accounts whose keys are still being removed. */
   goneAccounts: { name: vaultName('accounts', 'gone'), backup: 'own' },
-  /**
-   * Strings: wrong passwords for one account name, or wrong passphrases of one key, from one source or network, and a
-   * success of the source; all names are hashes.
-   */
+  /** Strings: wrong passwords or passphrases by account or key and by source, and a success of the source; names are hashes. */
   guesses: { name: idNames('f'), backup: 'none' },
   /** String: the time in us at which the counted requests of one source are used up (GCRA); the source is hashed. */
   sourceRate: { name: idName('s'), backup: 'none' },

@@ -99,10 +99,7 @@ export async function* scanByMember(
   }
 }
 
-/**
- * All key names that match a pattern, on every master of a Cluster. A key that exists throughout is returned at least once.
- * Throws if Redis forbids SCAN.
- */
+/** All key names that match a pattern, on every master, each at least once. Throws if Redis forbids SCAN. */
 export async function* scanNames(
   redis: RedisLink,
   pattern = '*',
