@@ -24,8 +24,8 @@ function asArgument(value: Argument): string | number | Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-function nodesOf(client: Cluster): readonly RedisNode[] {
-  const node = (redis: Redis, isReplica: boolean): RedisNode => ({
+function nodeOf(redis: Redis, isReplica: boolean): RedisNode {
+  return {
     name: redis.options.path ?? `${redis.options.host}:${redis.options.port}`,
     isReplica,
     async command(name, args) {
@@ -35,11 +35,7 @@ function nodesOf(client: Cluster): readonly RedisNode[] {
         throw isRefusal(name, error) ? error : toVaultError(error);
       }
     },
-  });
-  return [
-    ...client.nodes('master').map((redis) => node(redis, false)),
-    ...client.nodes('slave').map((redis) => node(redis, true)),
-  ];
+  };
 }
 
 type Stream = Redis['stream'];
@@ -178,7 +174,10 @@ class ClusterLink implements RedisLink {
   }
 
   nodes(): readonly RedisNode[] {
-    return nodesOf(this.client);
+    return [
+      ...this.client.nodes('master').map((redis) => nodeOf(redis, false)),
+      ...this.client.nodes('slave').map((redis) => nodeOf(redis, true)),
+    ];
   }
 
   isConnected(): boolean {

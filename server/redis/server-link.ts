@@ -31,8 +31,9 @@ class ServerLink implements RedisLink {
     this.onCall = options.onCall;
     this.durable = options.replicas === 0 ? (sent) => sent : createDurable(wire, options);
     this.watch = watchLink(client, options.onLink);
+    const { path, host, port } = client.options;
     this.node = {
-      name: nameOf(target, client.options),
+      name: target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`),
       isReplica: false,
       command: (name, args) => this.command(name, args),
     };
@@ -128,8 +129,4 @@ function createDurable(wire: Wire, { replicas, onCall }: LinkOptions) {
     }
     return reply;
   };
-}
-
-function nameOf(target: ServerTarget, { path, host, port }: Redis['options']): string {
-  return target.kind === 'sentinel' ? `primary of ${target.name}` : (path ?? `${host}:${port}`);
 }
