@@ -76,8 +76,9 @@ const makeCommand = defineCommand({
   async run({ options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
     const passphrase = await readPassphrase(options['passphrase-file']);
-    const { recoveries } = needs;
-    const made = await withCommandErrors(() => recoveries.create(ctx, { ...makeBody(options), passphrase }));
+    const made = await withCommandErrors(() =>
+      needs.recoveries.create(ctx, { ...makeBody(options), passphrase }),
+    );
     const { threshold, shares } = made;
     return resultOf(made, `Any ${threshold} of these ${shares.length} shares open the key.`);
   },
@@ -91,8 +92,7 @@ const statusCommand = defineCommand({
   check: ({ options }) => checkKey(options),
   async run({ options }, needs: Needs) {
     const ctx = await contextOf(needs, options);
-    const { recoveries } = needs;
-    const found = await withCommandErrors(() => recoveries.read(ctx, { user: options.user ?? '' }));
+    const found = await withCommandErrors(() => needs.recoveries.read(ctx, { user: options.user ?? '' }));
     return resultOf(found, `Any ${found.threshold} of these ${found.shares.length} shares open the key.`);
   },
 });
@@ -141,9 +141,8 @@ const recoverCommand = defineCommand({
     const to = await readPassphrase(options['new-passphrase-file'], 'New passphrase: ');
     const body = { user: options.user, shares, new_passphrase: decodeSecret(to).expose() };
     const { user } = checked<RecoverBody>(readRecover, body, 1);
-    const { recoveries } = needs;
     const given = { user, shares: shares.map(secretBytes), new_passphrase: to };
-    await withCommandErrors(() => recoveries.recoverKey(ctx, given));
+    await withCommandErrors(() => needs.recoveries.recoverKey(ctx, given));
     return {
       data: { user, recovered: true },
       shown: `Key ${user} has its new passphrase. Its endpoints have stopped.`,

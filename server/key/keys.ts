@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { preferredLimit } from '../account/preference-values.ts';
 import type { RandomId } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
@@ -40,10 +39,7 @@ export class Keys {
     private readonly randomId: RandomId,
   ) {}
 
-  /**
-   * Creates a key, with a generated passphrase if none is given. Rejects with `key_exists`, or with
-   * `idempotency_passphrase_required` if a request with an Idempotency-Key has no passphrase.
-   */
+  /** Creates a key. Rejects with `key_exists`, or in an idempotent request with `idempotency_passphrase_required`. */
   async create(
     ctx: AccountContext,
     input: {
@@ -72,7 +68,8 @@ export class Keys {
       parts: summary ? [user, 'summary'] : [user],
     };
     const { replayed } = await this.idempotency.run(ctx, request, async (seed) => {
-      await this.createOnce(ctx, user, passphrase, kidFromSeed(seed), summary);
+      const kid = createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
+      await this.createOnce(ctx, user, passphrase, kid, summary);
       this.metering.count(ctx, 'key');
       return { user };
     });
@@ -89,7 +86,7 @@ export class Keys {
     input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
   ): Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }> {
     const { aid, preferences } = ctx.account;
-    const limit = preferredLimit(preferences, input.limit, LIST_LIMIT);
+    const limit = input.limit ?? preferences.default_limit ?? LIST_LIMIT;
     const scope = [aid, 'GET /v1/key'];
     const after =
       input.next_token === undefined ? undefined : String(this.cursors.verify(scope, input.next_token));
@@ -128,10 +125,7 @@ export class Keys {
     return { user: input.user, passphrase: decodeSecret(to) };
   }
 
-  /**
-   * Deletes a key with its data and endpoints. Rejects with `key_not_found`, `key_changed`, or with `key_not_empty` if the
-   * deletion is to be `safe` and the key has data.
-   */
+  /** Deletes a key with its data. Rejects with `key_not_found`, `key_changed`, or if `safe` with `key_not_empty`. */
   async remove(
     ctx: AccountContext,
     { user, safe }: { readonly user: string; readonly safe: boolean },
@@ -143,7 +137,7 @@ export class Keys {
   /** Completes changes and deletions of an account's keys that were interrupted after their records were stored. */
   async sweep(aid: string): Promise<void> {
     for (const { kid, gen } of await this.store.changesLeft(aid)) {
-      await this.opener.finishChange({ aid, kid, gen });
+      await this.opener.finishChange(aid, kid, gen);
     }
     for (const kid of await this.store.purgesLeft(aid)) {
       await this.purge(aid, kid);
@@ -220,11 +214,6 @@ export class Keys {
   }
 }
 
-/** Generates a passphrase, as `POST /v1/key` does. */
 export async function generatePassphrase(crypto: Crypto): Promise<SecretBytes> {
   return encodeSecret(await crypto.makePassphrase({ length: GENERATED_LENGTH }));
-}
-
-function kidFromSeed(seed: string): string {
-  return createHash('sha256').update(`key ${seed}`).digest('base64url').slice(0, 22);
 }

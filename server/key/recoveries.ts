@@ -94,7 +94,12 @@ export class Recoveries {
     const key = await namedInBody(this.opener.find(ctx.account, user));
     const to = input.new_passphrase ?? (await generatePassphrase(this.crypto));
     this.metering.count(ctx, 'key');
-    const guess = this.guessOf(key, ctx.ip, shares);
+    // Apart from guesses at the passphrase, so that a source that has used up those can recover.
+    const name = `${key.kid} recovery`;
+    const guess: Guess = {
+      ...{ id: `${name} ${sourceOf(ctx.ip)}`, kind: 'key', of: name, ip: ctx.ip },
+      digest: () => shares.map((share) => this.crypto.digestSecret(name, share)).join(' '),
+    };
     await this.records.renew(ctx, key, async (read) => {
       const work = () => this.crypto.recoverKey({ ...read, shares, to });
       const next = await this.attempts.run(guess, 'recovery_refused', work);
@@ -122,15 +127,5 @@ export class Recoveries {
     return this.opener.guarded(ip, key, passphrase, () =>
       this.crypto.replaceRecovery({ key, record, passphrase, wanted }),
     );
-  }
-
-  /** Counts guesses at shares apart from guesses at the passphrase, so that a source that has used up the latter can recover. */
-  private guessOf({ kid }: KeyHandle, ip: string, shares: readonly SecretBytes[]): Guess {
-    const name = `${kid} recovery`;
-    return {
-      ...{ id: `${name} ${sourceOf(ip)}`, kind: 'key', of: name },
-      ip,
-      digest: () => shares.map((share) => this.crypto.digestSecret(name, share)).join(' '),
-    };
   }
 }

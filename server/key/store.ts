@@ -46,10 +46,10 @@ export type CloseResult =
       readonly actBefore: number;
     };
 
-/** The records of a key as of one moment. */
+/** The records of a key: its own, and that of its recovery. */
 export interface KeyPair {
-  readonly record: Buffer | undefined;
-  readonly recovery: Buffer | undefined;
+  readonly record: Uint8Array;
+  readonly recovery: Uint8Array | undefined;
 }
 
 /** A replacement of the records of a key. */
@@ -59,8 +59,8 @@ export interface KeyChange {
   readonly kid: string;
   /** The new generation; undefined if it stays. */
   readonly gen?: number | undefined;
-  readonly read: Pick<KeyPair, 'recovery'> & { readonly record: Uint8Array };
-  readonly next: { readonly record: Uint8Array; readonly recovery: Uint8Array | undefined };
+  readonly read: KeyPair;
+  readonly next: KeyPair;
 }
 
 /** Stores vault keys: their records, their directory, and the fences of their buckets. */
@@ -78,8 +78,8 @@ export class KeyStore {
     return asOptionalBytes(await this.redis.command('GET', [redisKeys.keyRecord(aid, user)]));
   }
 
-  /** Returns the record with that of the recovery. */
-  async readPair(aid: string, user: string): Promise<KeyPair> {
+  /** Returns both records as of one moment. */
+  async readPair(aid: string, user: string) {
     const names = [redisKeys.keyRecord(aid, user), redisKeys.recovery(aid, user)];
     const [record = null, recovery = null] = asList(await this.redis.command('MGET', names));
     return { record: asOptionalBytes(record), recovery: asOptionalBytes(recovery) };
@@ -131,13 +131,15 @@ export class KeyStore {
 
   /** Closes the buckets of a key for a limited time, for one deletion. */
   async close(kid: string, deletion: string): Promise<CloseResult> {
-    const closed = await this.eachBucket(kid, (bucket) => this.closeBucket(bucket, deletion));
-    const own = closed.filter((bucket) => bucket !== undefined);
-    if (own.length < closed.length) {
+    const closed = await this.eachBucket(kid, async (bucket) => {
+      const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
+      return asList(await this.redis.run(closeFence, keys, [CLOSED_MS, deletion])).map(asCount);
+    });
+    if (closed.some(([items = -1]) => items < 0)) {
       return { kind: 'busy' };
     }
-    const items = own.reduce((sum, bucket) => sum + bucket.items, 0);
-    const actBefore = Math.min(...own.map(({ closedAt }) => closedAt)) + DELETE_WITHIN_MS;
+    const items = closed.reduce((sum, [count = 0]) => sum + count, 0);
+    const actBefore = Math.min(...closed.map(([, closedAt = 0]) => closedAt)) + DELETE_WITHIN_MS;
     return { kind: 'closed', items, actBefore };
   }
 
@@ -200,12 +202,6 @@ export class KeyStore {
 
   private eachBucket<T>(kid: string, act: (bucket: Bucket) => Promise<T>): Promise<T[]> {
     return Promise.all(Array.from({ length: this.buckets }, (_, number) => act({ kid, number })));
-  }
-
-  private async closeBucket(bucket: Bucket, deletion: string) {
-    const keys = [redisKeys.fence(bucket), redisKeys.times(bucket)];
-    const [items, closedAt] = asList(await this.redis.run(closeFence, keys, [CLOSED_MS, deletion]));
-    return asCount(items) < 0 ? undefined : { items: asCount(items), closedAt: asCount(closedAt) };
   }
 
   private async purgeBucket(bucket: Bucket): Promise<void> {
