@@ -3,10 +3,14 @@ import { pause } from '../../core/concurrency.ts';
 import { VaultError } from '../../core/errors.ts';
 import { type RedisLink, script } from '../client.ts';
 import { asBytes, asList, asText, isOk } from '../reply.ts';
+import commitText from './commit-entry-1.lua' with { type: 'text' };
 import type { DirectoryEntry } from './kind.ts';
+import removeText from './remove-entry-1.lua' with { type: 'text' };
 import reserveText from './reserve-entry-1.lua' with { type: 'text' };
 
 const reserve = script(reserveText);
+const commit = script(commitText);
+const remove = script(removeText);
 
 /** The first check of a new entry: by then its creation has ended, one way or the other. */
 export const FIRST_CHECK_MS = 120_000;
@@ -48,6 +52,22 @@ export abstract class DirectoryStore<Entry extends DirectoryEntry> {
   /** Reserves an id; returns false if it is in use or reserved. */
   async reserve(id: string, nonce: string): Promise<boolean> {
     return isOk(await this.redis.run(reserve, [this.objectOf(id)], [nonce, RESERVED_MS]));
+  }
+
+  /** Turns a reservation into an object with these fields; returns false if it has expired or was cancelled. */
+  protected async commitFields(
+    id: string,
+    nonce: string,
+    aid: string,
+    ...fields: readonly (string | Uint8Array)[]
+  ): Promise<boolean> {
+    return isOk(await this.redis.run(commit, [this.objectOf(id)], [nonce, aid, ...fields]));
+  }
+
+  /** Removes an object of an account without its entry; returns false if it did not exist or is damaged. */
+  protected async removeObject(aid: string, { id, nonce }: Entry): Promise<boolean> {
+    const reply = await this.redis.run(remove, [this.objectOf(id)], [nonce, aid]).catch(ignoreDamaged);
+    return reply !== undefined && isOk(reply);
   }
 
   /** Removes the object and the entry of a creation that has failed. Resolves soon even if Redis does not answer. */
