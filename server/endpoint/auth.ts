@@ -47,10 +47,7 @@ interface Proven {
 
 /** Authenticates callers of endpoints by id and secret. */
 export class EndpointAuth {
-  /**
-   * Policies by a digest of their secret, which only this process can compute. The secret is checked again in the same request,
-   * by the wrap that it opens.
-   */
+  /** Policies by a digest of their secret within this process. The wrap checks the secret again in the same request. */
   private readonly proven: Memory<Proven>;
   /** Reads of endpoints and keys, shared by the requests of one tick. */
   private readonly reading = createTickJoin<StoredEndpoint | undefined>();
@@ -82,7 +79,7 @@ export class EndpointAuth {
       const seen = this.proven.get(digest);
       // The owner is read together with the endpoint, but only for a secret that was right before.
       const ahead = seen && this.readOwner(seen.stored.aid, seen.policy);
-      // A failure is handled where it is awaited; it may not be.
+      // A failure is handled where it is awaited, if it is.
       ahead?.catch(() => undefined);
       stored = isIdentifier(id) ? await this.reading(id, () => this.store.read(id)) : undefined;
       if (!stored) {
@@ -97,7 +94,7 @@ export class EndpointAuth {
       if (!wrap || (policy.expiresAt !== null && policy.expiresAt <= this.now())) {
         throw new VaultError('endpoint_gone');
       }
-      // The fences tell the same of an existing key, but only for a while of a key whose deletion was interrupted.
+      // The fences show the same of an existing key, but only for a limited time of a key whose deletion was interrupted.
       const account = await ((known && ahead) ?? this.readOwner(aid, policy));
       // Checked after the secret, so that guesses do not consume the owner's rate limit.
       await this.rates.account(account);
@@ -126,10 +123,7 @@ export class EndpointAuth {
     }
   }
 
-  /**
-   * Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has a newer generation or does not
-   * exist.
-   */
+  /** Repeats `attempt` while the bucket is closed. Rejects with `endpoint_gone` if the key has changed or is gone. */
   async whileLive<T>({ key, policy }: OpenEndpoint, attempt: () => Promise<Done<T> | Retry>): Promise<T> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const result = await attempt();
@@ -215,10 +209,7 @@ export class EndpointAuth {
 }
 
 function isSame(seen: StoredEndpoint, stored: StoredEndpoint): boolean {
-  const isWrapSame =
-    seen.wrap === undefined || stored.wrap === undefined
-      ? seen.wrap === stored.wrap
-      : seen.wrap.equals(stored.wrap);
+  const isWrapSame = seen.wrap && stored.wrap ? seen.wrap.equals(stored.wrap) : seen.wrap === stored.wrap;
   return seen.aid === stored.aid && seen.policy.equals(stored.policy) && isWrapSame;
 }
 

@@ -1,10 +1,13 @@
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
-import type { Clock } from '../core/clock.ts';
+import type { CallPreparer } from '../call/prepare.ts';
+import type { Clock, RandomId } from '../core/clock.ts';
 import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
+import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
 import { type Done, done, type KeyOpener, type Retry } from '../key/opener.ts';
 import {
+  type Account,
   type AccountContext,
   actFor,
   actorOf,
@@ -29,39 +32,23 @@ import {
   type EndpointWithSecret,
   expiryText,
 } from './endpoints.ts';
-import type { Captured, CaptureState } from './schema.ts';
+import type { Captured, CaptureQuery, CaptureState, CaptureWebhook, CreateCaptureQuery } from './schema.ts';
 import type { SealingKeys } from './sealing-keys.ts';
-import type { CaptureWebhooks } from './webhooks.ts';
 
-/** Data sent to a capture endpoint, with its options. */
-export interface CaptureInput extends EndpointAddress {
+/** The body of a capture. */
+export interface CaptureBody {
   /** The text as sent, not yet parsed; the ciphertext of a sealed body. */
   readonly body: Uint8Array;
   /** The key that a sealed body names, and the sender's half of the key agreement. */
-  readonly sealed?: { readonly kid: string; readonly enc: Uint8Array } | undefined;
+  readonly sealed?: { readonly kid: string; readonly enc: Uint8Array };
   readonly contentType?: string | undefined;
-  readonly number?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly algorithm?: string | undefined;
-  readonly return_card_metadata?: boolean | undefined;
-  readonly ttl?: string | undefined;
-  /** JSON text. */
-  readonly metadata?: string | undefined;
-  /** The type of the hosted form that sends the data; undefined for other senders. */
-  readonly form_type?: string | undefined;
 }
 
-/** Options of a new capture endpoint. */
-export interface CreateCaptureInput extends CreateEndpointInput {
-  readonly algorithm?: string | undefined;
-  /** The only item that it updates; undefined for an endpoint that stores items. */
-  readonly token?: string | undefined;
-  /** The reference of that item; without a token the default of its captures. */
-  readonly reference?: string | undefined;
-  readonly smart_parse?: boolean | undefined;
-  readonly overwrite?: boolean | undefined;
-  readonly require_sealed?: boolean | undefined;
-  /** The JSON text as sent, with a webhook or without; empty without a body. */
+/** Data sent to a capture endpoint, with its options. */
+type CaptureInput = EndpointAddress & CaptureQuery & CaptureBody;
+
+/** Options of a new capture endpoint. `body` is the JSON text as sent, with a webhook or without; empty without a body. */
+interface CreateCaptureInput extends CreateEndpointInput, CreateCaptureQuery {
   readonly body: Uint8Array;
 }
 
@@ -71,6 +58,40 @@ type SealedOpening = Parameters<Crypto['captureItem']>[0]['sealed'];
 interface ThreadInput {
   readonly rules: RuleSet;
   readonly sealed: SealedOpening;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** Webhooks of capture endpoints. */
+export class CaptureWebhooks {
+  constructor(
+    private readonly crypto: Crypto,
+    private readonly preparer: CallPreparer,
+    private readonly jobs: ProxyJobs,
+    private readonly randomId: RandomId,
+  ) {}
+
+  /** Returns the webhook of a new endpoint, empty without one. Rejects at an invalid field or with `destination_refused`. */
+  async check(account: Account, body: Uint8Array): Promise<Uint8Array> {
+    const order = await this.preparer.checkOrder(account, 'capture', body);
+    await this.preparer.vetOrder(account, order);
+    return order.facts.webhook === undefined ? NO_BYTES : order.bytes;
+  }
+
+  /** Accepts the report of a capture for delivery, once for the seed of an idempotent request. Rejects with `jobs_full`. */
+  async notify(
+    { requestId }: AccountContext,
+    { id: endpointId, key: { aid, kid }, records }: OpenEndpoint,
+    captured: CaptureWebhook,
+    seed: string | undefined,
+  ): Promise<void> {
+    const id = seed === undefined ? this.randomId() : jobIdOf('capture', seed);
+    const place = { aid, id: endpointId, kind: 'capture' } as const;
+    const { policy } = records;
+    const record = await this.crypto.reportCapture({ place, policy, report: { id, requestId, captured } });
+    const again = seed !== undefined;
+    await this.jobs.accept(aid, { id, kid, phase: 'tell', kind: 'capture', record, again });
+  }
 }
 
 /** Capture endpoints: a caller with the secret stores items under the key, or updates the one item of the endpoint. */
@@ -128,10 +149,7 @@ export class Captures {
     return this.endpoints.create(ctx, 'capture', common, own, order);
   }
 
-  /**
-   * Stores an item under the endpoint's key, or updates its item, once for an Idempotency-Key. Rejects as the authentication
-   * does.
-   */
+  /** Stores or updates an item, once for an Idempotency-Key. Rejects as the authentication does. */
   async use(ctx: RequestContext, input: CaptureInput): Promise<Repeatable<Captured>> {
     const endpoint = await this.auth.admit(ctx, 'capture', input);
     const owner = actFor(ctx, endpoint.account);
@@ -308,10 +326,7 @@ function rejectTokenOptions(options: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/**
- * Rejects an algorithm whose tokens keep digits of the number, if the creator of the endpoint may not see them, or with a sealed
- * body, which anyone who recorded it could send again to read them.
- */
+/** Rejects tokens that keep digits, for a creator who may not see them or a sealed body, which can be sent again. */
 function rejectDigits({ policy }: OpenEndpoint, { algorithm, sealed }: CaptureInput): void {
   if (algorithm === undefined || !keepsDigits(algorithm)) {
     return;

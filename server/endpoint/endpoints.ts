@@ -13,38 +13,29 @@ import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
-import type { Endpoint } from './schema.ts';
+import type { CreateEndpointQuery, Endpoint } from './schema.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
 
 /** Options of a new endpoint of either kind. */
-export interface CreateEndpointInput {
-  readonly user: string;
+export interface CreateEndpointInput extends CreateEndpointQuery {
   readonly passphrase: SecretBytes;
-  readonly unique_id?: string | undefined;
-  /** A duration such as `45m` or `P1D`; 24 hours if omitted. */
-  readonly ttl?: string | undefined;
-  readonly rules: readonly string[];
-  readonly return_card_metadata?: boolean | undefined;
 }
 
 /** A new endpoint with its secret, shown once. */
-export interface EndpointWithSecret extends Pick<Endpoint, 'url' | 'unique_id' | 'expires_at'> {
+export interface EndpointWithSecret {
+  readonly url: string;
+  readonly unique_id: string;
   readonly secret: Secret<string>;
+  readonly expires_at: string | null;
 }
 
 type Kind = EndpointPolicy['kind'];
 
-/** The members of a policy that only endpoints of one kind have. */
-type OwnPolicy = Pick<
-  EndpointPolicy,
-  'algorithm' | 'keeps' | 'maskFields' | 'mayReveal' | 'reference' | 'requiresSealed' | 'smartParse' | 'token'
->;
-
-type Sealed = EndpointRecords & {
+interface Sealed extends EndpointRecords {
   readonly secret: Secret<string>;
   readonly digest: string;
   readonly key: KeyHandle;
-};
+}
 
 const DEFAULT_TTL = '24h';
 /** The time that an unusable endpoint is kept, to answer the right secret with `endpoint_gone`. */
@@ -67,14 +58,14 @@ export class Endpoints {
   ) {}
 
   /**
-   * Creates an endpoint; `order` has its webhook. Rejects with `invalid_request`, `key_changed`, `endpoint_exists`, or as the
+   * Creates an endpoint. `own` has the members of its policy that only its kind has, `order` its webhook. Rejects with `invalid_request`, `key_changed`, `endpoint_exists`, or as the
    * unlock of the key does.
    */
   async create(
     ctx: AccountContext,
     kind: Kind,
     input: CreateEndpointInput,
-    own: OwnPolicy,
+    own: Partial<EndpointPolicy>,
     order: Uint8Array = NO_BYTES,
   ): Promise<EndpointWithSecret> {
     const { account } = ctx;
@@ -82,9 +73,12 @@ export class Endpoints {
     const seesAll =
       kind === 'capture' ? mayReveal(account) : account.credential === undefined || account.unmasked;
     const isMasked = seesAll ? undefined : true;
-    const { user, passphrase, rules, unique_id: id = this.randomId() } = input;
+    const { user, passphrase, rules = [], unique_id: id = this.randomId() } = input;
     const wantsCard = input.return_card_metadata ?? account.preferences.return_card_metadata;
-    const expiresAt = expiryOf(input.ttl ?? DEFAULT_TTL, this.now());
+    const expiresAt = endOf(input.ttl ?? DEFAULT_TTL, this.now());
+    if (expiresAt === undefined) {
+      throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
+    }
     const common = { kind, account: account.name, user, expiresAt, rules, wantsCard, isMasked, ...own };
     const sealed = await this.keys.withUnlocked<Sealed>(ctx, user, passphrase, async (key, blob) => {
       // The cached key may be older than a change at another server, however long ago.
@@ -104,11 +98,7 @@ export class Endpoints {
   }
 
   /** Returns the account's endpoints of this kind by key and id, or those of one key if `user` names it. */
-  async list(
-    ctx: AccountContext,
-    kind: Kind,
-    { user }: { readonly user?: string | undefined },
-  ): Promise<readonly Endpoint[]> {
+  async list(ctx: AccountContext, kind: Kind, user: string | undefined): Promise<readonly Endpoint[]> {
     const { aid } = ctx.account;
     const kid = user === undefined ? undefined : (await this.keys.find({ aid }, user)).kid;
     const entries = (await this.store.entries(aid)).filter(
@@ -122,14 +112,19 @@ export class Endpoints {
     return endpoints.sort(byUserThenId);
   }
 
-  /** Deletes an endpoint of either kind and releases its id. Rejects with `endpoint_not_found`. */
+  /** Deletes an endpoint and releases its id. Rejects with `endpoint_not_found`, or if the credential may not change it. */
   async remove(ctx: AccountContext, id: string): Promise<void> {
     const { aid } = ctx.account;
     const stored = isIdentifier(id) ? await this.store.read(id) : undefined;
     if (stored?.aid !== aid) {
       throw new VaultError('endpoint_not_found');
     }
-    await this.authorizeRemoval(ctx, id, stored);
+    if (ctx.account.credential !== undefined) {
+      const { policy } = stored;
+      const { kind, user } = await this.crypto.describeEndpoint({ place: { aid, id }, policy });
+      requireScope(ctx.account, `${kind}:write`);
+      requireKey(ctx.account, user);
+    }
     const change = await this.goneChange(id, stored);
     if (!(await this.store.removeNow(aid, await this.entryOf(id, stored), this.now()))) {
       throw new VaultError('endpoint_not_found');
@@ -143,7 +138,7 @@ export class Endpoints {
     return this.store.sweep(aid, this.now, (entry) => this.checkEntry(aid, entry));
   }
 
-  /** Whether the stored key has the generation of this one. */
+  /** Returns whether the stored key has the generation of this one. */
   private async isStored({ aid, user, kid, gen }: KeyHandle): Promise<boolean> {
     const stored = await this.keys.find({ aid }, user);
     return stored.kid === kid && stored.gen === gen;
@@ -196,19 +191,6 @@ export class Endpoints {
       ...(requiresSealed === true ? { require_sealed: true } : {}),
       expired: !stored.wrap || (expiresAt !== null && expiresAt <= this.now()),
     };
-  }
-
-  /** Rejects a credential without the scope for this kind of endpoint, or without its key. */
-  private async authorizeRemoval(
-    { account }: AccountContext,
-    id: string,
-    { aid, policy }: StoredEndpoint,
-  ): Promise<void> {
-    if (account.credential !== undefined) {
-      const { kind, user } = await this.crypto.describeEndpoint({ place: { aid, id }, policy });
-      requireScope(account, `${kind}:write`);
-      requireKey(account, user);
-    }
   }
 
   /** Returns the directory entry of an endpoint, by its policy, or by search if that does not open. */
@@ -266,14 +248,6 @@ export class Endpoints {
 /** Formats the expiry of an endpoint, ms since 1970; null if it never expires. */
 export function expiryText(ms: number | null): string | null {
   return ms === null ? null : formatExpiry(ms);
-}
-
-function expiryOf(ttl: string, now: number): number | null {
-  const end = endOf(ttl, now);
-  if (end === undefined) {
-    throw new VaultError('invalid_request', { field: 'query.ttl', expected: DURATION_EXPECTED });
-  }
-  return end;
 }
 
 function urlOf(kind: Kind, id: string): string {

@@ -51,8 +51,7 @@ const ExpiresAt = Type.Union(
 /** The mark of an endpoint that only accepts sealed bodies. */
 const RequireSealed = Type.Optional(Type.Literal(true, { description: 'Only sealed bodies are taken.' }));
 
-/** The members of a query that creates an endpoint. */
-const CREATE_MEMBERS = {
+const CreateEndpointQuery = Type.Object({
   user: User,
   unique_id: Type.Optional(NewUniqueId),
   ttl: Type.Optional(
@@ -65,7 +64,9 @@ const CREATE_MEMBERS = {
   ),
   rules: Type.Optional(RuleIds),
   return_card_metadata: CardMetadataFlag,
-};
+});
+/** The options of a new endpoint of either kind. */
+export type CreateEndpointQuery = Static<typeof CreateEndpointQuery>;
 
 export const EndpointListQuery = Type.Object({ user: Type.Optional(User) });
 
@@ -94,7 +95,7 @@ export const EndpointList = Type.Array(Endpoint, {
 });
 
 export const CreateCaptureQuery = Type.Object({
-  ...CREATE_MEMBERS,
+  ...CreateEndpointQuery.properties,
   algorithm: Type.Optional(Algorithm),
   reference: Type.Optional({
     ...Reference,
@@ -127,6 +128,7 @@ export const CreateCaptureQuery = Type.Object({
     }),
   ),
 });
+export type CreateCaptureQuery = Static<typeof CreateCaptureQuery>;
 
 export const CaptureEndpoint = Type.Object(
   {
@@ -215,6 +217,7 @@ export const CaptureQuery = Type.Object({
   form_type: Type.Optional(FormType),
   ...FACTS,
 });
+export type CaptureQuery = Static<typeof CaptureQuery>;
 
 export const Captured = Type.Object(
   {
@@ -239,7 +242,7 @@ export const CaptureWebhook = Type.Object(
 export type CaptureWebhook = Static<typeof CaptureWebhook>;
 
 export const CreateRetrieveQuery = Type.Object({
-  ...CREATE_MEMBERS,
+  ...CreateEndpointQuery.properties,
   token: Type.Optional({ ...Token, description: 'Limits the scope of the endpoint to this token.' }),
   reference: Type.Optional({
     ...Reference,
@@ -247,6 +250,7 @@ export const CreateRetrieveQuery = Type.Object({
   }),
   mask_fields: Type.Optional(MaskFields),
 });
+export type CreateRetrieveQuery = Static<typeof CreateRetrieveQuery>;
 
 export const RetrieveEndpoint = Type.Object(
   {
@@ -280,3 +284,4 @@ export const RetrieveQuery = Type.Object({
     description: 'The type of hosted form that displays the data; the action log then has the source `form`.',
   }),
 });
+export type RetrieveQuery = Static<typeof RetrieveQuery>;
