@@ -59,13 +59,13 @@ export function createApp(parts: AppParts, extent: Extent = 'all'): Elysia {
   mountRoutes(app, isAll ? ROUTES : ROUTES.filter(isPublic), parts, parts);
   const pages = [
     ...operatorPages(parts),
-    ...landingPages(parts.formPages.gallery),
+    ...landingPages(parts.formPages.options.gallery),
     documentPage(parts.http),
     ...guidePages(),
     ...consolePages(parts.http),
-    ...formBundlePages(parts),
-    ...elementPages(parts),
-    ...formGalleryPages(parts),
+    ...formBundlePages(parts.formPages),
+    ...elementPages(parts.http, parts.formPages),
+    ...formGalleryPages(parts.formPages),
     ...sdkPages(),
   ];
   mountPages(app, isAll ? pages : pages.filter((page) => page.isPublic === true), parts);

@@ -11,11 +11,15 @@ import type { CreateFormQuery, FormSettings, FormTypeName, ShownFormSettings } f
 import { checkFormSettings } from './settings.ts';
 import type { FormStore, StoredForm } from './store.ts';
 
-/** A hosted form with its settings. */
-export interface HostedForm {
-  readonly id: string;
+/** The stored content of a form. */
+export interface FormContent {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
+}
+
+/** A hosted form. */
+export interface HostedForm extends FormContent {
+  readonly id: string;
 }
 
 /** Forms that a list reads ahead: one can have most of a megabyte. */
@@ -27,10 +31,7 @@ const BUILT_IN: ReadonlyMap<string, HostedForm> = new Map(
   (['pcd', 'ach'] as const).map((name) => [name, { id: name, form_type: name, settings: {} }]),
 );
 
-/**
- * Manages hosted forms: named settings of pages that any browser may load. They are encrypted, since they contain code of
- * their owner.
- */
+/** Manages hosted forms: settings of public pages. They are encrypted, since they contain code of their owner. */
 export class HostedForms {
   constructor(
     private readonly store: FormStore,
@@ -114,12 +115,7 @@ export class HostedForms {
   }
 
   /** Validates settings and encrypts them as those of a form. Rejects with `invalid_request`. */
-  private async seal(
-    aid: string,
-    id: string,
-    form_type: FormTypeName,
-    given: FormSettings,
-  ): Promise<{ readonly form: HostedForm; readonly sealed: Uint8Array }> {
+  private async seal(aid: string, id: string, form_type: FormTypeName, given: FormSettings) {
     const settings = checkFormSettings(form_type, given, this.settings.environment);
     const plaintext = encoder.encode(JSON.stringify({ form_type, settings }));
     const sealed = await this.crypto.sealRecord({ place: placeOf(aid, id), plaintext });
@@ -157,7 +153,7 @@ export class HostedForms {
     const opened = decoder.decode(
       await this.crypto.openRecord({ place: placeOf(aid, id), record: settings }),
     );
-    return { id, ...(JSON.parse(opened) as Omit<HostedForm, 'id'>) };
+    return { id, ...(JSON.parse(opened) as FormContent) };
   }
 
   private async *readAll(aid: string, show: (form: HostedForm) => object): AsyncGenerator<readonly object[]> {
@@ -173,7 +169,7 @@ function placeOf(aid: string, id: string) {
   return { purpose: 'record', account: aid, kind: 'form', path: [id] } as const;
 }
 
-/** Whether a form is the one of an entry: directories are not encrypted, and may name the forms of others. */
+/** Returns whether a form is the one of an entry: directories are not encrypted, and may name the forms of others. */
 function isEntered(aid: string, nonce: string, stored: StoredForm | undefined): stored is StoredForm {
   return stored?.nonce === nonce && stored.aid === aid;
 }

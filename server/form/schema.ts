@@ -1,4 +1,5 @@
 import {
+  type SchemaOptions,
   type Static,
   type TNull,
   type TOptional,
@@ -43,13 +44,16 @@ const COLOUR =
 const TEXT_CHARACTERS_MAX = 90_000;
 const LOGO_CHARACTERS_MAX = 360_000;
 
-function literals<const Literals extends readonly string[]>(list: Literals, description: string) {
-  return Type.Unsafe<Literals[number]>(
-    Type.Union(
-      list.map((word) => Type.Literal(word)),
-      { description },
-    ),
+/** A text of a fixed list. */
+export function literals<const Literals extends readonly string[]>(
+  list: Literals,
+  options: SchemaOptions & { readonly default?: Literals[number] } = {},
+) {
+  const union = Type.Union(
+    list.map((word) => Type.Literal(word)),
+    options,
   );
+  return Type.Unsafe<Literals[number]>(union);
 }
 
 function flag(description: string) {
@@ -91,7 +95,7 @@ const FIELD_OPTION = {
 };
 
 const THEME = {
-  style: literals(['vault', 'modern'], 'The base style. Default: `vault`.'),
+  style: literals(['vault', 'modern'], { description: 'The base style. Default: `vault`.' }),
   primary_color: colour('the button and of the focused field'),
   card_primary_color: colour('the sample card'),
   card_shadow_color: colour("the sample card's shadow"),
@@ -137,10 +141,10 @@ const AdditionalField = Type.Object(
     ),
     required: Type.Optional(flag('Whether the field must be filled in. Default: false.')),
     type: Type.Optional(
-      literals(
-        ADDITIONAL_TYPES,
-        'What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.',
-      ),
+      literals(ADDITIONAL_TYPES, {
+        description:
+          'What is typed: it decides the keyboard, autofill and the check. `select` needs `options`; `country` lists countries by their ISO 3166-1 codes; `checkbox` stores `true`. Default: `text`.',
+      }),
     ),
     options: Type.Optional(
       Type.Array(
@@ -170,10 +174,10 @@ const OWN = {
   error_callback: code(
     'A JavaScript function that is called with `{ status, code, error }` if the data was not stored.',
   ),
-  display_mode: literals(
-    ['standalone', 'embedded'],
-    '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
-  ),
+  display_mode: literals(['standalone', 'embedded'], {
+    description:
+      '`standalone` (default) is a complete page; `embedded` has no background and no frame, and a heading only if `title` is set.',
+  }),
   force_keypad: flag('Whether digits can only be entered with an on-screen keypad in random order.'),
   hide_card: flag('Whether the sample card is hidden.'),
   highlight_fields: flag(
@@ -181,7 +185,9 @@ const OWN = {
   ),
   disable_luhn: flag('Turns off all validation.'),
   strip_spaces: flag('Whether the card number is sent without spaces.'),
-  locale: literals(FORM_LOCALES, 'The language of the form. Default: the language of the browser.'),
+  locale: literals(FORM_LOCALES, {
+    description: 'The language of the form. Default: the language of the browser.',
+  }),
   frame_ancestors: Type.Array(
     Type.String({
       maxLength: 300,
@@ -200,10 +206,9 @@ const OWN = {
     description:
       'Where a form that was opened by itself goes after the data was stored, with `token` and `reference` as parameters. Its origin must be one of `frame_ancestors`.',
   }),
-  color_mode: literals(
-    ['light', 'dark', 'auto'],
-    '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
-  ),
+  color_mode: literals(['light', 'dark', 'auto'], {
+    description: '`light` (default) or `dark` colours; `auto` follows the preference of the user.',
+  }),
 };
 
 /** Lets every member be null, which means the same as leaving it out. */
@@ -379,7 +384,7 @@ export interface PageConfig {
   /** The base URL of the API, without `/v1`. */
   readonly api: string;
   readonly testing: boolean;
-  readonly title?: string;
+  readonly title?: string | undefined;
   readonly settings: PageSettings;
-  readonly visit?: PageVisit;
+  readonly visit?: PageVisit | undefined;
 }

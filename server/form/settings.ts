@@ -179,10 +179,7 @@ const TEXT_BYTES_MAX = 65_536;
 const LOGO_BYTES_MAX = 262_144;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * The bytes of a text in standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too
- * long.
- */
+/** Decodes standard base64 (RFC 4648), which may contain line breaks. Undefined if it is invalid or too long. */
 function decodeBase64(text: string, bytesMax: number): Uint8Array | undefined {
   try {
     const bytes = Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' });
@@ -227,10 +224,7 @@ function imageType(bytes: Uint8Array): string | undefined {
   return known?.[0] ?? (SVG.test(head) ? 'image/svg+xml' : undefined);
 }
 
-/**
- * The data: URL of an image of at most 256 KB in base64. Its first bytes determine the type. Undefined if it is no
- * known image.
- */
+/** The data: URL of an image of at most 256 KB in base64, with the type of its first bytes. Undefined for other bytes. */
 export function logoUrl(text: string): string | undefined {
   const bytes = decodeBase64(text, LOGO_BYTES_MAX);
   const type = bytes && imageType(bytes);
