@@ -30,12 +30,7 @@ export interface SecurityEvent {
   readonly change?: RecordChange | undefined;
 }
 
-/** The last of some events, and their number. */
-interface Counted {
-  readonly event: SecurityEvent;
-  readonly count: number;
-}
-
+/** Rejections that are counted together. */
 interface Group {
   /** Entries that were written, each for one event. */
   written: number;
@@ -76,10 +71,7 @@ export class Audit {
     }
   }
 
-  /**
-   * Records a rejection with the next `writeSoon`, where the time of writing its entry would reveal the account. Such an
-   * event is lost when the process dies. A promise of an event must not reject.
-   */
+  /** Records a rejection with the next `writeSoon`, so that its time does not reveal the account. Must not reject. */
   recordSoon(event: SecurityEvent | Promise<SecurityEvent>): void {
     const timeMs = this.now();
     if (event instanceof Promise) {
@@ -124,18 +116,15 @@ export class Audit {
   }
 }
 
-/**
- * Counts the rejections of this process, so that a caller whose requests are rejected does not fill the store with
- * entries. Successes are not limited: they cost their caller more than the vault.
- */
+/** Counts rejections, so that they do not fill the store. Successes are not limited: they cost their caller more. */
 class Flood {
   private window: Window | undefined;
   /** Counts of windows that are over. */
-  private over: Counted[] = [];
+  private over: Group[] = [];
 
   constructor(private readonly now: Clock) {}
 
-  /** Whether the event gets an entry of its own now; otherwise it is counted. */
+  /** Returns whether the event gets a separate entry now; otherwise it is counted. */
   admits(event: SecurityEvent): boolean {
     if (event.outcome === 'success') {
       return true;
@@ -155,7 +144,7 @@ class Flood {
   }
 
   /** Returns the counts of windows that are over, or of all windows, once. */
-  take(all = false): readonly Counted[] {
+  take(all = false): readonly Group[] {
     this.currentWindow();
     if (all) {
       this.close();

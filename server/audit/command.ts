@@ -1,7 +1,7 @@
 import type { Accounts } from '../account/accounts.ts';
 import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
 import { readTextFile } from '../cli/file.ts';
-import { checkSigningKey, SIGNING_KEY } from '../cli/operator.ts';
+import { checkSigningKey, existing, SIGNING_KEY } from '../cli/operator.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ServiceSettings } from '../core/settings.ts';
 import type { Crypto } from '../crypto/client.ts';
@@ -32,10 +32,7 @@ const EXPORT = {
 } as const;
 
 /** The time of an option, ms since 1970; rejects an invalid one. */
-function timeOf(
-  name: 'after' | 'before',
-  options: Pick<Values<typeof EXPORT>, 'after' | 'before'>,
-): number | undefined {
+function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): number | undefined {
   const text = options[name];
   const time = text === undefined ? undefined : parseFilterTime(text);
   if (text !== undefined && time === undefined) {
@@ -52,16 +49,9 @@ interface AccountNeeds {
 /** The account whose log is exported; empty for the log of the operator. */
 async function aidOf(
   { accounts }: AccountNeeds,
-  { account, 'account-id': id = '' }: Pick<Values<typeof EXPORT>, 'account' | 'account-id'>,
+  { account, 'account-id': id = '' }: Values<typeof EXPORT>,
 ): Promise<string> {
-  if (account === undefined) {
-    return id;
-  }
-  const found = await accounts.identify(account);
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found.aid;
+  return account === undefined ? id : existing(await accounts.identify(account)).aid;
 }
 
 /** `vault audit export`. Reading a log is itself recorded (PCI DSS 10.2.1.3). */
@@ -163,10 +153,6 @@ async function checkpointsOf(path: string | undefined) {
   };
 }
 
-function describeHeads(heads: HeadsReport | undefined): string {
-  return heads?.fault === undefined ? String(heads?.logs ?? 0) : HEADS_DESCRIPTIONS[heads.fault];
-}
-
 /** One row per log. */
 function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, string>): Table {
   return {
@@ -177,7 +163,7 @@ function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, strin
       String(last),
       String(checkpoints),
       fault === undefined ? 'valid' : `entry ${fault.sequence} ${DESCRIPTIONS[fault.reason]}`,
-      describeHeads(item_logs),
+      item_logs?.fault === undefined ? String(item_logs?.logs ?? 0) : HEADS_DESCRIPTIONS[item_logs.fault],
     ]),
   };
 }
@@ -191,8 +177,7 @@ interface VerifyNeeds extends AccountNeeds {
   readonly now: Clock;
 }
 
-/** `vault audit verify`. Exit code 1 if a log, or what is recorded of item logs, is damaged, truncated or does not match a
- * checkpoint. */
+/** `vault audit verify`. Exit code 1 if a log, or the record of item logs, is damaged, truncated or unlike a checkpoint. */
 const verifyAudit = defineCommand({
   words: ['audit', 'verify'],
   options: {
@@ -215,15 +200,11 @@ const verifyAudit = defineCommand({
     const keptSince = retention === 0 ? 0 : now() - retention;
     const shown = progress('Verifying', 'logs', chains.length);
     const names = new Map((await accounts.list()).map(({ aid, name }) => [aid, name]));
-    const verifyOne = async (aid: string): Promise<LogReport> => {
-      const report = await auditVerifier.verify(aid, given, keptSince);
-      return names.has(aid)
-        ? { ...report, item_logs: await verifyHeads(headsStore, crypto, aid, heads) }
-        : report;
-    };
     const reports: LogReport[] = [];
     for (const aid of chains) {
-      reports.push(await verifyOne(aid));
+      const report = await auditVerifier.verify(aid, given, keptSince);
+      const item_logs = names.has(aid) && (await verifyHeads(headsStore, crypto, aid, heads));
+      reports.push(item_logs ? { ...report, item_logs } : report);
       shown.at(reports.length);
     }
     shown.end();
@@ -239,8 +220,8 @@ const auditKey = defineCommand({
   summary: 'Prints the public key for the signatures of checkpoints of security logs.',
   opens: 'vault',
   async run(_call, { crypto }: { readonly crypto: Crypto }) {
-    const pem = await crypto.auditKey();
-    return { data: { public_key: pem }, shown: pem.trimEnd() };
+    const public_key = await crypto.auditKey();
+    return { data: { public_key }, shown: public_key.trimEnd() };
   },
 });
 

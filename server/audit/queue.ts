@@ -20,7 +20,7 @@ interface Waiting {
   readonly event: AuditEvent;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-  /** Whether it has failed, and is kept until Redis is available again. */
+  /** True after a failure: it is kept until Redis is available again. */
   isKept: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Line {
 }
 
 /**
- * Queues events for their chains. Those of one chain that arrive while an append is in flight are appended together. An
+ * Queues events for their chains. Events of one chain that arrive while an append is in flight are appended together. An
  * append names the head that it follows and the number of its batch: a server that lost a race with another one seals the
  * batch anew, and a batch whose reply was lost is never written twice.
  */

@@ -40,10 +40,7 @@ export type AppendResult =
 export class AuditStore {
   constructor(private readonly redis: RedisLink) {}
 
-  /**
-   * Appends a batch if the chain still has the head `seen`. A repeated batch is reported as appended and not written
-   * again.
-   */
+  /** Appends a batch if the chain still has the head `seen`. A repeated batch is not written again. */
   async append(aid: string, batch: AuditBatch): Promise<AppendResult> {
     const { seen = '', writer, number, head, first, entries } = batch;
     const args = [seen, writer, number, head, first, ...entries];
@@ -61,11 +58,17 @@ export class AuditStore {
 
   /** Reads entries by sequence number; undefined for missing ones. */
   async read(aid: string, sequences: readonly number[]): Promise<readonly (Buffer | undefined)[]> {
-    if (sequences.length === 0) {
-      return [];
-    }
     const found = asList(await this.redis.command('HMGET', [redisKeys.auditChain(aid), ...sequences]));
     return found.map(asOptionalBytes);
+  }
+
+  /** Reads consecutive entries, upwards or downwards, from `from` to `to` or until one is missing. */
+  async readRun(aid: string, from: number, to: number): Promise<readonly Buffer[]> {
+    const step = Math.sign(to - from);
+    const sequences = Array.from({ length: Math.abs(to - from) + 1 }, (_, i) => from + i * step);
+    const entries = await this.read(aid, sequences);
+    const gap = entries.indexOf(undefined);
+    return entries.slice(0, gap < 0 ? entries.length : gap).filter((entry) => entry !== undefined);
   }
 
   /** Removes the entries `first` to `last`; false if the start is not the one that was read. */

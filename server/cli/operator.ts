@@ -36,16 +36,20 @@ export function checkAccount({ account }: Values<typeof ACCOUNT>): void {
   }
 }
 
+/** Returns what was found of an account. Throws an error for undefined. */
+export function existing<Found>(found: Found | undefined): Found {
+  if (found === undefined) {
+    throw new CommandError('No account has this name.', 1);
+  }
+  return found;
+}
+
 /** Returns the account that a command acts for. */
 export async function accountOf(
   { accounts }: { readonly accounts: Accounts },
   { account = '' }: Values<typeof ACCOUNT>,
 ): Promise<Account> {
-  const found = await accounts.lookUp(account);
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found;
+  return existing(await accounts.lookUp(account));
 }
 
 /** Returns the context of a request of the operator for an account. */
