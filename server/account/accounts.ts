@@ -107,10 +107,9 @@ export class Accounts {
   /** Lists all accounts in the order of their names. */
   async list(): Promise<readonly AccountInfo[]> {
     const found = await this.store.list();
-    const infos = await Promise.all(
+    return Promise.all(
       found.map(async ({ name, record }) => toAccountInfo(name, await this.records.open(name, record))),
     );
-    return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Returns the id of the account of this name, and the revision of its record, which may be an older copy. */
@@ -120,10 +119,7 @@ export class Accounts {
     return aid === undefined ? undefined : { aid, revision };
   }
 
-  /**
-   * Changes the given rights, on every server at once; undefined for an unknown name. `acceptsOlder`: a record that is older
-   * than its newest change becomes the newest, with all its members.
-   */
+  /** Changes the given rights on every server; undefined for an unknown name. `acceptsOlder`: see `AccountRecords.change`. */
   async set(
     name: string,
     { unmasked, paying, hosts }: AccountSettings,

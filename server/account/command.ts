@@ -1,5 +1,6 @@
-import { type CommandCall, CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
-import { encodeSecret, type Secret } from '../core/secret.ts';
+import { CommandError, defineCommand, type Table, type Values } from '../cli/command.ts';
+import { existing } from '../cli/operator.ts';
+import { encodeSecret } from '../core/secret.ts';
 import { isCredentialId } from '../domain/account.ts';
 import { isHostPattern } from '../domain/text/network.ts';
 import type { Accounts } from './accounts.ts';
@@ -24,7 +25,7 @@ const SETTINGS = {
   },
 } as const;
 
-function checkName({ argument }: Pick<CommandCall, 'argument'>): void {
+function checkName({ argument }: { readonly argument: string }): void {
   if (!NAME.test(argument)) {
     throw new CommandError('NAME must be 1 to 128 characters from A-Z a-z 0-9 . _ @ -', 2);
   }
@@ -58,14 +59,8 @@ function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SET
 }
 
 /** An account as JSON, without internal ids. */
-function dataOf({ name, unmasked, paying, hosts, created_at }: AccountInfo) {
-  return {
-    name,
-    unmasked,
-    paying,
-    hosts,
-    created_at,
-  };
+function dataOf({ aid: _, ...shown }: AccountInfo) {
+  return shown;
 }
 
 /** Accounts as a table; the columns match those of the help text. */
@@ -83,17 +78,7 @@ function tableOf(accounts: readonly AccountInfo[]): Table {
   };
 }
 
-/** Rejects an account that does not exist. */
-function existing<Found>(found: Found | undefined): Found {
-  if (found === undefined) {
-    throw new CommandError('No account has this name.', 1);
-  }
-  return found;
-}
-
-/**
- * `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2).
- */
+/** `vault account create NAME`. The generated password is printed once and not stored in plain text (PCI DSS 8.3.2). */
 const createAccount = defineCommand({
   words: ['account', 'create'],
   argument: 'NAME',
@@ -165,13 +150,6 @@ const setAccount = defineCommand({
   },
 });
 
-/** Sets a generated password; sign-ins with the old one fail from then on. */
-async function replacePassword({ accounts }: Needs, name: string): Promise<Secret<string>> {
-  const password = await accounts.makePassword();
-  const isSet = await accounts.setPassword(name, encodeSecret(password), 'generated');
-  return existing(isSet ? password : undefined);
-}
-
 /** `vault account password NAME`. */
 const setPassword = defineCommand({
   words: ['account', 'password'],
@@ -182,8 +160,10 @@ const setPassword = defineCommand({
   audit: { action: 'password.change', account: true },
   opens: 'vault',
   check: checkName,
-  async run({ argument: name }, needs: Needs) {
-    const password = (await replacePassword(needs, name)).expose();
+  async run({ argument: name }, { accounts }: Needs) {
+    const generated = await accounts.makePassword();
+    const isSet = await accounts.setPassword(name, encodeSecret(generated), 'generated');
+    const password = existing(isSet ? generated : undefined).expose();
     return { data: { name, password }, shown: `The new password of ${name}, shown only once:\n${password}` };
   },
 });

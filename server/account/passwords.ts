@@ -14,7 +14,7 @@ const OVERLAP_MS_MAX = 7 * 24 * 60 * 60 * 1_000;
 /** `generated`: by the vault, with 256 bits of randomness. */
 export type PasswordOrigin = 'generated' | 'chosen';
 
-/** The hash and the record that stand for an account that does not exist. */
+/** The hash and the record of an account that does not exist. */
 interface Decoy {
   readonly phc: string;
   readonly record: Uint8Array;
@@ -43,8 +43,8 @@ export class Passwords {
    * Returns the hash that a password matches; undefined for a wrong password or without an account. The cost depends on the
    * form of the password: one of the form of a generated password is verified by a keyed hash, any other is stretched once,
    * with or without an account, so that the time of a reply does not reveal which names exist. It is higher only for accounts
-   * that have chosen a password of the generated form, that have not signed in since their records tell the form, or whose
-   * replaced chosen password is still valid.
+   * with a chosen password of the generated form, with a record that does not name the form yet, or with a replaced chosen
+   * password that is still valid.
    */
   async check(
     known: KnownAccount | undefined,
@@ -79,11 +79,7 @@ export class Passwords {
    * password to a record, after `proof` was right; returns the account with its new hash. If that fails, the next sign-in
    * retries.
    */
-  async upgrade(
-    known: KnownAccount,
-    proof: string,
-    password: SecretBytes,
-  ): Promise<{ readonly known: KnownAccount; readonly proof: string }> {
+  async upgrade(known: KnownAccount, proof: string, password: SecretBytes) {
     const better = proof === known.phc ? await this.betterHash(known, password) : undefined;
     if (better === undefined) {
       return { known, proof };

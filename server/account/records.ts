@@ -48,12 +48,8 @@ export interface AccountInfo extends Rights {
 }
 
 /** An account with the bytes of its record. */
-export interface KnownAccount {
+export interface KnownAccount extends PasswordHash {
   readonly record: Buffer;
-  readonly phc: string;
-  /** As in its record. */
-  readonly stretched: boolean | undefined;
-  /** As in its record. */
   readonly former: FormerPassword | undefined;
   readonly revision: number;
   readonly account: Account;
@@ -129,7 +125,7 @@ export class AccountRecords {
     return fresh;
   }
 
-  /** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
+  /** Opens a record as `openAccount` does. */
   open(name: string, record: Uint8Array): Promise<AccountRecord> {
     return openAccount(this.crypto, name, record);
   }
@@ -228,7 +224,7 @@ export class AccountRecords {
     }
   }
 
-  /** Reports an older record in the account's security log. Nobody can sign in to the account until it is repaired. */
+  /** Reports an older record in the account's security log. Sign-ins to the account fail until it is repaired. */
   private recordRollback(name: string, aid: string): Promise<void> {
     return this.audit.record({
       ...{ aid, action: 'sign_in', outcome: 'record_rolled_back', actor: 'vault', object: `account/${name}` },
@@ -238,11 +234,7 @@ export class AccountRecords {
 }
 
 /** Opens the sealed record of an account of this name. Rejects with `integrity_failed` for any other bytes. */
-export async function openAccount(
-  crypto: Pick<Crypto, 'openRecord'>,
-  name: string,
-  record: Uint8Array,
-): Promise<AccountRecord> {
+export async function openAccount(crypto: Crypto, name: string, record: Uint8Array): Promise<AccountRecord> {
   const opened = await crypto.openRecord({ place: placeOf(name), record });
   return JSON.parse(decoder.decode(opened)) as AccountRecord; // The record is authenticated.
 }

@@ -82,10 +82,7 @@ export class SignIns {
     this.verified = createMemory(REMEMBERED_MAX, REMEMBERED_MS, now);
   }
 
-  /**
-   * Starts the sign-in of a request by its Authorization header: the record of an account whose credentials were verified
-   * lately is read while the body arrives. `signIn` ends it.
-   */
+  /** Starts a sign-in by its Authorization header: a verified account is read while the body arrives. `signIn` ends it. */
   recall(ip: string, header: Secret<string>): Recalled {
     const digest = this.crypto.digestSecret(ip, header);
     const earlier = this.verified.get(digest);
@@ -99,10 +96,7 @@ export class SignIns {
     return { digest, proof, assumed: this.lastKnown(earlier), known };
   }
 
-  /**
-   * Lets the request act for the account that its credentials were right for last, while that is confirmed; undefined when
-   * nothing can be assumed. The request must call `confirmAccount`.
-   */
+  /** Lets a request act for a remembered account while that is confirmed, by `confirmAccount`; undefined without one. */
   assumeAccount(ctx: RequestContext, { assumed, proof, known }: Recalled): AccountContext | undefined {
     if (assumed === undefined || known === undefined) {
       return undefined;
@@ -230,10 +224,7 @@ export class SignIns {
     }
   }
 
-  /**
-   * Records a rejection. The reply waits neither for the entry nor for finding its account: the time of that would reveal in
-   * which log it is, and so whether the account exists.
-   */
+  /** Records a rejection later than the reply, whose time would otherwise reveal whether the account exists. */
   private recordRejection(
     ctx: RequestContext,
     name: string,

@@ -1,6 +1,5 @@
 import type { RuleSet } from '../../workers/jobs/rule/jobs.ts';
 import type { SentFacts } from '../../workers/jobs/vault/jobs.ts';
-import { preferredLimit } from '../account/preference-values.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Cursors } from '../core/cursors.ts';
 import { VaultError } from '../core/errors.ts';
@@ -160,7 +159,7 @@ export class Vault {
     // The item may have been deleted and stored again since the cursor was made: then its log is shorter.
     const asked = next_token === undefined ? logLength : Number(this.cursors.verify(scope, next_token));
     const from = Math.min(asked, logLength);
-    const limit = preferredLimit(account.preferences, input.limit, LOG_LIMIT);
+    const limit = input.limit ?? account.preferences.default_limit ?? LOG_LIMIT;
     const to = limit < 0 ? 1 : Math.max(1, from - limit + 1);
     const entries: LogEntry[] = [];
     for (let newest = from; newest >= to; newest -= LOG_STEP) {

@@ -61,7 +61,9 @@ export class Credentials {
     const sealed = await sealCredential(this.crypto, { aid, id }, record);
     await this.store.point(digest, aid, id, this.now());
     let outcome = await this.store.create(aid, id, sealed);
-    if (outcome === 'full' && (await this.removeExpired(aid))) {
+    const isExpired = ({ expiresAtMs = Number.POSITIVE_INFINITY }: CredentialRecord): boolean =>
+      expiresAtMs + KEPT_MS < this.now();
+    if (outcome === 'full' && (await this.removeWhere(aid, isExpired)) > 0) {
       outcome = await this.store.create(aid, id, sealed);
     }
     if (outcome !== 'ok') {
@@ -91,14 +93,8 @@ export class Credentials {
     return shownOf(id, record, lastUsedMs);
   }
 
-  /**
-   * Removes a credential, on every server at once; undefined if it does not exist. Rejects with `not_allowed` if it exceeds the
-   * limits of the caller.
-   */
-  async remove(
-    account: Account,
-    id: string,
-  ): Promise<{ readonly change: RecordChange | undefined } | undefined> {
+  /** Removes a credential, on every server at once; undefined for an unknown one. Rejects with `not_allowed`. */
+  async remove(account: Account, id: string) {
     const name = { aid: account.aid, id };
     const sealed = isCredentialId(id) ? await this.store.read(account.aid, id) : undefined;
     if (sealed === undefined) {
@@ -109,10 +105,7 @@ export class Credentials {
     return (await this.end(name, record)) ? { change: record && changeOf(id, record, true) } : undefined;
   }
 
-  /**
-   * Gives a credential a new secret. The previous one stays valid for `overlapMs`, any other ends. Rejects with
-   * `credential_not_found`, or with `not_allowed` if the credential exceeds the limits of the caller.
-   */
+  /** Replaces a secret, which stays valid for `overlapMs`. Rejects with `credential_not_found` or `not_allowed`. */
   async roll(account: Account, id: string, overlapMs: number | undefined): Promise<CredentialWithSecret> {
     const { aid } = account;
     const name = { aid, id };
@@ -152,21 +145,13 @@ export class Credentials {
     }
   }
 
-  private async makeSecret(): Promise<{ readonly secret: Secret<string>; readonly digest: string }> {
+  private async makeSecret() {
     const random = await this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
     const secret = random.map((text) => `${SECRET_PREFIX}${text}`);
     return { secret, digest: this.crypto.digestCredential(secret) };
   }
 
-  /** Removes credentials that expired long ago; returns whether there were any. */
-  private async removeExpired(aid: string): Promise<boolean> {
-    const removed = await this.removeWhere(
-      aid,
-      ({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs + KEPT_MS < this.now(),
-    );
-    return removed > 0;
-  }
-
+  /** Removes credentials and returns their number. */
   private async removeWhere(aid: string, isUnwanted: (record: CredentialRecord) => boolean): Promise<number> {
     let removed = 0;
     for (const { id, record } of await this.store.readAll(aid)) {
@@ -191,9 +176,7 @@ export class Credentials {
   }
 
   /** Reads a credential as it is stored. Rejects with `credential_not_found`. */
-  private async readStored(
-    name: CredentialName,
-  ): Promise<{ readonly sealed: Buffer; readonly record: CredentialRecord }> {
+  private async readStored(name: CredentialName) {
     const sealed = isCredentialId(name.id) ? await this.store.read(name.aid, name.id) : undefined;
     if (sealed === undefined) {
       throw new VaultError('credential_not_found');
@@ -201,7 +184,7 @@ export class Credentials {
     return { sealed, record: await openCredential(this.crypto, name, sealed) };
   }
 
-  /** Whether a digest leads to no credential, or to one with other secrets. Nothing is known of a damaged record. */
+  /** Returns whether a digest leads to no credential, or to one with other secrets. A damaged record may have it. */
   private async isDangling({ digest, aid, id }: CredentialPointer): Promise<boolean> {
     const sealed = await this.store.read(aid, id);
     const opened = sealed && openCredential(this.crypto, { aid, id }, sealed);
@@ -268,10 +251,7 @@ function changeOf(id: string, { secrets }: CredentialRecord, isGone: boolean): R
   return { kind: 'credential', id, digest: stateOfSecret(secrets[0]?.digest ?? ''), isGone };
 }
 
-/**
- * The record of a new credential; limits that are not given are those of the caller. Throws an error if it exceeds the rights
- * of the account or the limits of the caller.
- */
+/** Makes a record with the given limits or those of the caller. Throws an error if it exceeds the rights of the caller. */
 function recordOf(account: Account, input: CreateCredential, digest: string, now: number): CredentialRecord {
   const own = limitsOfCaller(account);
   const expiresAtMs = input.expires_in === undefined ? own?.expiresAtMs : expiryOf(input.expires_in, now);
@@ -296,10 +276,7 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
   return record;
 }
 
-/**
- * Rejects a change of another credential that exceeds the limits of the caller. A damaged record, whose limits are unknown, can
- * only be changed by the account.
- */
+/** Rejects a change of another credential beyond the limits of the caller. Those of a damaged record are unknown. */
 function requireWithin(account: Account, id: string, record: CredentialRecord | undefined): void {
   const own = limitsOfCaller(account);
   if (own === undefined || account.credential?.id === id) {

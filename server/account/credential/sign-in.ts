@@ -40,7 +40,7 @@ interface KnownCredential extends SignedInAccount {
   readonly sealed: Buffer;
   readonly record: CredentialRecord;
   readonly owner: SignedInAccount;
-  /** The account with the rights that the credential leaves of its own. */
+  /** The account with the rights of the credential. */
   readonly account: Account;
 }
 
@@ -64,10 +64,7 @@ export class CredentialSignIn {
     this.noted = createMemory(CACHED_MAX, NOTED_MS, now);
   }
 
-  /**
-   * Verifies the secret of a credential. It has 256 random bits, so guesses are neither slowed down nor counted. A success is
-   * logged before the caller learns of it, a rejection soon after.
-   */
+  /** Verifies a secret. It has 256 random bits: guesses are not counted. A success is logged at once, a rejection later. */
   async verify(
     { ip, userAgent, requestId }: RequestContext,
     { id, secret }: CredentialSecret,
@@ -109,10 +106,7 @@ export class CredentialSignIn {
     this.cache.delete(id);
   }
 
-  /**
-   * Reads a credential as it is stored now, with its account; undefined if one of them is gone. The record of an account whose
-   * name is known is read in the same round trip.
-   */
+  /** Reads a credential and its account as they are stored now, in one round trip if known; undefined if either is gone. */
   private async read(name: CredentialName): Promise<KnownCredential | undefined> {
     const { aid, id } = name;
     const known = this.cache.get(id);
@@ -149,7 +143,7 @@ export class CredentialSignIn {
   }
 }
 
-/** The account with the rights that a credential leaves of its own. */
+/** The account with those of its rights that a credential has. */
 function limited(account: Account, id: string, record: CredentialRecord): Account {
   const { scopes, keys, ips, hosts, unmasked, expiresAtMs = Number.POSITIVE_INFINITY } = record;
   const credential = {

@@ -23,8 +23,8 @@ export interface CredentialPointer extends CredentialName {
 }
 
 /**
- * Stores API credentials: encrypted records of each account, and for all accounts the digests of secrets. A digest only leads
- * to a record, which has the digests of its own secrets. It is stored before its record and removed after it.
+ * Stores API credentials: encrypted records of each account, and for all accounts the digests of secrets. A digest leads to a
+ * record, which has the digests of its secrets. It is stored before its record and removed after it.
  */
 export class CredentialStore extends NamedStore {
   constructor(redis: RedisLink) {

@@ -1,6 +1,5 @@
 import type { Opening } from '../../../workers/jobs/key/jobs.ts';
 import type { ItemFilter, PageFields } from '../../../workers/jobs/vault/jobs.ts';
-import { preferredLimit } from '../../account/preference-values.ts';
 import { streamOf } from '../../core/byte-stream.ts';
 import type { Clock } from '../../core/clock.ts';
 import { mapAhead, recover, toAsync } from '../../core/concurrency.ts';
@@ -260,7 +259,7 @@ export class VaultTrees {
 }
 
 function filterOf({ preferences }: Account, input: ListInput): ListFilter {
-  return { ...input, limit: preferredLimit(preferences, input.limit, LIMIT) };
+  return { ...input, limit: input.limit ?? preferences.default_limit ?? LIMIT };
 }
 
 /** Returns the part of a filter that a thread compares. */
