@@ -68,10 +68,7 @@ export class Rules {
     return { operations: [...OPERATION_NAMES] };
   }
 
-  /**
-   * Applies a rule, stored or not, to an input as a capture would, and returns the JSON text of the reply. Rejects as `create`
-   * and `find` do.
-   */
+  /** Applies a rule, stored or not, as a capture would; returns JSON text. Rejects as `create` and `find` do. */
   async test(ctx: AccountContext, body: Uint8Array): Promise<Uint8Array> {
     const { aid, unmasked } = ctx.account;
     const { refuseUnknown } = this.settings;
