@@ -7,7 +7,7 @@ import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute, type Reply, type Route } from '../http/route.ts';
 import { CaptureOrder } from '../proxy/schema.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import { compileJsonBody } from '../schema/json-body.ts';
 import { ItemsReply, StoredObject } from '../vault/schema.ts';
 import type { CaptureBody, Captures } from './captures.ts';
@@ -31,7 +31,6 @@ import {
 } from './schema.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly captures: Captures;
   readonly endpoints: Endpoints;
@@ -56,16 +55,9 @@ function readyPage(
     return undefined;
   }
   const { token, reference } = lock;
-  const visit = {
-    unique_id,
-    secret: secret.expose(),
-    ...(token === undefined ? {} : { token }),
-    ...(reference === undefined ? {} : { reference }),
-  };
-  return formPages.render({ form_type: 'pcd', settings: {} }, { onFormsHost: false, testing: false, visit });
+  const visit = { unique_id, secret: secret.expose(), token, reference };
+  return formPages.render({ form_type: 'pcd', settings: {} }, { visit });
 }
-
-const COMMON = { auth: 'basic', passphrase: 'none', idempotent: false } as const;
 
 /** The words for each kind of endpoint in its operations and descriptions. */
 const KINDS = {
@@ -76,7 +68,7 @@ const KINDS = {
 function listEndpoints(noun: keyof typeof KINDS): Route<Needs> {
   const { operations, adjective } = KINDS[noun];
   return defineRoute({
-    ...COMMON,
+    auth: 'basic',
     method: 'GET',
     path: `/v1/${noun}`,
     operationId: `list${operations}s`,
@@ -85,7 +77,6 @@ function listEndpoints(noun: keyof typeof KINDS): Route<Needs> {
     summary: `List ${adjective} endpoints`,
     description: `Lists the ${adjective} endpoints of the account, or of one key. Expired endpoints are listed until the vault removes them, a day later.`,
     query: EndpointListQuery,
-    body: { kind: 'none' },
     response: EndpointList,
     errors: ['key_not_found', 'integrity_failed'],
     meter: ['list'],
@@ -98,7 +89,7 @@ function listEndpoints(noun: keyof typeof KINDS): Route<Needs> {
 function removeEndpoint(noun: keyof typeof KINDS): Route<Needs> {
   const { operations, adjective, kept } = KINDS[noun];
   return defineRoute({
-    ...COMMON,
+    auth: 'basic',
     method: 'DELETE',
     path: `/v1/${noun}/{unique_id}`,
     operationId: `delete${operations}`,
@@ -107,8 +98,6 @@ function removeEndpoint(noun: keyof typeof KINDS): Route<Needs> {
     summary: `Delete a ${adjective} endpoint`,
     description: `Deletes an endpoint of either kind immediately and releases its id.${kept}`,
     params: EndpointPath,
-    query: NO_QUERY,
-    body: { kind: 'none' },
     response: Message,
     errors: ['endpoint_not_found', 'integrity_failed'],
     meter: ['delete'],
@@ -150,7 +139,6 @@ const createCapture = defineRoute({
     'integrity_failed',
   ],
   meter: ['capture_create'],
-  idempotent: false,
   audit: {
     action: 'endpoint.create',
     of: 'all',
@@ -193,7 +181,6 @@ const capture = defineRoute({
   auth: 'capture_secret',
   params: EndpointPath,
   query: CaptureQuery,
-  passphrase: 'none',
   body: {
     kind: 'stored',
     schema: StoredObject,
@@ -238,13 +225,9 @@ const checkCapture = defineRoute({
     'Says that the secret is right and until when the endpoint takes data, so that a page can say so before somebody types. Nothing is stored, logged or billed; errors are recorded as those of a capture are.',
   auth: 'capture_secret',
   params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: CaptureState,
   errors: ['integrity_failed'],
   meter: [],
-  idempotent: false,
   handle: async ({ ctx, params, secret }, services: Needs) => ({
     json: await services.captures.check(ctx, { ...params, secret }),
   }),
@@ -264,13 +247,9 @@ const sealingKey = defineRoute({
     'The key of the day, to which a browser can seal what it sends to a capture endpoint, so that nothing between it and the vault can read it. It is the same for every id, also for one that no endpoint has, so it says nothing about endpoints. May be cached for an hour.',
   auth: 'public',
   params: EndpointPath,
-  query: NO_QUERY,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: SealingKey,
   errors: ['integrity_failed'],
   meter: [],
-  idempotent: false,
   handle: async (_, services: Needs) => ({
     json: await services.sealingKeys.current(),
     headers: { 'Cache-Control': `public, max-age=${KEY_AGE_SECONDS}` },
@@ -298,12 +277,10 @@ const createRetrieve = defineRoute({
   auth: 'basic',
   query: CreateRetrieveQuery,
   passphrase: 'required',
-  body: { kind: 'none' },
   html: 'preferred',
   response: RetrieveEndpoint,
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['retrieve_create'],
-  idempotent: false,
   audit: {
     action: 'endpoint.create',
     of: 'all',
@@ -334,8 +311,6 @@ const retrieve = defineRoute({
   auth: 'retrieve_secret',
   params: EndpointPath,
   query: RetrieveQuery,
-  passphrase: 'none',
-  body: { kind: 'none' },
   response: ItemsReply,
   errors: [
     'endpoint_out_of_scope',
@@ -347,7 +322,6 @@ const retrieve = defineRoute({
     'integrity_failed',
   ],
   meter: ['retrieve'],
-  idempotent: false,
   handle: async ({ ctx, params, secret, query }, services: Needs) => {
     const reply = await services.retrievals.use(ctx, { ...query, ...params, secret });
     return reply instanceof Uint8Array

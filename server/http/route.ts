@@ -118,6 +118,15 @@ export type Reply = {
 
 const NO_PARAMS = Type.Object({});
 
+/** The members that a route can omit. */
+const DEFAULTS = {
+  params: NO_PARAMS,
+  query: NO_PARAMS,
+  body: { kind: 'none' },
+  passphrase: 'none',
+  idempotent: false,
+} as const;
+
 type BodyOf<Body extends BodyRule> = Body extends { kind: 'json'; schema: infer Schema extends TSchema }
   ? Static<Schema>
   : Body extends { kind: 'stored' }
@@ -206,25 +215,26 @@ export interface Route<Needs> extends RouteShape {
 
 /** Declares a route; its handler sees the call typed by the route's own schemas. */
 export function defineRoute<
-  Query extends TObject,
-  const Body extends BodyRule,
-  const Passphrase extends PassphraseRule,
   const Auth extends AuthRule,
   Needs,
+  Query extends TObject = typeof NO_PARAMS,
+  const Body extends BodyRule = typeof DEFAULTS.body,
+  const Passphrase extends PassphraseRule = typeof DEFAULTS.passphrase,
   Params extends TObject = typeof NO_PARAMS,
 >(
-  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'passphrase' | 'auth' | 'audit'> & {
+  route: Omit<RouteShape, keyof typeof DEFAULTS | 'auth' | 'audit'> & {
     readonly params?: Params;
-    readonly query: Query;
-    readonly body: Body;
-    readonly passphrase: Passphrase;
+    readonly query?: Query;
+    readonly body?: Body;
+    readonly passphrase?: Passphrase;
+    readonly idempotent?: boolean;
     readonly auth: Auth;
     readonly audit?: AuditRule<Call<Query, Body, Passphrase, Auth, Params>>;
     readonly handle: (call: Call<Query, Body, Passphrase, Auth, Params>, services: Needs) => Promise<Reply>;
   },
   // The shell builds each call from these very schemas, so the handler gets what it declares.
 ): Route<Needs> {
-  return { params: NO_PARAMS, ...route } as unknown as Route<Needs>;
+  return { ...DEFAULTS, ...route } as unknown as Route<Needs>;
 }
 
 const EVERY_ROUTE: readonly ErrorCode[] = [

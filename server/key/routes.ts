@@ -3,7 +3,7 @@ import { objectOf } from '../http/audit.ts';
 import { nextTokenHeader, replayHeader } from '../http/reply.ts';
 import { defineRoute } from '../http/route.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
-import { Message, NO_QUERY } from '../schema/common.ts';
+import { Message } from '../schema/common.ts';
 import type { Keys, NewPassphrase } from './keys.ts';
 import type { Recoveries } from './recoveries.ts';
 import {
@@ -20,19 +20,12 @@ import {
   RemoveRecoveryBody,
 } from './schema.ts';
 
-/** Services of these routes. */
 interface Needs {
   readonly keys: Keys;
   readonly recoveries: Recoveries;
 }
 
-const COMMON = {
-  noun: 'key',
-  auth: 'basic',
-  passphrase: 'none',
-  meter: ['key'],
-  idempotent: false,
-} as const;
+const COMMON = { noun: 'key', auth: 'basic', meter: ['key'] } as const;
 
 function shown({ user, passphrase }: NewPassphrase) {
   return { user, passphrase: passphrase.expose() };
@@ -51,7 +44,6 @@ const createKey = defineRoute({
   summary: 'Create a key',
   description:
     'Creates a vault key with the identifier `user`, protected by the given passphrase or a generated one. Only this reply contains the passphrase.',
-  query: NO_QUERY,
   body: { kind: 'json', schema: CreateKeyBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['key_exists', 'idempotency_passphrase_required'],
@@ -76,7 +68,6 @@ const listKeys = defineRoute({
   summary: 'List keys',
   description: 'Lists the identifiers of the keys of the account.',
   query: KeyListQuery,
-  body: { kind: 'none' },
   response: KeyList,
   errors: ['cursor_invalid'],
   handle: async ({ ctx, query }, services: Needs) => {
@@ -94,7 +85,6 @@ const changePassphrase = defineRoute({
   summary: 'Change the passphrase of a key',
   description:
     'The old passphrase and every capture and retrieval endpoint of the key become invalid immediately. Stored data does not change.',
-  query: NO_QUERY,
   body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
@@ -120,7 +110,6 @@ const removeKey = defineRoute({
   description:
     'Deletes an empty key. With safe=false, deletes the key and makes all its data permanently unreadable.',
   query: KeyRemoveQuery,
-  body: { kind: 'none' },
   response: Message,
   errors: ['key_not_found', 'key_not_empty', 'key_changed'],
   audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
@@ -139,7 +128,6 @@ const createRecovery = defineRoute({
   summary: 'Make a recovery of a key',
   description:
     'Splits a recovery secret of the key: of the shares, one for each recipient, `threshold` together open the key without its passphrase. A recovery that the key had is replaced, and its shares become useless. Later changes of the passphrase keep it valid.',
-  query: NO_QUERY,
   body: { kind: 'json', schema: CreateRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Recovery,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
@@ -158,7 +146,6 @@ const readRecovery = defineRoute({
   summary: 'Read the recovery of a key',
   description: 'Returns the shares of a key, encrypted for their recipients, and how many of them open it.',
   query: RecoveryQuery,
-  body: { kind: 'none' },
   response: Recovery,
   errors: ['key_not_found', 'recovery_not_found', 'integrity_failed'],
   handle: async ({ ctx, query }, services: Needs) => ({ json: await services.recoveries.read(ctx, query) }),
@@ -172,7 +159,6 @@ const removeRecovery = defineRoute({
   scope: 'key:write',
   summary: 'Remove the recovery of a key',
   description: 'Removes the shares. From then on the passphrase alone opens the key.',
-  query: NO_QUERY,
   body: { kind: 'json', schema: RemoveRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Message,
   errors: ['passphrase_wrong', 'key_not_found', 'recovery_not_found', 'key_changed', 'integrity_failed'],
@@ -192,7 +178,6 @@ const recoverKey = defineRoute({
   summary: 'Recover a key with shares',
   description:
     'Opens a key with decrypted shares and puts it under a new passphrase. As after a change of the passphrase, the old one and every capture and retrieval endpoint of the key become invalid immediately, and stored data does not change. The shares stay valid.',
-  query: NO_QUERY,
   body: { kind: 'json', schema: RecoverBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['recovery_refused', 'key_not_found', 'key_changed', 'integrity_failed'],
