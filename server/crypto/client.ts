@@ -37,6 +37,27 @@ export function createCrypto(pool: Pick<Pool, 'run'>, report?: JobReport): Crypt
   };
 }
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Encrypts a value as JSON text, bound to its account, kind and id. */
+export function sealJson(crypto: Crypto, account: string, kind: string, id: string, value: object) {
+  const place = { purpose: 'record', account, kind, path: [id] } as const;
+  return crypto.sealRecord({ place, plaintext: encoder.encode(JSON.stringify(value)) });
+}
+
+/** Opens a record of `sealJson`; `T` is the type of its value. Rejects with `integrity_failed` for any other bytes. */
+export async function openJson<T>(
+  crypto: Crypto,
+  account: string,
+  kind: string,
+  id: string,
+  record: Uint8Array,
+): Promise<T> {
+  const place = { purpose: 'record', account, kind, path: [id] } as const;
+  return JSON.parse(decoder.decode(await crypto.openRecord({ place, record }))) as T; // The record is authenticated.
+}
+
 /** The host's side of typed jobs: a method for each, from its input to its output. */
 
 /** Receives each job that has ended: its name, when it started (`performance.now()`), and whether it failed. */
