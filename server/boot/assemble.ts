@@ -451,7 +451,16 @@ async function assembleOn(
   const forms = new HostedForms(formStore, crypto, settings, randomId, now);
   const sealingKeys = new SealingKeys(sealingStore, crypto, now);
   const endpoints = new Endpoints(endpointStore, crypto, keyOpener, audit, metering, randomId, now);
-  const endpointAuth = new EndpointAuth(endpointStore, crypto, accounts, keyOpener, rates, audit, now);
+  const endpointAuth = new EndpointAuth(
+    endpointStore,
+    crypto,
+    accounts,
+    keyOpener,
+    rates,
+    rejections,
+    audit,
+    now,
+  );
   const webhooks = new CaptureWebhooks(crypto, preparer, jobs, randomId);
   const captures = new Captures(
     itemStore,
@@ -461,7 +470,6 @@ async function assembleOn(
     writer,
     replacer,
     reader,
-    rejections,
     endpoints,
     endpointAuth,
     sealingKeys,
@@ -470,7 +478,7 @@ async function assembleOn(
     idempotency,
     now,
   );
-  const retrievals = new Retrievals(rules, reader, trees, rejections, endpoints, endpointAuth, metering);
+  const retrievals = new Retrievals(rules, reader, trees, endpoints, endpointAuth, metering);
 
   // Reports, documents and utilities.
   const usage = new UsageReports(itemStore, metering, keyOpener, options.prices, now);

@@ -11,7 +11,8 @@ import { looksLikeCardNumber } from '../domain/card/number.ts';
 import { isIdentifier } from '../domain/text/identifiers.ts';
 import { CLOSED_PAUSE_MS, type Done, type KeyOpener, type KeyRef, type Retry } from '../key/opener.ts';
 import type { RateService } from '../limits/rates.ts';
-import type { Account, RequestContext } from '../request/context.ts';
+import type { Account, AccountContext, RequestContext } from '../request/context.ts';
+import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointStore, StoredEndpoint } from './store.ts';
 
 /** An endpoint as a caller names it, with an id and a secret that may both be wrong. */
@@ -36,8 +37,6 @@ type Kind = EndpointPolicy['kind'];
 const CACHED_MAX = 10_000;
 const CACHED_MS = 60_000;
 const TRIES_MAX = 40;
-/** The place of the decoys, which no endpoint has. */
-const DECOY = { aid: '', id: 'decoy' } as const;
 
 /** A stored endpoint and the policy that its secret has opened. */
 interface Proven {
@@ -60,6 +59,7 @@ export class EndpointAuth {
     private readonly accounts: Accounts,
     private readonly keys: KeyOpener,
     private readonly rates: RateService,
+    private readonly rejections: Rejections,
     private readonly audit: Audit,
     private readonly now: Clock,
   ) {
@@ -107,17 +107,20 @@ export class EndpointAuth {
     }
   }
 
-  /** Runs the use of an endpoint. A failure is passed to `onFailure` and recorded in the security log of the owner. */
+  /** Runs the use of an endpoint. A failure is recorded in the security log of the owner and the log of the item, if known. */
   async recordFailure<T>(
-    ctx: RequestContext,
+    ctx: AccountContext,
     { id, key }: OpenEndpoint,
+    operation: 'encrypt' | 'decrypt',
+    token: string | undefined,
     use: () => Promise<T>,
-    onFailure: (error: unknown) => void,
   ): Promise<T> {
     try {
       return await use();
     } catch (error) {
-      onFailure(error);
+      if (token !== undefined) {
+        this.rejections.record(ctx, { kid: key.kid, token }, operation, error);
+      }
       await this.recordError(ctx, key.aid, id, error);
       throw error;
     }
@@ -141,7 +144,8 @@ export class EndpointAuth {
 
   /** Rejects with the work that an existing endpoint and a wrong secret would cost. */
   private async rejectUnknown(kind: Kind, secret: SecretBytes): Promise<never> {
-    const place = { ...DECOY, kind };
+    // No endpoint has this place.
+    const place = { aid: '', id: 'decoy', kind };
     const decoy = this.decoys.get(kind) ?? this.crypto.decoyEndpoint({ place });
     this.decoys.set(kind, decoy);
     decoy.catch(() => this.decoys.delete(kind));

@@ -20,7 +20,6 @@ import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { Rejections } from '../vault/rejections.ts';
 import type { ItemReplacer, Replaced } from '../vault/replacer.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore } from '../vault/store/items.ts';
@@ -35,7 +34,6 @@ import {
 import type { Captured, CaptureQuery, CaptureState, CaptureWebhook, CreateCaptureQuery } from './schema.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 
-/** The body of a capture. */
 export interface CaptureBody {
   /** The text as sent, not yet parsed; the ciphertext of a sealed body. */
   readonly body: Uint8Array;
@@ -54,15 +52,17 @@ interface CreateCaptureInput extends CreateEndpointInput, CreateCaptureQuery {
 
 type SealedOpening = Parameters<Crypto['captureItem']>[0]['sealed'];
 
-/** The input of the thread that reads a capture, besides its endpoint. */
-interface ThreadInput {
-  readonly rules: RuleSet;
-  readonly sealed: SealedOpening;
+interface Capture {
+  readonly ctx: AccountContext;
+  readonly endpoint: OpenEndpoint;
+  readonly input: CaptureInput;
+  /** The input of the thread that reads the body. */
+  readonly given: { readonly rules: RuleSet; readonly sealed: SealedOpening };
+  readonly seed: string | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Webhooks of capture endpoints. */
 export class CaptureWebhooks {
   constructor(
     private readonly crypto: Crypto,
@@ -104,7 +104,6 @@ export class Captures {
     private readonly storing: ItemWriter,
     private readonly replacing: ItemReplacer,
     private readonly reading: ItemReader,
-    private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
     private readonly sealingKeys: SealingKeys,
@@ -114,10 +113,7 @@ export class Captures {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Creates an endpoint. Rejects as `Endpoints` and `CaptureWebhooks` do, with `not_allowed` for an algorithm that the caller may
-   * not choose, or with `token_not_found` or `reference_required` for the item to update.
-   */
+  /** Creates an endpoint. Rejects as `Endpoints` does, `not_allowed`, `token_not_found` or `reference_required`. */
   async create(ctx: AccountContext, input: CreateCaptureInput): Promise<EndpointWithSecret> {
     const {
       smart_parse: smartParse,
@@ -159,16 +155,8 @@ export class Captures {
     owner.endpointId = endpoint.id;
     owner.source = form_type === undefined ? 'capture' : 'form';
     const act = (seed?: string): Promise<Captured> =>
-      this.auth.recordFailure(
-        owner,
-        endpoint,
-        () => this.capture(owner, endpoint, input, seed),
-        (error) => {
-          const { token } = endpoint.policy;
-          if (token !== undefined) {
-            this.rejections.record(owner, { kid: endpoint.key.kid, token }, 'encrypt', error);
-          }
-        },
+      this.auth.recordFailure(owner, endpoint, 'encrypt', endpoint.policy.token, () =>
+        this.capture(owner, endpoint, input, seed),
       );
     if (idempotencyKey === undefined) {
       return { reply: await act(), replayed: false };
@@ -207,10 +195,8 @@ export class Captures {
     }
     const sealed = await this.openingOf(ctx, endpoint, input);
     const given = { rules: await this.rules.find(key.aid, policy.rules), sealed };
-    const stored =
-      policy.token === undefined
-        ? this.store(ctx, endpoint, input, given, seed)
-        : this.patch(ctx, endpoint, policy.token, input, given, seed);
+    const work: Capture = { ctx, endpoint, input, given, seed };
+    const stored = policy.token === undefined ? this.store(work) : this.patch(work, policy.token);
     const { stored_at: _, created: __, fingerprint: ___, metadata, ...captured } = await stored;
     if (policy.isTold) {
       await this.webhooks.notify(ctx, endpoint, metadata ? { ...captured, metadata } : captured, seed);
@@ -242,13 +228,7 @@ export class Captures {
     return { names: { kid, reference, idempotencyKey }, key, enc };
   }
 
-  private store(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
-  ): Promise<TokenInfo> {
+  private store({ ctx, endpoint, input, given, seed }: Capture): Promise<TokenInfo> {
     const { id, policy, records, key } = endpoint;
     const reference = input.reference ?? policy.reference ?? id;
     const request = {
@@ -272,33 +252,24 @@ export class Captures {
   }
 
   /** Patches the endpoint's item. Rejects with `endpoint_out_of_scope` for another reference, and as `ItemReplacer` does. */
-  private patch(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    token: string,
-    input: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
-  ): Promise<TokenInfo> {
+  private patch(capture: Capture, token: string): Promise<TokenInfo> {
+    const { endpoint, input } = capture;
     const { reference, number, algorithm, ttl, metadata } = input;
     if (reference !== undefined && reference !== endpoint.policy.reference) {
       throw new VaultError('endpoint_out_of_scope');
     }
     rejectTokenOptions({ number, algorithm, ttl, metadata });
     return this.replacing.untilWritten(endpoint.key, token, () =>
-      this.auth.whileLive(endpoint, () => this.patchOnce(ctx, endpoint, token, input, given, seed)),
+      this.auth.whileLive(endpoint, () => this.patchOnce(capture, token)),
     );
   }
 
   /** Tries once to patch the endpoint's item; the result is undefined if there is none. */
   private async patchOnce(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
+    { ctx, endpoint, input, given, seed }: Capture,
     token: string,
-    { secret, body, contentType }: CaptureInput,
-    given: ThreadInput,
-    seed: string | undefined,
   ): Promise<Done<Replaced | undefined> | Retry> {
+    const { secret, body, contentType } = input;
     const { key, policy, records } = endpoint;
     const item = await this.itemStore.read(key.kid, token, key.gen);
     if (item?.kind !== 'item') {

@@ -13,10 +13,9 @@ import { done, type KeyHandle, type KeyOpener } from '../key/opener.ts';
 import type { AccountContext } from '../request/context.ts';
 import type { Metering } from '../request/metering.ts';
 import { mayReveal, mayUseKey, requireKey, requireScope } from '../request/permission.ts';
-import type { CreateEndpointQuery, Endpoint } from './schema.ts';
+import type { CreateEndpointQuery } from './schema.ts';
 import type { EndpointEntry, EndpointStore, StoredEndpoint } from './store.ts';
 
-/** Options of a new endpoint of either kind. */
 export interface CreateEndpointInput extends CreateEndpointQuery {
   readonly passphrase: SecretBytes;
 }
@@ -57,10 +56,7 @@ export class Endpoints {
     private readonly now: Clock,
   ) {}
 
-  /**
-   * Creates an endpoint. `own` has the members of its policy that only its kind has, `order` its webhook. Rejects with `invalid_request`, `key_changed`, `endpoint_exists`, or as the
-   * unlock of the key does.
-   */
+  /** Creates an endpoint; `own` is the policy of its kind. Rejects with `key_changed`, `endpoint_exists`, or as an unlock. */
   async create(
     ctx: AccountContext,
     kind: Kind,
@@ -98,18 +94,18 @@ export class Endpoints {
   }
 
   /** Returns the account's endpoints of this kind by key and id, or those of one key if `user` names it. */
-  async list(ctx: AccountContext, kind: Kind, user: string | undefined): Promise<readonly Endpoint[]> {
+  async list(ctx: AccountContext, kind: Kind, user: string | undefined) {
     const { aid } = ctx.account;
     const kid = user === undefined ? undefined : (await this.keys.find({ aid }, user)).kid;
     const entries = (await this.store.entries(aid)).filter(
       (entry) => entry.kind === kind && (kid === undefined || entry.kid === kid),
     );
-    const endpoints: Endpoint[] = [];
-    for await (const found of mapAhead(entries, READ_AHEAD, (entry) => this.describe(aid, entry))) {
-      endpoints.push(...(found && mayUseKey(ctx.account, found.user) ? [found] : []));
-    }
+    const found = await Array.fromAsync(mapAhead(entries, READ_AHEAD, (entry) => this.describe(aid, entry)));
     this.metering.count(ctx, 'list');
-    return endpoints.sort(byUserThenId);
+    return found
+      .filter((endpoint) => endpoint !== undefined)
+      .filter(({ user: ofKey }) => mayUseKey(ctx.account, ofKey))
+      .sort((a, b) => (a.user === b.user ? compare(a.unique_id, b.unique_id) : compare(a.user, b.user)));
   }
 
   /** Deletes an endpoint and releases its id. Rejects with `endpoint_not_found`, or if the credential may not change it. */
@@ -144,10 +140,7 @@ export class Endpoints {
     return stored.kid === kid && stored.gen === gen;
   }
 
-  /**
-   * Stores a sealed endpoint: reserves the id, adds the directory entry, verifies that the key has not changed since the sealing,
-   * and commits. A passphrase change meanwhile stops the endpoint, before or after.
-   */
+  /** Stores a sealed endpoint and verifies that its key has not changed. A later change of the passphrase stops it. */
   private async place(entry: EndpointEntry, { key, policy, wrap }: Sealed): Promise<void> {
     const { aid, gen } = key;
     if (!(await this.store.reserve(entry.id, entry.nonce))) {
@@ -174,7 +167,7 @@ export class Endpoints {
   }
 
   /** Describes an endpoint for a list; undefined if it is gone. */
-  private async describe(aid: string, { id, kind, nonce }: EndpointEntry): Promise<Endpoint | undefined> {
+  private async describe(aid: string, { id, kind, nonce }: EndpointEntry) {
     const stored = await this.store.read(id);
     if (stored?.nonce !== nonce) {
       return undefined;
@@ -186,9 +179,9 @@ export class Endpoints {
       unique_id: id,
       expires_at: expiryText(expiresAt),
       user,
-      ...(token === undefined ? {} : { token }),
-      ...(reference === undefined ? {} : { reference }),
-      ...(requiresSealed === true ? { require_sealed: true } : {}),
+      token,
+      reference,
+      require_sealed: requiresSealed || undefined,
       expired: !stored.wrap || (expiresAt !== null && expiresAt <= this.now()),
     };
   }
@@ -254,7 +247,6 @@ function urlOf(kind: Kind, id: string): string {
   return `/v1/${kind}/${id}`;
 }
 
-function byUserThenId(a: Endpoint, b: Endpoint): number {
-  const [first, second] = a.user === b.user ? [a.unique_id, b.unique_id] : [a.user, b.user];
-  return first < second ? -1 : 1;
+function compare(a: string, b: string): number {
+  return a < b ? -1 : 1;
 }

@@ -5,14 +5,12 @@ import type { Metering } from '../request/metering.ts';
 import type { Rules } from '../rule/rules.ts';
 import type { TreeStream, VaultTrees } from '../vault/list/list.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { Rejections } from '../vault/rejections.ts';
 import type { EndpointAddress, EndpointAuth, OpenEndpoint } from './auth.ts';
 import type { CreateEndpointInput, Endpoints, EndpointWithSecret } from './endpoints.ts';
 import type { CreateRetrieveQuery, RetrieveQuery } from './schema.ts';
 
 type RetrieveInput = EndpointAddress & RetrieveQuery;
 
-/** Options of a new retrieval endpoint. */
 type CreateRetrieveInput = CreateEndpointInput & CreateRetrieveQuery;
 
 /** Entries of a tree if neither the caller nor the owner sets a limit. */
@@ -24,7 +22,6 @@ export class Retrievals {
     private readonly rules: Rules,
     private readonly reading: ItemReader,
     private readonly trees: VaultTrees,
-    private readonly rejections: Rejections,
     private readonly endpoints: Endpoints,
     private readonly auth: EndpointAuth,
     private readonly metering: Metering,
@@ -51,11 +48,7 @@ export class Retrievals {
         : this.readOne(owner, endpoint, input, input.token, reference);
     };
     const token = input.token ?? endpoint.policy.token;
-    return this.auth.recordFailure(owner, endpoint, read, (error) => {
-      if (token !== undefined) {
-        this.rejections.record(owner, { kid: endpoint.key.kid, token }, 'decrypt', error);
-      }
-    });
+    return this.auth.recordFailure(owner, endpoint, 'decrypt', token, read);
   }
 
   private async readOne(

@@ -26,34 +26,37 @@ import {
 
 const UniqueId = Identifier('Identifier of the endpoint, unique over all accounts.');
 
-/** The id of a new endpoint. URLs cannot contain `.` and `..` as a segment, so such an endpoint could not be used or deleted. */
-const NewUniqueId = NewIdentifier(
-  'The identifier of the new endpoint; random if omitted. If any account uses it: 409.',
-);
-
 /** The path of an endpoint's own address. Any other text is an endpoint that does not exist. */
 export const EndpointPath = Type.Object({ unique_id: UniqueId });
-
-/** A secret that a reply shows once. */
-function NewSecret(prefix: string) {
-  return Type.String({
-    description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
-    'x-secret': true,
-    examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
-  });
-}
 
 const ExpiresAt = Type.Union(
   [Type.String({ [PUBLISHED]: { format: 'date-time' }, examples: ['2026-01-31T12:00:00Z'] }), Type.Null()],
   { description: 'When the endpoint expires, to the second; null if it never expires.' },
 );
 
+/** The members of a new endpoint in the only reply that shows its secret. */
+function newMembers(description: string, example: string, prefix: string) {
+  return {
+    url: Type.String({ description, examples: [example] }),
+    unique_id: UniqueId,
+    secret: Type.String({
+      description: 'The secret of the endpoint. Only this reply contains it; the vault does not store it.',
+      'x-secret': true,
+      examples: [`${prefix}_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ`],
+    }),
+    expires_at: ExpiresAt,
+  };
+}
+
 /** The mark of an endpoint that only accepts sealed bodies. */
 const RequireSealed = Type.Optional(Type.Literal(true, { description: 'Only sealed bodies are taken.' }));
 
 const CreateEndpointQuery = Type.Object({
   user: User,
-  unique_id: Type.Optional(NewUniqueId),
+  // URLs cannot contain `.` and `..` as a segment: such an endpoint could not be used or deleted.
+  unique_id: Type.Optional(
+    NewIdentifier('The identifier of the new endpoint; random if omitted. If any account uses it: 409.'),
+  ),
   ttl: Type.Optional(
     Type.String({
       description:
@@ -65,7 +68,6 @@ const CreateEndpointQuery = Type.Object({
   rules: Type.Optional(RuleIds),
   return_card_metadata: CardMetadataFlag,
 });
-/** The options of a new endpoint of either kind. */
 export type CreateEndpointQuery = Static<typeof CreateEndpointQuery>;
 
 export const EndpointListQuery = Type.Object({ user: Type.Optional(User) });
@@ -87,8 +89,6 @@ export const Endpoint = Type.Object(
   },
   { $id: 'Endpoint' },
 );
-
-export type Endpoint = Static<typeof Endpoint>;
 
 export const EndpointList = Type.Array(Endpoint, {
   description: 'In ascending order of user, then unique_id.',
@@ -131,15 +131,7 @@ export const CreateCaptureQuery = Type.Object({
 export type CreateCaptureQuery = Static<typeof CreateCaptureQuery>;
 
 export const CaptureEndpoint = Type.Object(
-  {
-    url: Type.String({
-      description: 'The path that data is posted to.',
-      examples: ['/v1/capture/web-shop'],
-    }),
-    unique_id: UniqueId,
-    secret: NewSecret('vcs1'),
-    expires_at: ExpiresAt,
-  },
+  newMembers('The path that data is posted to.', '/v1/capture/web-shop', 'vcs1'),
   { $id: 'CaptureEndpoint' },
 );
 export type CaptureEndpoint = Static<typeof CaptureEndpoint>;
@@ -151,7 +143,6 @@ export const CaptureState = Type.Object(
 );
 export type CaptureState = Static<typeof CaptureState>;
 
-/** The content type of a sealed body. */
 export const SEALED_TYPE = 'application/vnd.cardvault.sealed+json';
 
 const KeyId = Type.String({
@@ -254,13 +245,7 @@ export type CreateRetrieveQuery = Static<typeof CreateRetrieveQuery>;
 
 export const RetrieveEndpoint = Type.Object(
   {
-    url: Type.String({
-      description: 'The path that data is read from.',
-      examples: ['/v1/retrieve/call-centre'],
-    }),
-    unique_id: UniqueId,
-    secret: NewSecret('vrs1'),
-    expires_at: ExpiresAt,
+    ...newMembers('The path that data is read from.', '/v1/retrieve/call-centre', 'vrs1'),
     user: User,
     token: Type.Optional(Token),
     reference: Type.Optional(ShownReference),

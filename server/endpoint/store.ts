@@ -22,7 +22,6 @@ export interface EndpointEntry {
   readonly id: string;
 }
 
-/** An endpoint as stored in Redis. */
 export interface StoredEndpoint {
   readonly nonce: string;
   readonly aid: string;

@@ -107,7 +107,6 @@ const THEME = {
   }),
 };
 
-/** The types of additional fields. */
 export const ADDITIONAL_TYPES = [
   'text',
   'email',
@@ -220,13 +219,9 @@ function nullable<Members extends TProperties>(members: Members): Nullable<Membe
   return Object.fromEntries(
     Object.entries(members).map(([name, schema]) => [
       name,
-      Type.Optional(Type.Union([schema, Type.Null()], { description: descriptionOf(schema) })),
+      Type.Optional(Type.Union([schema, Type.Null()], { description: schema.description ?? '' })),
     ]),
   ) as Nullable<Members>;
-}
-
-function descriptionOf(schema: TSchema): string {
-  return schema.description ?? '';
 }
 
 function fieldOptions<Option extends TSchema>(option: Option) {
@@ -278,18 +273,16 @@ export const THEME_NAMES = Object.keys(THEME) as readonly (keyof typeof THEME)[]
 
 export const FormId = Identifier('Identifier of the form, unique over all accounts.');
 
-/** An id of a new form: URLs cannot name `.` and `..`. */
-const NewFormId = NewIdentifier(
-  'The identifier of the new form; random if omitted. If any account uses it: 409.',
-);
-
 export const CreateFormQuery = Type.Object({
   form_type: Type.Union(FormType.anyOf, {
     default: 'pcd',
     description:
       'The data that the form asks for: a card (`pcd`), a bank account (`ach`), or only additional fields (`custom`).',
   }),
-  form_id: Type.Optional(NewFormId),
+  // URLs cannot contain `.` and `..` as a segment.
+  form_id: Type.Optional(
+    NewIdentifier('The identifier of the new form; random if omitted. If any account uses it: 409.'),
+  ),
 });
 export type CreateFormQuery = Static<typeof CreateFormQuery>;
 
@@ -327,10 +320,8 @@ export const FormsReply = Type.Union([Form, FormList], {
   description: 'With `id` that form, otherwise all forms.',
 });
 
-/** A page of HTML in a reply. */
 export const HtmlPage = Type.String({ description: 'An HTML page.' });
 
-/** An additional field of a form page. */
 export interface PageField {
   readonly name: string;
   readonly label: string;
@@ -374,8 +365,8 @@ export interface PageSettings {
 export interface PageVisit {
   readonly unique_id: string;
   readonly secret: string;
-  readonly token?: string;
-  readonly reference?: string;
+  readonly token?: string | undefined;
+  readonly reference?: string | undefined;
 }
 
 /** The content of `<script type="application/json" id="vault-form">` of a form page. */

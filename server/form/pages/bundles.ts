@@ -24,10 +24,7 @@ function pagesOf(bundles: FormBundles, { name, bytes }: FormBundle): readonly Pa
   ];
 }
 
-/**
- * The scripts of forms and of the pages that embed them, for any origin: under a path with the version, which is
- * immutable, and under one that is always the newest. `/forms/sri.json` has the hash of each.
- */
+/** Scripts of forms for any origin, under an immutable path and a newest one; `/forms/sri.json` has their hashes. */
 export function formBundlePages({ options: { bundles } }: FormPages): readonly Page[] {
   return [
     ...bundles.files.flatMap((file) => pagesOf(bundles, file)),

@@ -177,8 +177,7 @@ export function formGalleryPages(formPages: FormPages): readonly Page[] {
         ...[PREVIEW, `${PREVIEW}/:look`].map((path) => ({
           path,
           respond: ({ url }: Request) => {
-            const visit = { onFormsHost: false, testing: false };
-            const { html, headers } = formPages.render(previewOf(url), visit);
+            const { html, headers } = formPages.render(previewOf(url));
             return new Response(html, { headers });
           },
         })),

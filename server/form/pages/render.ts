@@ -4,17 +4,15 @@ import { type FormPage, renderFormPage } from '../html.ts';
 import { filePolicy, formHeaders } from '../policy.ts';
 import type { PageVisit } from '../schema.ts';
 
-/** The part of a form page that differs from visit to visit. */
 interface FormVisit {
   /** True for a request to the host that is for forms alone. */
-  readonly onFormsHost: boolean;
-  readonly testing: boolean;
+  readonly onFormsHost?: boolean;
+  readonly testing?: boolean;
   readonly title?: string | undefined;
   /** The endpoint that the page was created together with. */
   readonly visit?: PageVisit | undefined;
 }
 
-/** Options of form pages. */
 export interface FormPagesOptions {
   readonly bundles: FormBundles;
   /** Base URLs without a trailing slash. */
@@ -40,7 +38,6 @@ function digestOf(html: string, headers: Readonly<Record<string, string>>): stri
   return `sha384-${hasher.update(`${lines.sort().join('')}\n${html}`).digest('base64')}`;
 }
 
-/** Renders forms as pages. */
 export class FormPages {
   /** The hash of the script of the service. */
   private readonly integrity: string;
@@ -56,7 +53,7 @@ export class FormPages {
   /** Returns the HTML of a form and its headers, with a digest of both as they are without title and endpoint. */
   render(
     { form_type, settings }: FormContent,
-    { onFormsHost, testing, title, visit }: FormVisit,
+    { onFormsHost = false, testing = false, title, visit }: FormVisit = {},
   ): { readonly html: string; readonly headers: Readonly<Record<string, string>> } {
     const { bundles, publicUrl, formsUrl, stagingUrl = publicUrl } = this.options;
     const assets = (onFormsHost ? formsUrl : undefined) ?? publicUrl;
