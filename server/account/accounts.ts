@@ -18,7 +18,6 @@ import {
 import type { WhoAmI } from './schema.ts';
 import type { AccountStore } from './store.ts';
 
-/** Password changes of one account in a window. */
 const CHANGES_MAX = 5;
 const WINDOW_MS = 60_000;
 
@@ -36,29 +35,21 @@ export class Accounts {
     private readonly randomId: RandomId,
   ) {}
 
-  /** Describes the caller and this server. */
   async whoami({ account }: AccountContext): Promise<WhoAmI> {
     const { environment, version } = this.settings;
-    const { credential, unmasked } = account;
-    const rights = credential && {
-      id: credential.id,
-      scopes: [...credential.scopes],
-      ...(credential.keys && { keys: [...credential.keys] }),
-      unmasked,
-    };
+    const { name: user, credential, unmasked } = account;
+    const shown = { user, environment, api_version: version, backwards_compatibility: 'v1' } as const;
+    if (credential === undefined) {
+      return shown;
+    }
+    const { id, scopes, keys } = credential;
     return {
-      user: account.name,
-      environment,
-      api_version: version,
-      backwards_compatibility: 'v1',
-      ...(rights && { credential: rights }),
+      ...shown,
+      credential: { id, scopes: [...scopes], ...(keys && { keys: [...keys] }), unmasked },
     };
   }
 
-  /**
-   * Replaces the password that the caller signed in with, on every server at once or after `overlapMs`, by one of 256 random
-   * bits when none is chosen. Rejects with `password_changed` when that is no longer the password, and with `too_many_changes`.
-   */
+  /** Replaces the caller's password, generated if omitted. Rejects with `password_changed` or `too_many_changes`. */
   async changePassword(
     ctx: AccountContext,
     chosen: SecretBytes | undefined,
@@ -85,7 +76,6 @@ export class Accounts {
     return { user: name, password: decodeSecret(password) };
   }
 
-  /** Returns the account of this name with its current rights; undefined for an unknown name. */
   async lookUp(name: string): Promise<Account | undefined> {
     return (await this.records.find(name))?.account;
   }
@@ -104,7 +94,6 @@ export class Accounts {
     return isAdded ? toAccountInfo(name, record) : undefined;
   }
 
-  /** Lists all accounts in the order of their names. */
   async list(): Promise<readonly AccountInfo[]> {
     const found = await this.store.list();
     return Promise.all(
@@ -160,7 +149,6 @@ export class Accounts {
     return info;
   }
 
-  /** Makes a new password with 256 bits of randomness. */
   makePassword(): Promise<Secret<string>> {
     return this.crypto.makePassphrase({ length: GENERATED_CHARACTERS });
   }

@@ -6,7 +6,6 @@ import { isHostPattern } from '../domain/text/network.ts';
 import type { Accounts } from './accounts.ts';
 import type { AccountInfo, AccountSettings } from './records.ts';
 
-/** The needs of commands about accounts. */
 interface Needs {
   readonly accounts: Accounts;
 }
@@ -49,13 +48,8 @@ function hostsOf(values: readonly string[]): readonly string[] {
   return [...new Set(hosts)];
 }
 
-/** The settings that the options change. */
 function settingsOf({ unmasked, paying, 'allow-host': hosts }: Values<typeof SETTINGS>): AccountSettings {
-  return {
-    ...(unmasked === undefined ? {} : { unmasked }),
-    ...(paying === undefined ? {} : { paying }),
-    ...(hosts === undefined ? {} : { hosts: hostsOf(hosts) }),
-  };
+  return { unmasked, paying, hosts: hosts && hostsOf(hosts) };
 }
 
 /** An account as JSON, without internal ids. */
@@ -109,7 +103,6 @@ const createAccount = defineCommand({
   },
 });
 
-/** `vault account list`. It shows no passwords and no internal ids. */
 const listAccounts = defineCommand({
   words: ['account', 'list'],
   options: {},
@@ -129,7 +122,6 @@ const ACCEPT = {
   },
 } as const;
 
-/** `vault account set NAME`. Only the given settings change. */
 const setAccount = defineCommand({
   words: ['account', 'set'],
   argument: 'NAME',
@@ -139,18 +131,17 @@ const setAccount = defineCommand({
   opens: 'vault',
   check(call) {
     checkName(call);
-    if (Object.keys(settingsOf(call.options)).length === 0 && call.options['accept-older'] !== true) {
+    const { unmasked, paying, hosts } = settingsOf(call.options);
+    if ((unmasked ?? paying ?? hosts ?? call.options['accept-older']) === undefined) {
       throw new CommandError('Nothing to change: give --unmasked, --paying or --allow-host.', 2);
     }
   },
   async run({ argument, options }, { accounts }: Needs) {
-    const accepts = options['accept-older'] === true;
-    const account = existing(await accounts.set(argument, settingsOf(options), accepts));
+    const account = existing(await accounts.set(argument, settingsOf(options), options['accept-older']));
     return { data: dataOf(account), shown: tableOf([account]) };
   },
 });
 
-/** `vault account password NAME`. */
 const setPassword = defineCommand({
   words: ['account', 'password'],
   argument: 'NAME',
@@ -193,5 +184,4 @@ const deleteAccount = defineCommand({
   },
 });
 
-/** The commands `account create`, `list`, `set`, `password` and `delete`. */
 export const accountCommands = [createAccount, listAccounts, setAccount, setPassword, deleteAccount];

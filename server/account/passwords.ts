@@ -20,7 +20,6 @@ interface Decoy {
   readonly record: Uint8Array;
 }
 
-/** Hashes and verifies the passwords of accounts. */
 export class Passwords {
   private decoy: Promise<Decoy> | undefined;
 
@@ -84,8 +83,7 @@ export class Passwords {
     if (better === undefined) {
       return { known, proof };
     }
-    const isOld = (record: AccountRecord): boolean => record.phc === known.phc;
-    const edit = (record: AccountRecord) => (isOld(record) ? { ...record, ...better } : record);
+    const edit = (record: AccountRecord) => (record.phc === known.phc ? { ...record, ...better } : record);
     const changed = await this.records.change(known.account.name, edit).catch(() => undefined);
     return changed?.phc === better.phc
       ? { known: { ...known, ...better }, proof: better.phc }
@@ -141,7 +139,6 @@ export function overlapOf(overlap: string | undefined): number | undefined {
   return ms;
 }
 
-/** Finds the first hash that a password matches. */
 async function findRight(
   hashes: readonly PasswordHash[],
   verify: (hash: PasswordHash) => Promise<boolean>,

@@ -35,7 +35,6 @@ export function isSystemPreference(key: string): boolean {
   return SYSTEM.has(key);
 }
 
-/** The parsers of query parameters, in the order in which they are tried. */
 const TEXT_READERS = [parseIntegerText, parseBooleanText, parseListText] as const;
 
 /** Returns a valid value, also from a text like that of the query parameter; undefined if it is invalid. */
@@ -63,7 +62,6 @@ export function checkPreference(key: string, value: JsonValue): string {
   return text;
 }
 
-/** Returns the preferences with one of them set. Throws `preferences_full` if that exceeds the limits of an account. */
 export function withPreference(
   own: readonly OwnPreference[],
   key: string,
@@ -78,7 +76,6 @@ export function withPreference(
   return next;
 }
 
-/** Returns the preferences without one of them. */
 export function withoutPreference(own: readonly OwnPreference[], key: string): readonly OwnPreference[] {
   return own.filter(([name]) => name !== key);
 }

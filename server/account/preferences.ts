@@ -26,7 +26,7 @@ export class AccountPreferences {
   ) {}
 
   /** Sets a preference by JSON text. Rejects with `invalid_request`, `body_too_large`, `preferences_full`, `not_allowed`. */
-  async set(ctx: AccountContext, body: Uint8Array): Promise<Uint8Array> {
+  async set(ctx: AccountContext, body: Uint8Array) {
     const { key, value } = parsePreference(body);
     const text = checkPreference(key, value);
     if (key === 'mask_fields') {
@@ -37,7 +37,7 @@ export class AccountPreferences {
     }
     await this.change(ctx, (own) => withPreference(own, key, text));
     this.metering.count(ctx, 'preference');
-    return encoder.encode(textOf({ key, value: text, is_default: false }));
+    return { key, jsonBytes: encoder.encode(textOf({ key, value: text, is_default: false })) };
   }
 
   /** Returns one preference. Rejects with `preference_not_found`. */

@@ -23,17 +23,14 @@ import type { AccountRecords, KnownAccount } from './records.ts';
 const REMEMBERED_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
 
-/** The credentials of a request. */
 export type SignInCredentials = AccountPassword | CredentialSecret;
 
-/** The name and the password of an account. */
 interface AccountPassword {
   readonly kind: 'password';
   readonly name: string;
   readonly password: SecretBytes;
 }
 
-/** A successful sign-in. */
 type Verified = VerifiedPassword | VerifiedCredential;
 
 /** The account, the password hash that it matched, and the id of its guesses. */
@@ -66,7 +63,6 @@ export interface Recalled {
 export class SignIns {
   /** Successful sign-ins, by a digest of credentials and address that only this process can compute. */
   private readonly verified: Memory<Verified>;
-  /** Shares verifications in flight. */
   private readonly verifying = createSharedRuns<SignedIn>();
 
   constructor(
@@ -108,10 +104,7 @@ export class SignIns {
     return actFor(ctx, assumed.account);
   }
 
-  /**
-   * Lets the request act for the account of its credentials. Rejects with `unauthenticated` or `too_many_failures`. Each
-   * full verification of a password, and each rejection, is an entry of the security log.
-   */
+  /** Signs a request in. Rejects with `unauthenticated` or `too_many_failures`. Verifications and rejections are logged. */
   async signIn(
     ctx: RequestContext,
     { digest, proof, known: recalled }: Recalled,
@@ -161,7 +154,7 @@ export class SignIns {
     return last && this.isRightNow(last, verified) ? last : undefined;
   }
 
-  /** Whether the password that was verified still signs in to the account. */
+  /** Returns whether the password that was verified still signs in to the account. */
   private isRightNow(known: KnownAccount, { phc }: VerifiedPassword): boolean {
     return known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
   }

@@ -159,7 +159,7 @@ function stubAccount(note: Note): Pick<AppParts, 'utility' | 'usage' | 'complian
       read: note('readComplianceCertificate', () => encoder.encode('%PDF-1.7')),
     }),
     preferences: stub<AccountPreferences>({
-      set: note('setPreference', () => encoder.encode(PREFERENCE)),
+      set: note('setPreference', () => ({ key: 'k', jsonBytes: encoder.encode(PREFERENCE) })),
       read: note('readPreference', () => encoder.encode(PREFERENCE)),
       list: note('listPreferences', () => encoder.encode(`[${PREFERENCE}]`)),
       remove: note('removePreference', () => undefined),

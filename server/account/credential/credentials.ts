@@ -42,7 +42,6 @@ const CREATION_MS = 60 * 60 * 1_000;
 /** Attempts to replace a credential while other requests change it. */
 const ROLL_TRIES_MAX = 10;
 
-/** Manages API credentials of accounts. */
 export class Credentials {
   constructor(
     private readonly store: CredentialStore,
@@ -114,9 +113,8 @@ export class Credentials {
       const { sealed, record } = await this.readStored(name);
       requireWithin(account, id, record);
       const [newest, ...older] = record.secrets;
-      const untilMs = overlapMs === undefined ? undefined : this.now() + overlapMs;
-      const kept = untilMs === undefined || newest === undefined ? [] : [{ ...newest, untilMs }];
-      const ended = [...(kept.length === 0 && newest ? [newest] : []), ...older];
+      const kept = newest && overlapMs !== undefined ? [{ ...newest, untilMs: this.now() + overlapMs }] : [];
+      const ended = kept.length > 0 ? older : record.secrets;
       const rolled = { ...record, secrets: [{ digest }, ...kept] };
       await this.store.point(digest, aid, id, this.now());
       if (await this.store.replace(aid, id, sealed, await sealCredential(this.crypto, name, rolled))) {
@@ -151,7 +149,6 @@ export class Credentials {
     return { secret, digest: this.crypto.digestCredential(secret) };
   }
 
-  /** Removes credentials and returns their number. */
   private async removeWhere(aid: string, isUnwanted: (record: CredentialRecord) => boolean): Promise<number> {
     let removed = 0;
     for (const { id, record } of await this.store.readAll(aid)) {
@@ -227,12 +224,10 @@ function normalHost(host: string): string | undefined {
   return isHostPattern(small) ? small : undefined;
 }
 
-/** The members that are not undefined. */
 function defined<Shape extends object>(members: { [Name in keyof Shape]: Shape[Name] | undefined }): Shape {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== undefined)) as Shape;
 }
 
-/** The public part of a credential. */
 function shownOf(
   id: string,
   { name, scopes, keys, unmasked, ips, hosts, created_at, expiresAtMs }: CredentialRecord,
@@ -246,7 +241,6 @@ function shownOf(
   });
 }
 
-/** The state of a credential for the security log. */
 function changeOf(id: string, { secrets }: CredentialRecord, isGone: boolean): RecordChange {
   return { kind: 'credential', id, digest: stateOfSecret(secrets[0]?.digest ?? ''), isGone };
 }
@@ -276,7 +270,7 @@ function recordOf(account: Account, input: CreateCredential, digest: string, now
   return record;
 }
 
-/** Rejects a change of another credential beyond the limits of the caller. Those of a damaged record are unknown. */
+/** Rejects a change of another credential beyond the limits of the caller. A damaged record has unknown limits. */
 function requireWithin(account: Account, id: string, record: CredentialRecord | undefined): void {
   const own = limitsOfCaller(account);
   if (own === undefined || account.credential?.id === id) {

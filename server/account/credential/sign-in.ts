@@ -50,7 +50,6 @@ export class CredentialSignIn {
   private readonly cache: Memory<KnownCredential>;
   /** Times of uses that were recorded recently, by id of the credential. */
   private readonly noted: Memory<number>;
-  /** Shares reads of records between the requests of one tick. */
   private readonly reading = createTickJoin<Buffer | undefined>();
 
   constructor(
@@ -101,7 +100,6 @@ export class CredentialSignIn {
     return last && endOf(last.record, digest, this.now()) === undefined ? last : undefined;
   }
 
-  /** Removes a credential that has changed from memory. */
   forget(id: string): void {
     this.cache.delete(id);
   }
