@@ -13,7 +13,6 @@ const ACCOUNT_MAX = 200;
 /** Groups that are counted at once, for all accounts together. */
 const GROUPS_MAX = 10_000;
 
-/** An event of the security log. */
 export interface SecurityEvent {
   /** Internal id of the account that it happened to; empty for what concerns the operator alone. */
   readonly aid: string;
@@ -30,7 +29,6 @@ export interface SecurityEvent {
   readonly change?: RecordChange | undefined;
 }
 
-/** Rejections that are counted together. */
 interface Group {
   /** Entries that were written, each for one event. */
   written: number;
@@ -46,7 +44,6 @@ interface Window {
   readonly groups: Map<string, Group>;
 }
 
-/** Records events in the security logs. */
 export class Audit {
   private readonly flood: Flood;
   /** Events that the next flush writes. */
@@ -61,10 +58,7 @@ export class Audit {
     this.flood = new Flood(now);
   }
 
-  /**
-   * Writes an entry of the security log, and resolves when it is stored: no reply may be sent before. Rejects with
-   * `store_unavailable`. Floods of rejections are counted, and written as one entry later.
-   */
+  /** Stores an entry before the reply, or counts it in a flood of rejections. Rejects with `store_unavailable`. */
   async record(event: SecurityEvent): Promise<void> {
     if (this.flood.admits(event)) {
       await this.write(event, 1, this.now());
@@ -85,7 +79,6 @@ export class Audit {
     }
   }
 
-  /** Queues the events of `recordSoon`. */
   async writeSoon(): Promise<void> {
     await Promise.all(this.incomplete);
     const { soon } = this;

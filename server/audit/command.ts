@@ -18,7 +18,6 @@ import type { WantedEvents } from '../sink/stream-all.ts';
 import type { AuditListing } from './listing.ts';
 import { type AuditFault, type AuditVerifier, type ChainReport, parseCheckpoint } from './verifier.ts';
 
-/** The options of `audit export`. */
 const EXPORT = {
   account: { kind: 'text', value: 'NAME', help: 'the log of this account; default: the log of the operator' },
   'account-id': {
@@ -41,7 +40,6 @@ function timeOf(name: 'after' | 'before', options: Values<typeof EXPORT>): numbe
   return time;
 }
 
-/** The needs of commands about the log of an account. */
 interface AccountNeeds {
   readonly accounts: Accounts;
 }
@@ -88,7 +86,6 @@ const STREAM = {
   after: EXPORT.after,
 } as const;
 
-/** The needs of `audit stream`. */
 interface StreamNeeds extends AccountNeeds {
   readonly streamAll: (
     wanted: WantedEvents,
@@ -121,7 +118,6 @@ const streamAudit = defineCommand({
   },
 });
 
-/** Descriptions of invalid entries. */
 const DESCRIPTIONS: Readonly<Record<AuditFault, string>> = {
   missing: 'is missing',
   damaged: 'failed its integrity check',
@@ -143,7 +139,6 @@ const HEADS_DESCRIPTIONS: Readonly<Record<HeadsReason, string>> = {
 /** A log and, for an account that exists, the report on its item logs. */
 type LogReport = ChainReport & { readonly item_logs?: HeadsReport };
 
-/** The signed checkpoints of a file. */
 async function checkpointsOf(path: string | undefined) {
   const lines = path === undefined ? [] : (await readTextFile(path)).split('\n');
   // The file may be a complete server log: lines without a signature are ignored.
@@ -153,7 +148,6 @@ async function checkpointsOf(path: string | undefined) {
   };
 }
 
-/** One row per log. */
 function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, string>): Table {
   return {
     columns: ['Log', 'First', 'Last', 'Checkpoints', 'State', 'Item logs'],
@@ -168,7 +162,6 @@ function tableOf(reports: readonly LogReport[], names: ReadonlyMap<string, strin
   };
 }
 
-/** The needs of `audit verify`. */
 interface VerifyNeeds extends AccountNeeds {
   readonly headsStore: HeadsStore;
   readonly crypto: Crypto;
@@ -225,5 +218,4 @@ const auditKey = defineCommand({
   },
 });
 
-/** The commands `audit export`, `audit stream`, `audit verify` and `audit key`. */
 export const auditCommands = [exportAudit, streamAudit, verifyAudit, auditKey];

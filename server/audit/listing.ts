@@ -29,16 +29,10 @@ export class AuditListing {
   ) {}
 
   /** Returns a page of the log, newest first, perhaps a short one. Rejects with `cursor_invalid` and `integrity_failed`. */
-  async list(
-    { account: { aid } }: AccountContext,
-    { limit, ...query }: Query & { readonly limit: number },
-  ): Promise<{ readonly entries: readonly AuditEntry[]; readonly nextToken?: string | undefined }> {
+  async list({ account: { aid } }: AccountContext, { limit, ...query }: Query & { readonly limit: number }) {
     const { scope, from } = await this.begin(aid, query);
     const { events, next } = await this.find(aid, from, query, limit);
-    return {
-      entries: events.map(shown),
-      ...(next > 0 ? { nextToken: this.cursors.sign(scope, next) } : {}),
-    };
+    return { entries: events.map(shown), nextToken: next > 0 ? this.cursors.sign(scope, next) : undefined };
   }
 
   /** Returns the whole log of the account, as the JSON text of a list. Rejects as `list` does. */

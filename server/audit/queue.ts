@@ -49,7 +49,6 @@ export class AuditQueue {
   /** Chains that were added to since the last `takeMoved`. */
   private readonly moved = new Set<string>();
   private batches = 0;
-  /** Number of events with `isKept`. */
   private kept = 0;
 
   constructor(

@@ -19,7 +19,6 @@ export interface AuditBatch {
   readonly writer: string;
   readonly number: number;
   readonly head: Uint8Array;
-  /** The sequence number of the first entry. */
   readonly first: number;
   readonly entries: readonly Uint8Array[];
 }
@@ -82,7 +81,6 @@ export class AuditStore {
     return isOk(await this.redis.run(trimAudit, [redisKeys.auditChain(aid)], args));
   }
 
-  /** Adds a chain to the list of all chains. */
   async enter(aid: string): Promise<void> {
     await this.redis.write('HSETNX', [redisKeys.auditChains, aid, '']);
   }
@@ -92,7 +90,6 @@ export class AuditStore {
     return asList(await this.redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
   }
 
-  /** Reads the newest checkpoint. */
   async readCheckpoint(
     aid: string,
   ): Promise<{ readonly sequence: number; readonly text: string } | undefined> {
@@ -108,7 +105,6 @@ export class AuditStore {
     await this.redis.run(putCheckpoint, [redisKeys.auditChains], [aid, sequence, checkpoint]);
   }
 
-  /** Removes a complete chain. */
   async remove(aid: string): Promise<void> {
     await this.redis.write('UNLINK', [redisKeys.auditChain(aid)]);
     await this.redis.write('HDEL', [redisKeys.auditChains, aid]);

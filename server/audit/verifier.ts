@@ -14,7 +14,6 @@ const STEP = 256;
  */
 export type AuditFault = ChainFault | 'missing' | 'cut' | 'foreign' | 'head';
 
-/** The result of verifying a chain. */
 export interface ChainReport {
   /** Internal id of the account; empty for the operator's own chain. */
   readonly account: string;
@@ -23,14 +22,12 @@ export interface ChainReport {
   readonly last: number;
   /** Number of checkpoints that were compared with it. */
   readonly checkpoints: number;
-  /** The first fault. */
   readonly fault?: { readonly sequence: number; readonly reason: AuditFault };
 }
 
 interface Bounds {
   readonly head: MarkFacts;
   readonly start: MarkFacts;
-  /** Stored entries. */
   readonly entries: number;
 }
 

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import type { FormTypeName, PageConfig, PageVisit, ShownFormSettings } from './schema.ts';
 import { decodeFormText, parseFormLink, toPageSettings } from './settings.ts';
 
-/** The content of a form page. */
 export interface FormPage {
   readonly form_type: FormTypeName;
   readonly settings: ShownFormSettings;
-  /** The script of the service. */
   readonly script: { readonly src: string; readonly integrity: string };
   /** The policy of the sources of files (`filePolicy`). */
   readonly files: string;
@@ -43,7 +41,6 @@ function integrityOf(integrity: string | undefined): string {
   return integrity === undefined ? '' : `${attribute('integrity', integrity)} crossorigin="anonymous"`;
 }
 
-/** Writes an element for each valid link. */
 function linked(links: readonly string[] = [], write: (address: string, rest: string) => string): string {
   return links
     .map(parseFormLink)

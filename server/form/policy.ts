@@ -2,7 +2,6 @@ import { hashSource, inlineOf } from './html.ts';
 import type { ShownFormSettings } from './schema.ts';
 import { parseFormLink } from './settings.ts';
 
-/** Options of the headers of a form page. */
 export interface FormPolicyOptions {
   readonly settings: ShownFormSettings;
   /** The base URLs that the page may send requests to. */
@@ -48,7 +47,6 @@ const OFF = [
 
 const PERMISSIONS = [...OFF.map((feature) => `${feature}=()`), 'clipboard-write=*'].join(', ');
 
-/** The origins of the valid links. */
 function originsOf(links: readonly string[] = []): readonly string[] {
   return links.map((link) => parseFormLink(link)?.origin).filter((origin) => origin !== undefined);
 }
@@ -59,7 +57,6 @@ function sourceOf(base: string): string {
   return url.pathname === '/' ? url.origin : `${url.origin}${url.pathname}/`;
 }
 
-/** A directive of a Content-Security-Policy. */
 function directive(name: string, sources: readonly string[]): string {
   return `${name} ${sources.length === 0 ? "'none'" : [...new Set(sources)].join(' ')}`;
 }

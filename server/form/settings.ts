@@ -10,12 +10,9 @@ import {
   THEME_NAMES,
 } from './schema.ts';
 
-/** Settings with code in base64. */
 const CODES = ['embedded_css', 'embedded_js', 'success_callback', 'error_callback'] as const;
-/** Settings with links. */
 const LINKS = ['css_links', 'js_links'] as const;
 
-/** Rejects a setting at its place. */
 function reject(place: string, expected: string): never {
   throw new VaultError('invalid_request', { field: `body.${place}`, expected });
 }
@@ -70,16 +67,13 @@ function checkFields(formType: FormTypeName, fields: ShownFormSettings['addition
   }
 }
 
-/** Whether a form may lead to a URL: one of an origin that may embed it. */
+/** Returns whether a form may lead to a URL: one of an origin that may embed it. */
 function isAllowed(text: string, origins: readonly string[] = []): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:/.test(url.href) && !/[@#\\\s]/.test(text) && origins.includes(url.origin);
 }
 
-/**
- * The settings of a form without absent ones. Throws `invalid_request`, with the place, for what the schema cannot
- * check: links that are not https URLs, invalid or too long base64, unknown image formats, duplicate field names.
- */
+/** Returns present settings. Throws `invalid_request`, with the place, for what the schema cannot check. */
 export function checkFormSettings(
   formType: FormTypeName,
   settings: FormSettings,
@@ -169,7 +163,7 @@ export function parseFormLink(text: string): FormLink | undefined {
   return isPlain ? { href: url.href, origin: url.origin, integrity } : undefined;
 }
 
-/** Whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
+/** Returns whether a text is an origin whose pages may embed a form, in the spelling of browsers. */
 export function isFormAncestor(text: string, environment: 'staging' | 'production'): boolean {
   const isKnown = HTTPS_ORIGIN.test(text) || (environment === 'staging' && LOCAL_ORIGIN.test(text));
   return isKnown && URL.parse(text)?.origin === text;
@@ -217,7 +211,6 @@ function beginsWith(head: string, beginning: string): boolean {
   return [...beginning].every((character, i) => character === '.' || character === head[i]);
 }
 
-/** The media type of an image, from its first bytes. */
 function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1');
   const known = BEGINNINGS.find(([, beginning]) => beginsWith(head, beginning));

@@ -10,17 +10,14 @@ import replaceText from './replace-form-1.lua' with { type: 'text' };
 const replace = script(replaceText);
 const index = script(indexText);
 
-/** Forms that an account can have. */
 const FORMS_MAX = 10_000;
 
-/** A form with its encrypted settings. */
 export interface StoredForm {
   readonly nonce: string;
   readonly aid: string;
   readonly settings: Uint8Array;
 }
 
-/** Stores hosted forms. */
 export class FormStore extends DirectoryStore<DirectoryEntry> {
   constructor(redis: RedisLink) {
     super(redis, redisKeys.form, redisKeys.formDirectory, { textOf, entryOf: formEntry });

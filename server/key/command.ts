@@ -7,7 +7,6 @@ import { compileJsonBody } from '../schema/json-body.ts';
 import type { Recoveries } from './recoveries.ts';
 import { CreateRecoveryBody, RecoverBody, type Recovery } from './schema.ts';
 
-/** The needs of commands about recoveries. */
 interface Needs extends OperatorNeeds {
   readonly recoveries: Recoveries;
 }
@@ -111,7 +110,6 @@ const RECOVER = {
   },
 } as const;
 
-/** Reads the texts of the shares. */
 async function sharesOf(files: readonly string[] | undefined): Promise<readonly string[]> {
   const texts = files === undefined ? [await Bun.stdin.text()] : await Promise.all(files.map(readTextFile));
   return texts
@@ -150,5 +148,4 @@ const recoverCommand = defineCommand({
   },
 });
 
-/** The commands `recovery make`, `status` and `recover`. */
 export const recoveryCommands = [makeCommand, statusCommand, recoverCommand];

@@ -9,7 +9,6 @@ import type { Idempotency, Repeatable } from '../request/idempotency.ts';
 import type { Metering } from '../request/metering.ts';
 import { type KeyDependent, type KeyHandle, type KeyOpener, namedInBody } from './opener.ts';
 import type { KeyRecords } from './records.ts';
-import type { Key } from './schema.ts';
 import type { KeyStore } from './store.ts';
 
 /** A key with its passphrase, shown once. */
@@ -18,7 +17,6 @@ export interface NewPassphrase {
   readonly passphrase: Secret<string>;
 }
 
-/** The length of a generated passphrase in characters. */
 const GENERATED_LENGTH = 64;
 /** Keys of a page if neither the caller nor the account sets a limit. */
 const LIST_LIMIT = 65_536;
@@ -84,7 +82,7 @@ export class Keys {
   async list(
     ctx: AccountContext,
     input: { readonly limit?: number | undefined; readonly next_token?: string | undefined },
-  ): Promise<{ readonly keys: readonly Key[]; readonly nextToken?: string | undefined }> {
+  ) {
     const { aid, preferences } = ctx.account;
     const limit = input.limit ?? preferences.default_limit ?? LIST_LIMIT;
     const scope = [aid, 'GET /v1/key'];
@@ -95,18 +93,12 @@ export class Keys {
     const page = limit < 0 ? found : found.slice(0, limit);
     const last = page.at(-1);
     this.metering.count(ctx, 'key');
-    return {
-      keys: page.map((user) => ({ user })),
-      ...(found.length > page.length && last !== undefined
-        ? { nextToken: this.cursors.sign(scope, last) }
-        : {}),
-    };
+    const hasNext = found.length > page.length && last !== undefined;
+    const nextToken = hasNext ? this.cursors.sign(scope, last) : undefined;
+    return { keys: page.map((user) => ({ user })), nextToken };
   }
 
-  /**
-   * Replaces the passphrase of a key, by a generated one if none is given. Rejects with `key_not_found`,
-   * `passphrase_wrong`, `too_many_failures`, or `key_changed` if another change came first.
-   */
+  /** Changes a passphrase. Rejects with `key_not_found`, `passphrase_wrong`, `too_many_failures` or `key_changed`. */
   async changePassphrase(
     ctx: AccountContext,
     input: {

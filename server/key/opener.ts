@@ -55,10 +55,8 @@ export interface Done<T> {
   readonly value: T;
 }
 
-/** Work under an unlocked key. */
 type Attempt<T> = (key: KeyHandle, blob: WarmBlob) => Promise<Done<T> | Retry>;
 
-/** Ends an attempt with its result. */
 export function done<T>(value: T): Done<T> {
   return { kind: 'done', value };
 }
@@ -86,9 +84,7 @@ export async function namedInBody<T>(work: Promise<T>): Promise<T> {
 
 /** Finds vault keys and opens them, and is the only place that caches either. */
 export class KeyOpener {
-  /** Keys by account and name. */
   private readonly known: Memory<KeyHandle>;
-  /** Warm blobs by key id. */
   private readonly warm: Memory<{ readonly gen: number; readonly blob: WarmBlob }>;
   /** The newest generation of keys whose fences are known to be at it. */
   private readonly fenced: Memory<number>;
@@ -225,7 +221,6 @@ export class KeyOpener {
     this.fenced.set(kid, gen);
   }
 
-  /** Removes a key that has changed from the caches. */
   forget({ aid, user, kid }: KeyHandle): void {
     this.known.delete(nameOf(aid, user));
     this.warm.delete(kid);

@@ -13,7 +13,6 @@ export interface ReadRecords extends KeyPair {
   readonly key: KeyHandle;
 }
 
-/** Makes new records from those that were read. */
 type Make = (read: ReadRecords) => Promise<KeyPair>;
 
 /** Replaces the records of a key: its own, and that of its recovery. */

@@ -22,11 +22,7 @@ export class Recoveries {
     private readonly metering: Metering,
   ) {}
 
-  /**
-   * Creates the recovery of a key. It replaces an older one, whose shares then open nothing. Rejects with `key_not_found`,
-   * `passphrase_wrong`, `too_many_failures`, `key_changed`, or `invalid_request` for a recipient that is invalid or there
-   * twice, or a threshold above the number of recipients.
-   */
+  /** Creates or replaces a recovery. Rejects as a change of the passphrase does, or with `invalid_request`. */
   async create(
     ctx: AccountContext,
     input: {
@@ -77,11 +73,7 @@ export class Recoveries {
     });
   }
 
-  /**
-   * Opens a key with shares and puts it under a new passphrase, a generated one if none is given. The shares stay valid.
-   * Rejects with `key_not_found`, `recovery_refused` for any fault of the shares, `too_many_failures`, or
-   * `key_changed` if another change came first.
-   */
+  /** Recovers a key. Rejects with `key_not_found`, `recovery_refused`, `too_many_failures` or `key_changed`. */
   async recoverKey(
     ctx: AccountContext,
     input: {

@@ -40,7 +40,6 @@ export type CloseResult =
   | { readonly kind: 'busy' }
   | {
       readonly kind: 'closed';
-      /** The number of items in all buckets. */
       readonly items: number;
       /** The latest time to remove the record, ms since 1970. */
       readonly actBefore: number;
@@ -52,7 +51,6 @@ export interface KeyPair {
   readonly recovery: Uint8Array | undefined;
 }
 
-/** A replacement of the records of a key. */
 export interface KeyChange {
   readonly aid: string;
   readonly user: string;
@@ -69,7 +67,7 @@ export class KeyStore {
     private readonly redis: RedisLink,
     /** The number of buckets of each key, which is fixed for the life of the vault. */
     private readonly buckets: number,
-    /** Whether logs of items are delivered to a sink. Undelivered ones outlive their key. */
+    /** Logs of items are delivered to a sink. Undelivered ones outlive their key. */
     private readonly isStreamed = false,
   ) {}
 
@@ -99,7 +97,6 @@ export class KeyStore {
     return isOk(await this.redis.run(changeKey, keys, [read.record, next.record, change, ...recoveries]));
   }
 
-  /** Records that a change is complete. */
   async finishChange(aid: string, kid: string, gen: number): Promise<void> {
     await this.redis.write('SREM', [redisKeys.keyChanges(aid), `${kid} ${gen}`]);
   }
@@ -186,7 +183,7 @@ export class KeyStore {
     await this.redis.write('SREM', [redisKeys.purge(aid), kid]);
   }
 
-  /** Whether a key was deleted: known while its data is deleted, and for a day after. */
+  /** Returns whether a key was deleted: known while its data is deleted, and for a day after. */
   async isGone(aid: string, kid: string): Promise<boolean> {
     const [purges, closedUntil] = await Promise.all([
       this.purgesLeft(aid),

@@ -13,7 +13,7 @@ export const Operation = Type.Object(
     name: Type.String({
       description: 'The operation to apply; GET /rule/operations lists them.',
       examples: ['substr'],
-      // The engine refuses others at their place.
+      // The engine rejects others and names their place.
       [PUBLISHED]: { enum: OPERATION_NAMES },
     }),
     input_field: Type.Optional(
