@@ -61,11 +61,7 @@ const changePassword = defineRoute({
   body: { kind: 'json', schema: ChangePasswordBody, bytesMax: BODY_BYTES.short },
   response: AccountPassword,
   errors: ['conflicting_parameters', 'password_changed', 'too_many_changes', 'integrity_failed'],
-  audit: {
-    action: 'password.change',
-    of: 'all',
-    object: ({ ctx }) => objectOf('account', ctx.account.name),
-  },
+  audit: { action: 'password.change', object: ({ ctx }) => objectOf('account', ctx.account.name) },
   handle: async ({ ctx, query, body }, services: Needs) => {
     const chosen = same(body.new_password, query.new_password);
     const { user, password } = await services.accounts.changePassword(
@@ -90,7 +86,7 @@ const setPreference = defineRoute({
   response: Preference,
   errors: ['preferences_full', 'integrity_failed'],
   meter: ['preference'],
-  audit: { action: 'preference.set', of: 'all' },
+  audit: { action: 'preference.set' },
   handle: async ({ ctx, body }, services: Needs) => {
     const { key, jsonBytes } = await services.preferences.set(ctx, body);
     return { jsonBytes, object: objectOf('preference', key) };
@@ -128,7 +124,7 @@ const removePreference = defineRoute({
   response: Message,
   errors: ['preference_not_found', 'integrity_failed'],
   meter: ['preference'],
-  audit: { action: 'preference.delete', of: 'all', object: ({ query }) => objectOf('preference', query.key) },
+  audit: { action: 'preference.delete', object: ({ query }) => objectOf('preference', query.key) },
   handle: async ({ ctx, query }, services: Needs) => {
     await services.preferences.remove(ctx, query.key);
     return { json: { message: 'The preference was deleted.' } };

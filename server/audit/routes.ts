@@ -24,7 +24,7 @@ const readAudit = defineRoute({
   response: AuditEntries,
   errors: ['cursor_invalid', 'integrity_failed'],
   meter: [],
-  audit: { action: 'audit.read', of: 'all' },
+  audit: { action: 'audit.read' },
   handle: async ({ ctx, query }, services: Needs) => {
     if (query.limit < 0) {
       const end = services.admission.start('list', ctx.account.aid);

@@ -101,11 +101,7 @@ function removeEndpoint(noun: keyof typeof KINDS): Route<Needs> {
     response: Message,
     errors: ['endpoint_not_found', 'integrity_failed'],
     meter: ['delete'],
-    audit: {
-      action: 'endpoint.delete',
-      of: 'all',
-      object: ({ params }) => objectOf('endpoint', params.unique_id),
-    },
+    audit: { action: 'endpoint.delete', object: ({ params }) => objectOf('endpoint', params.unique_id) },
     handle: async ({ ctx, params }, services: Needs) => {
       await services.endpoints.remove(ctx, params.unique_id);
       return { json: { message: 'The endpoint was deleted.' } };
@@ -139,11 +135,7 @@ const createCapture = defineRoute({
     'integrity_failed',
   ],
   meter: ['capture_create'],
-  audit: {
-    action: 'endpoint.create',
-    of: 'all',
-    object: ({ query }) => objectOf('endpoint', query.unique_id),
-  },
+  audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
   handle: async ({ ctx, query, passphrase, body, request }, services: Needs) => {
     const made = await services.captures.create(ctx, { ...query, passphrase, body });
     const reply = readyPage(request, services.formPages, made) ?? { json: shownOnce(made) };
@@ -281,11 +273,7 @@ const createRetrieve = defineRoute({
   response: RetrieveEndpoint,
   errors: ['endpoint_exists', 'passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
   meter: ['retrieve_create'],
-  audit: {
-    action: 'endpoint.create',
-    of: 'all',
-    object: ({ query }) => objectOf('endpoint', query.unique_id),
-  },
+  audit: { action: 'endpoint.create', object: ({ query }) => objectOf('endpoint', query.unique_id) },
   handle: async ({ ctx, query, passphrase, request }, services: Needs) => {
     if (query.token === undefined && prefersHtml(request.headers.get('accept'))) {
       const expected = 'is missing: a page shows one item';

@@ -49,7 +49,7 @@ function createForm({ path, suffix, where }: Base): Route<Needs> {
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_exists', 'forms_full'],
-    audit: { action: 'form.create', of: 'all', object: ({ query }) => objectOf('form', query.form_id) },
+    audit: { action: 'form.create', object: ({ query }) => objectOf('form', query.form_id) },
     handle: async ({ ctx, query, body }, services: Needs) => {
       const form = await services.forms.create(ctx, query, body);
       return { json: shown(services, path, form), object: objectOf('form', form.id) };
@@ -111,7 +111,7 @@ function replaceForm({ path, suffix, where }: Base): Route<Needs> {
     body: { kind: 'json', schema: FormSettings, bytesMax: BODY_BYTES.long },
     response: Form,
     errors: ['form_not_found', 'integrity_failed'],
-    audit: { action: 'form.change', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    audit: { action: 'form.change', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params, body }, services: Needs) => {
       const form = await services.forms.replace(ctx, params.form_id, body);
       return { json: shown(services, path, form) };
@@ -130,7 +130,7 @@ function removeForm({ path, suffix, where }: Base): Route<Needs> {
     params: FormPath,
     response: Message,
     errors: ['form_not_found', 'integrity_failed'],
-    audit: { action: 'form.delete', of: 'all', object: ({ params }) => objectOf('form', params.form_id) },
+    audit: { action: 'form.delete', object: ({ params }) => objectOf('form', params.form_id) },
     handle: async ({ ctx, params }, services: Needs) => {
       await services.forms.remove(ctx, params.form_id);
       return { json: { message: 'The form was deleted.' } };

@@ -66,7 +66,7 @@ function compileRoute<Needs>(route: Route<Needs>, parts: HttpParts, services: Ne
     reader: compileCallReader(route, parts),
     checkReply: parts.http.checkReplies ? compileReplyCheck(route) : undefined,
     isOpen: isOpen(route),
-    isRecorded: route.audit?.of === 'all',
+    isRecorded: route.audit !== undefined && route.audit.of !== 'errors',
   };
 }
 

@@ -161,8 +161,8 @@ export interface Call<
 /** What a route leaves in the security log of the account. */
 export interface AuditRule<Of = Call> {
   readonly action: AuditAction;
-  /** `errors` where successes change nothing, or only what has a log of its own. */
-  readonly of: 'all' | 'errors';
+  /** `errors` where successes change nothing, or only what has a separate log; `all` by default. */
+  readonly of?: 'all' | 'errors';
   /** What it is done to, as far as the request names it. */
   readonly object?: (call: Of) => string;
 }

@@ -48,7 +48,7 @@ const createKey = defineRoute({
   response: KeyWithPassphrase,
   errors: ['key_exists', 'idempotency_passphrase_required'],
   idempotent: true,
-  audit: { action: 'key.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  audit: { action: 'key.create', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
     const { reply, replayed } = await services.keys.create(ctx, {
       user: body.user,
@@ -88,7 +88,7 @@ const changePassphrase = defineRoute({
   body: { kind: 'json', schema: ChangePassphraseBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
-  audit: { action: 'key.change', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  audit: { action: 'key.change', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: shown(
       await services.keys.changePassphrase(ctx, {
@@ -112,7 +112,7 @@ const removeKey = defineRoute({
   query: KeyRemoveQuery,
   response: Message,
   errors: ['key_not_found', 'key_not_empty', 'key_changed'],
-  audit: { action: 'key.delete', of: 'all', object: ({ query }) => objectOf('key', query.user) },
+  audit: { action: 'key.delete', object: ({ query }) => objectOf('key', query.user) },
   handle: async ({ ctx, query }, services: Needs) => {
     await services.keys.remove(ctx, query);
     return { json: { message: 'The key was deleted.' } };
@@ -131,7 +131,7 @@ const createRecovery = defineRoute({
   body: { kind: 'json', schema: CreateRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Recovery,
   errors: ['passphrase_wrong', 'key_not_found', 'key_changed', 'integrity_failed'],
-  audit: { action: 'key.recovery.create', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  audit: { action: 'key.recovery.create', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => ({
     json: await services.recoveries.create(ctx, { ...body, passphrase: secretBytes(body.passphrase) }),
   }),
@@ -162,7 +162,7 @@ const removeRecovery = defineRoute({
   body: { kind: 'json', schema: RemoveRecoveryBody, bytesMax: BODY_BYTES.short },
   response: Message,
   errors: ['passphrase_wrong', 'key_not_found', 'recovery_not_found', 'key_changed', 'integrity_failed'],
-  audit: { action: 'key.recovery.remove', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  audit: { action: 'key.recovery.remove', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
     await services.recoveries.remove(ctx, { user: body.user, passphrase: secretBytes(body.passphrase) });
     return { json: { message: 'The recovery was removed.' } };
@@ -181,7 +181,7 @@ const recoverKey = defineRoute({
   body: { kind: 'json', schema: RecoverBody, bytesMax: BODY_BYTES.short },
   response: KeyWithPassphrase,
   errors: ['recovery_refused', 'key_not_found', 'key_changed', 'integrity_failed'],
-  audit: { action: 'key.recover', of: 'all', object: ({ body }) => objectOf('key', body.user) },
+  audit: { action: 'key.recover', object: ({ body }) => objectOf('key', body.user) },
   handle: async ({ ctx, body }, services: Needs) => {
     const recovered = await services.recoveries.recoverKey(ctx, {
       user: body.user,

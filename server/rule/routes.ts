@@ -35,7 +35,7 @@ const createRule = defineRoute({
   body: { kind: 'stored', schema: RuleBody, bytesMax: BODY_BYTES.rule },
   response: Rule,
   errors: ['rule_exists', 'rules_full'],
-  audit: { action: 'rule.create', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
+  audit: { action: 'rule.create', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query, body }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     return { json: await services.rules.create(ctx, query.id, body) };
@@ -71,7 +71,7 @@ const removeRule = defineRoute({
   query: RuleQuery,
   response: Message,
   errors: ['rule_not_found'],
-  audit: { action: 'rule.delete', of: 'all', object: ({ query }) => objectOf('rule', query.id) },
+  audit: { action: 'rule.delete', object: ({ query }) => objectOf('rule', query.id) },
   handle: async ({ ctx, query }, services: Needs) => {
     await services.connections.requireRuleChange(ctx, query.id);
     await services.rules.remove(ctx, query.id);

@@ -36,7 +36,7 @@ const createCredential = defineRoute({
   body: { kind: 'json', schema: CreateCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credentials_full', 'integrity_failed'],
-  audit: { action: 'credential.create', of: 'all', object: () => 'credential' },
+  audit: { action: 'credential.create', object: () => 'credential' },
   handle: async ({ ctx, body }, services: Needs) => {
     const made = await services.credentials.create(ctx.account, body);
     ctx.change = made.change;
@@ -82,11 +82,7 @@ const removeCredential = defineRoute({
   params: CredentialPath,
   response: Message,
   errors: ['credential_not_found'],
-  audit: {
-    action: 'credential.delete',
-    of: 'all',
-    object: ({ params }) => objectOf('credential', params.id),
-  },
+  audit: { action: 'credential.delete', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params }, services: Needs) => {
     const removed = await services.credentials.remove(ctx.account, params.id);
     if (removed === undefined) {
@@ -109,11 +105,7 @@ const rollCredential = defineRoute({
   body: { kind: 'json', schema: RollCredential, bytesMax: BODY_BYTES.short },
   response: CredentialWithSecret,
   errors: ['credential_not_found', 'integrity_failed'],
-  audit: {
-    action: 'credential.roll',
-    of: 'all',
-    object: ({ params }) => objectOf('credential', params.id),
-  },
+  audit: { action: 'credential.roll', object: ({ params }) => objectOf('credential', params.id) },
   handle: async ({ ctx, params, body }, services: Needs) => {
     const overlapMs = overlapOf(body.overlap);
     const rolled = await services.credentials.roll(ctx.account, params.id, overlapMs);
