@@ -86,12 +86,8 @@ const createAccount = defineCommand({
   },
   async run({ argument, options }, { accounts }: Needs) {
     const generated = await accounts.makePassword();
-    const account = await accounts.create(
-      argument,
-      encodeSecret(generated),
-      settingsOf(options),
-      'generated',
-    );
+    const settings = settingsOf(options);
+    const account = await accounts.create(argument, encodeSecret(generated), settings, 'generated');
     if (account === undefined) {
       throw new CommandError('An account with this name already exists.', 1);
     }

@@ -91,10 +91,7 @@ export class Passwords {
   }
 
   /** Returns the hash that replaces the one of a record after its password was right; undefined to keep it. */
-  private async betterHash(
-    { phc, stretched }: KnownAccount,
-    password: SecretBytes,
-  ): Promise<PasswordHash | undefined> {
+  private async betterHash({ phc, stretched }: KnownAccount, password: SecretBytes) {
     const wanted = this.wantedPepper();
     const isUnsaid = stretched === undefined && !isFastHash(phc);
     const isGenerated = stretched === undefined && this.crypto.passes(password, hasGeneratedForm);
@@ -139,10 +136,7 @@ export function overlapOf(overlap: string | undefined): number | undefined {
   return ms;
 }
 
-async function findRight(
-  hashes: readonly PasswordHash[],
-  verify: (hash: PasswordHash) => Promise<boolean>,
-): Promise<string | undefined> {
+async function findRight(hashes: readonly PasswordHash[], verify: (hash: PasswordHash) => Promise<boolean>) {
   for (const hash of hashes) {
     if (await verify(hash)) {
       return hash.phc;

@@ -78,10 +78,7 @@ export class AccountPreferences {
   }
 
   /** Changes the preferences, on every server at once; if `edit` throws, nothing changes. */
-  private change(
-    ctx: AccountContext,
-    edit: (own: readonly OwnPreference[]) => readonly OwnPreference[],
-  ): Promise<void> {
+  private change(ctx: AccountContext, edit: (own: readonly OwnPreference[]) => readonly OwnPreference[]) {
     return this.records.changeOwn(ctx, (record) => ({
       ...record,
       preferences: edit(record.preferences ?? []),

@@ -159,11 +159,7 @@ export class SignIns {
     return known.phc === phc || hashesOf(known, this.now()).some((hash) => hash.phc === phc);
   }
 
-  private async verifyOnce(
-    ctx: RequestContext,
-    credentials: SignInCredentials,
-    digest: string,
-  ): Promise<SignedIn> {
+  private async verifyOnce(ctx: RequestContext, credentials: SignInCredentials, digest: string) {
     if (credentials.kind === 'credential') {
       const { known, verified } = await this.credentialSignIn.verify(ctx, credentials);
       this.verified.set(digest, verified);
@@ -218,12 +214,7 @@ export class SignIns {
   }
 
   /** Records a rejection later than the reply, whose time would otherwise reveal whether the account exists. */
-  private recordRejection(
-    ctx: RequestContext,
-    name: string,
-    record: Buffer | undefined,
-    outcome: string,
-  ): void {
+  private recordRejection(ctx: RequestContext, name: string, record: Buffer | undefined, outcome: string) {
     const remembered = record && this.records.lastKnown(name);
     if (record === undefined || remembered?.record.equals(record) === true) {
       this.audit.recordSoon(entryOf(ctx, name, remembered, outcome));

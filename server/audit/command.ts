@@ -45,10 +45,7 @@ interface AccountNeeds {
 }
 
 /** The account whose log is exported; empty for the log of the operator. */
-async function aidOf(
-  { accounts }: AccountNeeds,
-  { account, 'account-id': id = '' }: Values<typeof EXPORT>,
-): Promise<string> {
+async function aidOf({ accounts }: AccountNeeds, { account, 'account-id': id = '' }: Values<typeof EXPORT>) {
   return account === undefined ? id : existing(await accounts.identify(account)).aid;
 }
 

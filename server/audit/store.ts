@@ -90,9 +90,7 @@ export class AuditStore {
     return asList(await this.redis.command('HKEYS', [redisKeys.auditChains])).map(asText);
   }
 
-  async readCheckpoint(
-    aid: string,
-  ): Promise<{ readonly sequence: number; readonly text: string } | undefined> {
+  async readCheckpoint(aid: string) {
     const found = await this.redis.command('HGET', [redisKeys.auditChains, aid]);
     const [, sequence, json] = /^(\d+) (.*)$/s.exec(found === null ? '' : asText(found)) ?? [];
     return sequence === undefined || json === undefined

@@ -169,10 +169,7 @@ export class EndpointAuth {
   }
 
   /** Returns the account of an endpoint. Rejects with `endpoint_gone` unless its key and its account are unchanged. */
-  private async readOwner(
-    aid: string,
-    { user, kid, gen, account: name, isMasked }: EndpointPolicy,
-  ): Promise<Account> {
+  private async readOwner(aid: string, { user, kid, gen, account: name, isMasked }: EndpointPolicy) {
     const [key, account] = await Promise.all([
       recover(
         this.finding(`${aid} ${user}`, () => this.keys.find({ aid }, user)),

@@ -5,7 +5,7 @@ import { VaultError } from '../core/errors.ts';
 import type { Crypto } from '../crypto/client.ts';
 import { keepsDigits } from '../domain/card/token-format.ts';
 import { jobIdOf, type ProxyJobs } from '../job/jobs.ts';
-import { type Done, done, type KeyOpener, type Retry } from '../key/opener.ts';
+import { done, type KeyOpener } from '../key/opener.ts';
 import {
   type Account,
   type AccountContext,
@@ -20,7 +20,7 @@ import { mayReveal, requireAlgorithm } from '../request/permission.ts';
 import type { Rules } from '../rule/rules.ts';
 import { BODY_BYTES } from '../schema/body-bytes.ts';
 import type { ItemReader } from '../vault/reader.ts';
-import type { ItemReplacer, Replaced } from '../vault/replacer.ts';
+import type { ItemReplacer } from '../vault/replacer.ts';
 import type { TokenInfo } from '../vault/schema.ts';
 import type { ItemStore } from '../vault/store/items.ts';
 import type { ItemWriter } from '../vault/writer.ts';
@@ -115,16 +115,7 @@ export class Captures {
 
   /** Creates an endpoint. Rejects as `Endpoints` does, `not_allowed`, `token_not_found` or `reference_required`. */
   async create(ctx: AccountContext, input: CreateCaptureInput): Promise<EndpointWithSecret> {
-    const {
-      smart_parse: smartParse,
-      token,
-      reference,
-      algorithm,
-      overwrite,
-      require_sealed,
-      body,
-      ...common
-    } = input;
+    const { smart_parse: smartParse, token, reference, algorithm, overwrite, require_sealed, body } = input;
     const { account } = ctx;
     requireAlgorithm(account, algorithm, 'query.algorithm');
     const requiresSealed = require_sealed === true ? true : undefined;
@@ -134,7 +125,7 @@ export class Captures {
       const key = await this.keys.find(account, input.user);
       await this.reading.check(key, { token, reference });
       const own = { token, reference, smartParse, requiresSealed };
-      return this.endpoints.create(ctx, 'capture', common, own, order);
+      return this.endpoints.create(ctx, 'capture', input, own, order);
     }
     const keeps = overwrite === false ? true : undefined;
     // The token format is fixed here: the same number must not get another token when a preference changes.
@@ -142,7 +133,7 @@ export class Captures {
       algorithm: algorithm ?? account.preferences.default_algorithm,
       ...{ reference, keeps, smartParse, requiresSealed, mayReveal: mayReveal(account) || undefined },
     };
-    return this.endpoints.create(ctx, 'capture', common, own, order);
+    return this.endpoints.create(ctx, 'capture', input, own, order);
   }
 
   /** Stores or updates an item, once for an Idempotency-Key. Rejects as the authentication does. */
@@ -183,12 +174,7 @@ export class Captures {
     };
   }
 
-  private async capture(
-    ctx: AccountContext,
-    endpoint: OpenEndpoint,
-    input: CaptureInput,
-    seed?: string,
-  ): Promise<Captured> {
+  private async capture(ctx: AccountContext, endpoint: OpenEndpoint, input: CaptureInput, seed?: string) {
     const { policy, key } = endpoint;
     if (policy.token === undefined) {
       rejectDigits(endpoint, input);
@@ -265,10 +251,7 @@ export class Captures {
   }
 
   /** Tries once to patch the endpoint's item; the result is undefined if there is none. */
-  private async patchOnce(
-    { ctx, endpoint, input, given, seed }: Capture,
-    token: string,
-  ): Promise<Done<Replaced | undefined> | Retry> {
+  private async patchOnce({ ctx, endpoint, input, given, seed }: Capture, token: string) {
     const { secret, body, contentType } = input;
     const { key, policy, records } = endpoint;
     const item = await this.itemStore.read(key.kid, token, key.gen);

@@ -28,10 +28,8 @@ export class Retrievals {
   ) {}
 
   /** Creates an endpoint. Without `mask_fields`, the account's preference at each use applies. Rejects as `Endpoints` does. */
-  create(
-    ctx: AccountContext,
-    { token, reference, mask_fields: maskFields, ...input }: CreateRetrieveInput,
-  ): Promise<EndpointWithSecret> {
+  create(ctx: AccountContext, input: CreateRetrieveInput): Promise<EndpointWithSecret> {
+    const { token, reference, mask_fields: maskFields } = input;
     return this.endpoints.create(ctx, 'retrieve', input, { token, reference, maskFields });
   }
 

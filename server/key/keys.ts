@@ -181,11 +181,7 @@ export class Keys {
   }
 
   /** Closes the key's buckets and deletes its record. A request that began before then stores nothing afterwards. */
-  private async removeRecord(
-    { aid, user, kid, record }: KeyHandle,
-    safe: boolean,
-    deletion: string,
-  ): Promise<'ok' | 'changed' | keyof typeof NOT_REMOVED> {
+  private async removeRecord({ aid, user, kid, record }: KeyHandle, safe: boolean, deletion: string) {
     const closed = await this.store.close(kid, deletion);
     if (closed.kind === 'busy') {
       return 'busy';

@@ -231,11 +231,7 @@ export class KeyOpener {
   }
 
   /** Returns the key with its warm blob, for a source that need not be counted; undefined otherwise. */
-  private recallWarm(
-    { account, ip }: AccountContext,
-    user: string,
-    passphrase: SecretBytes,
-  ): Unlocked | undefined {
+  private recallWarm({ account, ip }: AccountContext, user: string, passphrase: SecretBytes) {
     const key = this.known.get(nameOf(account.aid, user));
     const blob = key && this.cachedBlob(key);
     if (key === undefined || blob === undefined) {

@@ -45,8 +45,8 @@ export function limitsOfCaller({ unmasked, credential }: Account): CredentialLim
   if (credential === undefined) {
     return undefined;
   }
-  const { scopes, keys, ips, hosts, expiresAtMs } = credential;
-  return { scopes: [...scopes], keys: keys && [...keys], unmasked, ips, hosts, expiresAtMs };
+  const { scopes, keys } = credential;
+  return { ...credential, scopes: [...scopes], keys: keys && [...keys], unmasked };
 }
 
 /** The reason why a credential cannot be used with a secret: one of them has expired, or it no longer has this secret. */

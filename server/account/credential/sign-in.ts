@@ -64,10 +64,7 @@ export class CredentialSignIn {
   }
 
   /** Verifies a secret. It has 256 random bits: guesses are not counted. A success is logged at once, a rejection later. */
-  async verify(
-    { ip, userAgent, requestId }: RequestContext,
-    { id, secret }: CredentialSecret,
-  ): Promise<{ readonly verified: VerifiedCredential; readonly known: SignedInAccount }> {
+  async verify({ ip, userAgent, requestId }: RequestContext, { id, secret }: CredentialSecret) {
     const digest = this.crypto.digestCredential(secret);
     const name = await this.store.find(digest);
     const found = name && (await this.read(name));
@@ -81,7 +78,8 @@ export class CredentialSignIn {
     }
     await this.audit.record({ ...event, outcome: 'success', actor: object, object });
     this.noteUse(owned.name);
-    return { verified: { kind: 'credential', name: owned.name, digest }, known: owned };
+    const verified: VerifiedCredential = { kind: 'credential', name: owned.name, digest };
+    return { verified, known: owned };
   }
 
   /** Returns the account with the rights of a credential that was verified; undefined if the secret is no longer valid. */
