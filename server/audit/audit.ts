@@ -65,7 +65,7 @@ export class Audit {
     }
   }
 
-  /** Records a rejection with the next `writeSoon`, so that its time does not reveal the account. Must not reject. */
+  /** Records a rejection by the next `writeSoon`: its time must not reveal the account. A promise must not reject. */
   recordSoon(event: SecurityEvent | Promise<SecurityEvent>): void {
     const timeMs = this.now();
     if (event instanceof Promise) {

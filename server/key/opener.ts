@@ -159,13 +159,14 @@ export class KeyOpener {
     let isCold = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const warm: Unlocked | undefined = isCold ? undefined : this.recallWarm(caller, user, passphrase);
-      const { key, result }: { readonly key: KeyHandle; readonly result: Done<T> | Retry } = warm
-        ? { key: warm.key, result: await attempt(warm.key, warm.blob) }
-        : await this.attemptCold(caller, user, passphrase, !isCold, attempt);
+      const { key, blob }: Unlocked = warm ?? (await this.openNow(caller, user, passphrase, !isCold));
+      const succeed = (): void => this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+      const attempted = attempt(key, blob);
+      const result: Done<T> | Retry = await (warm ? attempted : attempted.finally(succeed));
       if (result.kind === 'done') {
         if (warm) {
           this.observer.count('unlock', 'warm');
-          this.attempts.succeed(guessIdOf(key.kid, caller.ip));
+          succeed();
         }
         return result.value;
       }
@@ -241,22 +242,13 @@ export class KeyOpener {
     return this.attempts.trusts(guessIdOf(key.kid, ip), digest) ? { key, blob } : undefined;
   }
 
-  private async attemptCold<T>(
-    caller: AccountContext,
-    user: string,
-    passphrase: SecretBytes,
-    usesWarm: boolean,
-    attempt: Attempt<T>,
-  ): Promise<{ readonly key: KeyHandle; readonly result: Done<T> | Retry }> {
-    // Only a key as it is stored now may show that a passphrase is wrong.
+  /** Opens a key as it is stored now: no other may show that a passphrase is wrong. */
+  private async openNow(caller: AccountContext, user: string, passphrase: SecretBytes, usesWarm: boolean) {
     const key = await this.find(caller.account, user);
     // An unlock counts and writes, which only a confirmed account may do.
     await confirmAccount(caller);
     const blob = await this.unlock(caller, key, passphrase, usesWarm ? this.cachedBlob(key) : undefined);
-    const result = await attempt(key, blob).finally(() =>
-      this.attempts.succeed(guessIdOf(key.kid, caller.ip)),
-    );
-    return { key, result };
+    return { key, blob };
   }
 
   /**
