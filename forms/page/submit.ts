@@ -13,7 +13,7 @@ export interface CallFailure {
 /** The result of a request: the parsed reply, or the failure. */
 export type Outcome = { readonly reply: unknown } | { readonly failure: CallFailure };
 
-/** What a request needs from its environment. */
+/** The environment of a request. */
 export interface CallDeps {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly wait: (seconds: number) => Promise<void>;
@@ -109,7 +109,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
   }
 }
 
-/** Whether the service has accepted or rejected what was sent: sending it again is a new attempt. */
+/** True if the service has accepted or rejected the request: sending it again is a new attempt. */
 export function isSettled(outcome: Outcome): boolean {
   return 'reply' in outcome || FINAL.includes(outcome.failure.status);
 }
@@ -128,7 +128,7 @@ function failureOf(status: number, body: unknown): CallFailure {
 /** The keys of a form's attempts. */
 export interface AttemptKeys {
   keyFor(body: string): string;
-  /** What the open attempt sends in place of its body: once it has been sent, repeats are the same bytes. */
+  /** The sealed body of the open attempt, which its repeats send unchanged. */
   sealed: string | undefined;
   /** Receives the outcome of each attempt. */
   settle(outcome: Outcome): void;
