@@ -3,7 +3,7 @@
  * those of its origin. So values go from frame to frame, and never through the page around.
  */
 import { newKey } from '../fields/random.ts';
-import { type AttemptKeys, isSettled } from '../page/submit.ts';
+import { type Attempt, type AttemptKeys, createAttemptKeys } from '../page/submit.ts';
 
 /** A field, for the other frames of its group. */
 export interface Member {
@@ -21,14 +21,6 @@ export interface Member {
   isSending: boolean;
   /** The attempt without a reply. All fields keep it, so that any of them can repeat it. */
   attempt: Attempt | undefined;
-}
-
-/** A body and its idempotency key. */
-export interface Attempt {
-  readonly body: string;
-  readonly key: string;
-  /** The sealed body, which was sent in its place. */
-  readonly sealed?: string | undefined;
 }
 
 /** A window with a field, or any other. */
@@ -100,31 +92,12 @@ export function collect(
  * so that any of them can repeat the same bytes.
  */
 export function attemptsOf(members: readonly Member[]): AttemptKeys {
-  let open: Attempt | undefined;
-  const keep = (attempt: Attempt | undefined): void => {
-    open = attempt;
-    for (const member of members) {
-      member.attempt = attempt;
-    }
-  };
-  return {
-    keyFor: (body) => {
-      const kept = members.map(({ attempt }) => attempt).find((attempt) => attempt?.body === body);
-      const attempt = kept ?? { body, key: newKey() };
-      keep(attempt);
-      return attempt.key;
-    },
-    get sealed() {
-      return open?.sealed;
-    },
-    set sealed(sealed) {
-      keep(open && { ...open, sealed });
-    },
-    settle: (outcome) => {
-      if (isSettled(outcome)) {
-        keep(undefined);
+  return createAttemptKeys(newKey, {
+    find: (body) => members.map(({ attempt }) => attempt).find((attempt) => attempt?.body === body),
+    keep: (attempt) => {
+      for (const member of members) {
+        member.attempt = attempt;
       }
     },
-    forget: () => keep(undefined),
-  };
+  });
 }

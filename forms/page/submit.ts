@@ -110,7 +110,7 @@ export async function call(url: string, init: RequestInit, deps: CallDeps): Prom
 }
 
 /** True if the service has accepted or rejected the request: sending it again is a new attempt. */
-export function isSettled(outcome: Outcome): boolean {
+function isSettled(outcome: Outcome): boolean {
   return 'reply' in outcome || FINAL.includes(outcome.failure.status);
 }
 
@@ -136,29 +136,45 @@ export interface AttemptKeys {
   forget(): void;
 }
 
+/** A body and its idempotency key. */
+export interface Attempt {
+  readonly body: string;
+  readonly key: string;
+  /** The sealed body, which was sent in its place. */
+  readonly sealed?: string | undefined;
+}
+
+/** Attempts that several frames share. */
+interface Shared {
+  readonly find: (body: string) => Attempt | undefined;
+  readonly keep: (attempt: Attempt | undefined) => void;
+}
+
 /** Assigns idempotency keys: the same one for the same body, until the service has accepted or rejected it. */
-export function createAttemptKeys(makeKey: () => string = newKey): AttemptKeys {
-  let open: { readonly body: string; readonly key: string; sealed?: string | undefined } | undefined;
+export function createAttemptKeys(makeKey: () => string = newKey, shared?: Shared): AttemptKeys {
+  let open: Attempt | undefined;
+  const keep = (attempt: Attempt | undefined): void => {
+    open = attempt;
+    shared?.keep(attempt);
+  };
   return {
-    keyFor: (body: string): string => {
-      open = open?.body === body ? open : { body, key: makeKey() };
-      return open.key;
+    keyFor: (body) => {
+      const found = shared?.find(body) ?? (open?.body === body ? open : undefined);
+      const attempt = found ?? { body, key: makeKey() };
+      keep(attempt);
+      return attempt.key;
     },
     get sealed() {
       return open?.sealed;
     },
     set sealed(sealed) {
-      if (open !== undefined) {
-        open.sealed = sealed;
-      }
+      keep(open && { ...open, sealed });
     },
-    settle: (outcome: Outcome): void => {
+    settle: (outcome) => {
       if (isSettled(outcome)) {
-        open = undefined;
+        keep(undefined);
       }
     },
-    forget: (): void => {
-      open = undefined;
-    },
+    forget: () => keep(undefined),
   };
 }
